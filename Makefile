@@ -1,0 +1,70 @@
+# The commands of this project. `make help` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find crates catalogue python studies workloads -type f \
+             -not -name '*.pyc' -not -path '*/target/*' -not -path '*.egg-info/*' 2>/dev/null) \
+           Cargo.toml Cargo.lock pyproject.toml
+STUDY ?= this-host
+
+.PHONY: help setup study test test-fast lint format bench docs clean
+
+help: ## List these commands.
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
+
+$(VENV)/made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: $(PYTHON) is older than 3.11"; echo "hint: make PYTHON=python3.12 …"; exit 2; }
+	@command -v cargo >/dev/null && command -v cc >/dev/null || \
+	  { echo "error: cargo or a C compiler is missing"; echo "hint: install Rust 1.85 or newer, and gcc (apt-get install gcc)"; exit 2; }
+	@$(PYTHON) -m venv $(VENV) || \
+	  { rm -rf $(VENV); echo "error: no virtual environment could be made"; echo "hint: apt-get install python3-venv"; exit 2; }
+	@touch $@
+
+$(VENV)/product: $(VENV)/made $(SOURCES)
+	@echo "Building Satline and installing it into $(VENV) (the first time takes some minutes) …"
+	@$(BIN)/pip install --quiet --disable-pip-version-check .
+	@touch $@
+
+$(VENV)/tools: $(VENV)/product pyproject.toml
+	@$(BIN)/pip install --quiet --disable-pip-version-check '.[test,lint]'
+	@touch $@
+
+setup: $(VENV)/product ## Build everything and install it into .venv.
+
+study: $(VENV)/product ## Set everything up, run a study on this host (STUDY=name for another), print the verdict.
+	@$(BIN)/satline study $(STUDY)
+
+test: $(VENV)/tools ## Set everything up and run all tests (under 15 minutes on 2 cores).
+	cargo test --release --workspace --quiet
+	$(BIN)/python -m pytest
+
+test-fast: $(VENV)/tools ## The tests that take under 2 minutes together.
+	cargo test --release --workspace --quiet
+	$(BIN)/python -m pytest -m 'not slow'
+
+lint: $(VENV)/tools ## Check style and types: rustfmt, clippy, ruff, mypy.
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff check python tests benches workloads
+	$(BIN)/ruff format --check python tests benches workloads
+	$(BIN)/mypy python/satline
+
+format: $(VENV)/tools ## Bring the code into its style.
+	cargo fmt --all
+	$(BIN)/ruff check --fix-only --quiet python tests benches workloads
+	$(BIN)/ruff format python tests benches workloads
+
+bench: $(VENV)/tools ## Run the benches, each beside a peer or a floor.
+	$(BIN)/python benches/monitor/run.py
+	$(BIN)/python benches/terminal/run.py
+	$(BIN)/python benches/diagnose/run.py
+
+docs: $(VENV)/tools ## Make the reference pages from the catalogue and the rules.
+	$(BIN)/python -m satline.catalogue
+
+clean: ## Remove what was built.
+	rm -rf target $(VENV) build dist *.egg-info python/*.egg-info
