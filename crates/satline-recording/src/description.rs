@@ -1,0 +1,335 @@
+//! `recording.toml` and `sources/*.toml`: who, what, how.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use toml::value::Datetime;
+
+use crate::host::HostFacts;
+use crate::{FORMAT_VERSION, RecordingError};
+
+/// The whole of recording.toml.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RecordingDescription {
+    pub format_version: i64,
+    pub recording: RecordingHead,
+    pub host: HostFacts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_under_test: Option<SystemUnderTest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub study: Option<StudyText>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub annotation: Vec<Annotation>,
+}
+
+/// `[recording]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RecordingHead {
+    /// Random, 128 bits in hexadecimal.
+    pub id: String,
+    pub created: Datetime,
+    /// Absent while it is written or after a kill.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Datetime>,
+    /// complete, interrupted, disk-full or failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_reason: Option<String>,
+    pub creator: String,
+}
+
+/// `[system_under_test]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SystemUnderTest {
+    pub kind: String,
+    /// Processors that the load may use; absent: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processors: Option<Vec<i64>>,
+    /// The cgroup row that is the whole load; absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<String>,
+    /// Limits stated and in force.
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
+    pub limits: toml::Table,
+    /// Limits stated that could not be set, and why.
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
+    pub not_set: toml::Table,
+}
+
+/// `[study]`: the study as it was run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StudyText {
+    pub name: String,
+    pub title: String,
+    pub source: String,
+    pub workload: String,
+}
+
+/// `[[annotation]]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Annotation {
+    pub time: Datetime,
+    pub text: String,
+}
+
+impl RecordingDescription {
+    /// The description of a plain recording of this host that begins at `created_ns` (real time).
+    ///
+    /// # Errors
+    /// `Io` if the system gives no random id.
+    pub fn plain(creator: &str, created_ns: i64, host: HostFacts) -> Result<Self, RecordingError> {
+        Ok(RecordingDescription {
+            format_version: FORMAT_VERSION,
+            recording: RecordingHead {
+                id: random_id()?,
+                created: utc_datetime(created_ns),
+                ended: None,
+                end_reason: None,
+                creator: creator.to_owned(),
+            },
+            host,
+            system_under_test: Some(SystemUnderTest {
+                kind: "this-host".into(),
+                processors: None,
+                cgroup: None,
+                limits: toml::Table::new(),
+                not_set: toml::Table::new(),
+            }),
+            study: None,
+            annotation: Vec::new(),
+        })
+    }
+}
+
+/// 128 random bits in hexadecimal.
+///
+/// # Errors
+/// `Io` if the system gives none.
+pub fn random_id() -> Result<String, RecordingError> {
+    let path = Path::new("/dev/urandom");
+    let mut bytes = [0; 16];
+    let read = File::open(path).and_then(|mut f| f.read_exact(&mut bytes));
+    read.map_err(|e| RecordingError::io(path, "read it", e))?;
+    Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}
+
+/// Real time in nanoseconds as a TOML time in UTC, to the second.
+pub fn utc_datetime(time_ns: i64) -> Datetime {
+    let seconds = time_ns.div_euclid(1_000_000_000);
+    let (days, second_of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (year, month, day) = civil_date(days);
+    Datetime {
+        date: Some(toml::value::Date {
+            year: year as u16,
+            month: month as u8,
+            day: day as u8,
+        }),
+        time: Some(toml::value::Time {
+            hour: (second_of_day / 3600) as u8,
+            minute: (second_of_day / 60 % 60) as u8,
+            second: Some((second_of_day % 60) as u8),
+            nanosecond: None,
+        }),
+        offset: Some(toml::value::Offset::Z),
+    }
+}
+
+/// Gregorian date of a day counted from 1970-01-01.
+///
+/// A year that begins in March puts the leap day last, so that months have a fixed beginning: month m (0 is March) begins on
+/// day ⌊(153 m + 2) / 5⌋ of it. Eras are the 400 years, 146,097 days, after which the calendar repeats.
+fn civil_date(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let (year, month) = (
+        era * 400 + year_of_era,
+        if month < 10 { month + 3 } else { month - 9 },
+    );
+    (year + i64::from(month <= 2), month, day)
+}
+
+/// Replaces a file with `value` as TOML so that a reader sees either the old file or the new one, whole.
+///
+/// # Errors
+/// `Io`, `DiskFull`, or `Toml` if the value cannot be written as TOML.
+pub fn write_toml_atomically<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), RecordingError> {
+    let temporary = write_beside(path, value)?;
+    let renamed = fs::rename(&temporary, path).map_err(|e| RecordingError::io(path, "replace it", e));
+    settle(path, &temporary, renamed)
+}
+
+/// Writes recording.toml unless the recording has one already; returns whether it wrote.
+///
+/// # Errors
+/// As [`write_toml_atomically`].
+pub fn create_if_absent(dir: &Path, description: &RecordingDescription) -> Result<bool, RecordingError> {
+    fs::create_dir_all(dir).map_err(|e| RecordingError::io(dir, "create it", e))?;
+    let path = dir.join("recording.toml");
+    if path.exists() {
+        return Ok(false);
+    }
+    let temporary = write_beside(&path, description)?;
+    // A link, unlike a rename, does not replace what another creator put there meanwhile.
+    match fs::hard_link(&temporary, &path) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+            let _ = fs::remove_file(&temporary);
+            Ok(false)
+        }
+        Ok(()) => {
+            let _ = fs::remove_file(&temporary);
+            settle(&path, &temporary, Ok(())).map(|()| true)
+        }
+        // Some file systems have no hard links.
+        Err(_) => {
+            let renamed =
+                fs::rename(&temporary, &path).map_err(|e| RecordingError::io(&path, "create it", e));
+            settle(&path, &temporary, renamed).map(|()| true)
+        }
+    }
+}
+
+/// Sets `ended` and `end_reason` in recording.toml and keeps everything else.
+///
+/// # Errors
+/// As [`write_toml_atomically`]; `Toml` too if the file is not as the format says.
+pub fn end_recording(dir: &Path, ended_ns: i64, reason: &str) -> Result<(), RecordingError> {
+    let path = dir.join("recording.toml");
+    let _lock = lock_directory(dir)?;
+    let wrong = |reason: String| RecordingError::Toml {
+        path: path.clone(),
+        reason,
+    };
+    let text = fs::read_to_string(&path).map_err(|e| RecordingError::io(&path, "read it", e))?;
+    let mut document: toml::Table = text.parse().map_err(|e: toml::de::Error| wrong(e.to_string()))?;
+    let head = document.get_mut("recording").and_then(toml::Value::as_table_mut);
+    let head = head.ok_or_else(|| wrong("it has no [recording]".into()))?;
+    head.insert("ended".into(), toml::Value::Datetime(utc_datetime(ended_ns)));
+    head.insert("end_reason".into(), toml::Value::String(reason.to_owned()));
+    write_toml_atomically(&path, &document)
+}
+
+/// Holds the exclusive lock of a directory while it lives: one changer of recording.toml at a time.
+fn lock_directory(dir: &Path) -> Result<File, RecordingError> {
+    let file = File::open(dir).map_err(|e| RecordingError::io(dir, "open it", e))?;
+    // Where the file system has no locks this fails, and two changers at one instant may undo each other's change.
+    // SAFETY: flock takes a descriptor that `file` keeps open and touches no memory.
+    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) };
+    Ok(file)
+}
+
+/// Writes `value` to a hidden file beside `path`, durable.
+fn write_beside<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<PathBuf, RecordingError> {
+    let text = toml::to_string(value).map_err(|e| RecordingError::Toml {
+        path: path.to_owned(),
+        reason: e.to_string(),
+    })?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&temporary)
+        .and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        });
+    written.map_err(|e| {
+        let _ = fs::remove_file(&temporary);
+        RecordingError::io(path, "write it", e)
+    })?;
+    Ok(temporary)
+}
+
+/// Makes the new name durable, or removes what is left of a failed attempt.
+fn settle(path: &Path, temporary: &Path, result: Result<(), RecordingError>) -> Result<(), RecordingError> {
+    if result.is_err() {
+        let _ = fs::remove_file(temporary);
+    } else if let Some(Ok(parent)) = path.parent().map(File::open) {
+        // Some file systems cannot sync a directory; the file itself is durable.
+        let _ = parent.sync_all();
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_utc() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_795_251_600, "2026-11-21T09:00:00Z"),
+            (4_107_542_399, "2100-02-28T23:59:59Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ] {
+            assert_eq!(utc_datetime(seconds * 1_000_000_000 + 7).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_description_comes_back_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut description =
+            RecordingDescription::plain("satline-monitor", 0, HostFacts::default()).unwrap();
+        description.host.name = Some("<script>\u{1b}[31m\"drum\"\n".into());
+        description.annotation.push(Annotation {
+            time: utc_datetime(1),
+            text: "second drum".into(),
+        });
+        assert!(create_if_absent(dir.path(), &description).unwrap());
+        let path = dir.path().join("recording.toml");
+        let back: RecordingDescription = toml::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!(back, description);
+        assert_eq!(back.recording.id.len(), 32);
+        let files: Vec<_> = fs::read_dir(dir.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        assert_eq!(files, ["recording.toml"], "no temporary file is left");
+    }
+
+    #[test]
+    fn a_second_creator_changes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = RecordingDescription::plain("satline study", 0, HostFacts::default()).unwrap();
+        let second = RecordingDescription::plain("satline-monitor", 0, HostFacts::default()).unwrap();
+        assert!(create_if_absent(dir.path(), &first).unwrap());
+        assert!(!create_if_absent(dir.path(), &second).unwrap());
+        let text = fs::read_to_string(dir.path().join("recording.toml")).unwrap();
+        assert!(text.contains(&first.recording.id) && !text.contains(&second.recording.id));
+    }
+
+    #[test]
+    fn ending_keeps_what_it_does_not_know() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("recording.toml");
+        fs::write(
+            &path,
+            "format_version = 1\nlater = 2\n[recording]\nid = \"x\"\nmore = \"y\"\n",
+        )
+        .unwrap();
+        end_recording(dir.path(), 0, "interrupted").unwrap();
+        let table: toml::Table = fs::read_to_string(&path).unwrap().parse().unwrap();
+        assert_eq!(table["later"].as_integer(), Some(2));
+        assert_eq!(table["recording"]["more"].as_str(), Some("y"));
+        assert_eq!(table["recording"]["end_reason"].as_str(), Some("interrupted"));
+        assert_eq!(table["recording"]["ended"].to_string(), "1970-01-01T00:00:00Z");
+    }
+
+    #[test]
+    fn a_broken_file_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("recording.toml"), "format_version = \n").unwrap();
+        let error = end_recording(dir.path(), 0, "complete").unwrap_err();
+        assert!(error.to_string().contains("recording.toml"), "{error}");
+    }
+}

@@ -1,0 +1,30 @@
+//! The recording, format 1: the catalogue of variables, the segment format, the crash-safe writer.
+//!
+//! docs/reference/recording.md describes the format. A source opens a [`RecordingWriter`], asks once for its tables and
+//! columns, and then writes rows; rows gather in batches and every batch becomes one checksummed frame of a segment. The
+//! catalogue decides what a recording can hold: a column that it does not name cannot be written.
+
+mod catalogue;
+mod description;
+mod error;
+mod frame;
+mod host;
+mod names;
+mod rows;
+mod segment;
+mod worker;
+mod writer;
+
+pub use catalogue::{Catalogue, ColumnDefinition, ColumnType, Kind, TableDefinition, catalogue};
+pub use description::{
+    Annotation, RecordingDescription, RecordingHead, StudyText, SystemUnderTest, create_if_absent,
+    end_recording, random_id, utc_datetime, write_toml_atomically,
+};
+pub use error::RecordingError;
+pub use frame::{Damage, SegmentContents, read_segment};
+pub use host::HostFacts;
+pub use rows::{ColumnId, TableId};
+pub use writer::{RecordingWriter, WriterOptions};
+
+/// The version of the format that this crate writes.
+pub const FORMAT_VERSION: i64 = 1;

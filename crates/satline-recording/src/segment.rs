@@ -1,0 +1,225 @@
+//! The segments of one table: frames appended to one file at a time.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
+use arrow_ipc::{CompressionType, MetadataVersion};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
+
+use crate::RecordingError;
+use crate::frame::{HEADER_BYTES, seal};
+
+/// Batches with fewer rows than this are stored uncompressed: zstd would make each of their buffers longer.
+const COMPRESS_FROM_ROWS: usize = 16;
+
+/// The segments of one table, one writer and one run, in sequence.
+pub(crate) struct SegmentSeries {
+    directory: PathBuf,
+    prefix: String,
+    schema: SchemaRef,
+    segment_bytes: u64,
+    sequence: u64,
+    open: Option<OpenSegment>,
+}
+
+struct OpenSegment {
+    path: PathBuf,
+    file: File,
+    day: i64,
+    length: u64,
+    unsynced: bool,
+    encoder: Encoder,
+}
+
+impl SegmentSeries {
+    /// `prefix` is `<writer>-<run>`; no file is made before the first batch.
+    pub fn new(directory: PathBuf, prefix: String, schema: SchemaRef, segment_bytes: u64) -> Self {
+        SegmentSeries {
+            directory,
+            prefix,
+            schema,
+            segment_bytes,
+            sequence: 0,
+            open: None,
+        }
+    }
+
+    /// Appends one batch of one UTC day as a frame; returns the bytes written.
+    ///
+    /// If the write fails the segment is cut back to its last whole frame.
+    pub fn append(&mut self, day: i64, batch: &RecordBatch) -> Result<u64, RecordingError> {
+        if self
+            .open
+            .as_ref()
+            .is_some_and(|s| s.day != day || s.length >= self.segment_bytes)
+        {
+            self.close()?;
+        }
+        let mut written = 0;
+        if self.open.is_none() {
+            let segment =
+                OpenSegment::create(&self.directory, &self.prefix, self.sequence, day, &self.schema)?;
+            self.sequence += 1;
+            written += segment.length;
+            self.open = Some(segment);
+        }
+        if let Some(segment) = &mut self.open {
+            written += segment.append(batch)?;
+        }
+        Ok(written)
+    }
+
+    /// Makes what was written durable.
+    pub fn sync(&mut self) -> Result<(), RecordingError> {
+        match &mut self.open {
+            Some(segment) => segment.sync(),
+            None => Ok(()),
+        }
+    }
+
+    fn close(&mut self) -> Result<(), RecordingError> {
+        self.sync()?;
+        self.open = None;
+        Ok(())
+    }
+}
+
+impl OpenSegment {
+    fn create(
+        directory: &Path,
+        prefix: &str,
+        sequence: u64,
+        day: i64,
+        schema: &SchemaRef,
+    ) -> Result<Self, RecordingError> {
+        fs::create_dir_all(directory).map_err(|e| RecordingError::io(directory, "create it", e))?;
+        let path = directory.join(format!("{prefix}-{sequence}.seg"));
+        let file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .open(&path)
+            .map_err(|e| match e.kind() {
+                std::io::ErrorKind::AlreadyExists => {
+                    let writer = prefix
+                        .rsplit_once('-')
+                        .map_or(prefix, |(writer, _)| writer)
+                        .to_owned();
+                    RecordingError::WriterBusy {
+                        path: path.clone(),
+                        writer,
+                    }
+                }
+                _ => RecordingError::io(&path, "create it", e),
+            })?;
+        // The lock tells compaction that this segment still grows. Where the file system has no locks nothing is lost:
+        // the last segment of a recording that has not ended is left alone anyway.
+        // SAFETY: flock takes a descriptor that `file` keeps open and touches no memory.
+        unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
+        let encoder = Encoder::new(schema).map_err(|e| encode_error(&path, e))?;
+        let mut segment = OpenSegment {
+            path,
+            file,
+            day,
+            length: 0,
+            unsynced: true,
+            encoder,
+        };
+        let frame = segment.encoder.schema_frame();
+        if let Err(error) = segment.write(&frame) {
+            // Without its schema the file says nothing.
+            let _ = fs::remove_file(&segment.path);
+            return Err(error);
+        }
+        if let Ok(directory) = File::open(directory) {
+            // The name must survive a power cut as well as the bytes; some file systems cannot sync a directory.
+            let _ = directory.sync_all();
+        }
+        Ok(segment)
+    }
+
+    fn append(&mut self, batch: &RecordBatch) -> Result<u64, RecordingError> {
+        let frame = self
+            .encoder
+            .batch_frame(batch)
+            .map_err(|e| encode_error(&self.path, e))?;
+        self.write(&frame)?;
+        Ok(frame.len() as u64)
+    }
+
+    fn write(&mut self, frame: &[u8]) -> Result<(), RecordingError> {
+        if let Err(error) = self.file.write_all(frame) {
+            let error = RecordingError::io(&self.path, "write to it", error);
+            self.file
+                .set_len(self.length)
+                .map_err(|e| RecordingError::io(&self.path, "cut it back", e))?;
+            return Err(error);
+        }
+        self.length += frame.len() as u64;
+        self.unsynced = true;
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), RecordingError> {
+        if self.unsynced {
+            self.file
+                .sync_data()
+                .map_err(|e| RecordingError::io(&self.path, "make it durable", e))?;
+            self.unsynced = false;
+        }
+        Ok(())
+    }
+}
+
+fn encode_error(path: &Path, source: ArrowError) -> RecordingError {
+    RecordingError::Encode {
+        path: path.to_owned(),
+        source: Arc::new(source),
+    }
+}
+
+/// Makes the frames of one segment: one Arrow stream whose batches are compressed where that pays.
+struct Encoder {
+    plain: StreamWriter<Vec<u8>>,
+    zstd: StreamWriter<Vec<u8>>,
+}
+
+impl Encoder {
+    fn new(schema: &Schema) -> Result<Self, ArrowError> {
+        let options = || IpcWriteOptions::try_new(8, false, MetadataVersion::V5);
+        let compressed = options()?
+            .try_with_compression(Some(CompressionType::ZSTD))?
+            .try_with_compression_level(Some(1))?;
+        let room = || vec![0; HEADER_BYTES];
+        let plain = StreamWriter::try_new_with_options(room(), schema, options()?)?;
+        let mut zstd = StreamWriter::try_new_with_options(Vec::new(), schema, compressed)?;
+        // Both began their stream with the same schema message; it is written once.
+        *zstd.get_mut() = room();
+        Ok(Encoder { plain, zstd })
+    }
+
+    fn schema_frame(&mut self) -> Vec<u8> {
+        sealed(&mut self.plain)
+    }
+
+    fn batch_frame(&mut self, batch: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
+        let stream = if batch.num_rows() < COMPRESS_FROM_ROWS {
+            &mut self.plain
+        } else {
+            &mut self.zstd
+        };
+        stream.write(batch)?;
+        Ok(sealed(stream))
+    }
+}
+
+/// Takes what a stream has written as a frame and leaves room for the next header.
+fn sealed(stream: &mut StreamWriter<Vec<u8>>) -> Vec<u8> {
+    let mut frame = std::mem::replace(stream.get_mut(), vec![0; HEADER_BYTES]);
+    seal(&mut frame);
+    frame
+}

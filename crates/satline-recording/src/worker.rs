@@ -1,0 +1,185 @@
+//! The thread that encodes, writes and syncs, so that a slow disk does not delay the next sample.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+
+use crate::RecordingError;
+use crate::segment::SegmentSeries;
+
+/// Batches that may wait for a slow disk before the writer waits too.
+const QUEUE: usize = 1024;
+
+enum Message {
+    Table(Box<SegmentSeries>),
+    Batch {
+        table: usize,
+        day: i64,
+        batch: RecordBatch,
+    },
+    /// Answers when everything sent before is written, and durable if `sync`.
+    Barrier {
+        sync: bool,
+        done: SyncSender<()>,
+    },
+}
+
+/// What both sides see.
+#[derive(Default)]
+struct Shared {
+    bytes: AtomicU64,
+    failure: Mutex<Option<RecordingError>>,
+}
+
+/// The writer's side.
+pub(crate) struct Worker {
+    sender: Option<SyncSender<Message>>,
+    thread: Option<JoinHandle<()>>,
+    shared: Arc<Shared>,
+}
+
+impl Worker {
+    /// `reserve` is deleted when the disk is full.
+    pub fn start(reserve: PathBuf, sync_interval: Duration) -> std::io::Result<Self> {
+        let (sender, receiver) = sync_channel(QUEUE);
+        let shared = Arc::new(Shared::default());
+        let state = State {
+            tables: Vec::new(),
+            reserve,
+            sync_interval,
+            last_sync: Instant::now(),
+            unsynced: false,
+            shared: shared.clone(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("recording".into())
+            .spawn(move || state.run(&receiver))?;
+        Ok(Worker {
+            sender: Some(sender),
+            thread: Some(thread),
+            shared,
+        })
+    }
+
+    /// Makes the next table; tables are numbered from 0 in the order of these calls.
+    pub fn add_table(&self, series: SegmentSeries) {
+        self.send(Message::Table(Box::new(series)));
+    }
+
+    pub fn append(&self, table: usize, day: i64, batch: RecordBatch) {
+        self.send(Message::Batch { table, day, batch });
+    }
+
+    /// Waits until everything is written, and durable if `sync`.
+    pub fn wait(&self, sync: bool) {
+        let (done, finished) = sync_channel(1);
+        self.send(Message::Barrier { sync, done });
+        let _ = finished.recv();
+    }
+
+    /// The first error, if there was one.
+    pub fn failure(&self) -> Result<(), RecordingError> {
+        match &*self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
+    pub fn bytes_written(&self) -> u64 {
+        self.shared.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Writes what waits, makes it durable and ends the thread.
+    pub fn stop(&mut self) {
+        self.sender = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+
+    fn send(&self, message: Message) {
+        if let Some(sender) = &self.sender {
+            // It fails only when the thread has ended, which it does only when the sender is gone.
+            let _ = sender.send(message);
+        }
+    }
+}
+
+struct State {
+    tables: Vec<SegmentSeries>,
+    reserve: PathBuf,
+    sync_interval: Duration,
+    last_sync: Instant,
+    unsynced: bool,
+    shared: Arc<Shared>,
+}
+
+impl State {
+    fn run(mut self, receiver: &Receiver<Message>) {
+        loop {
+            let wait = self.sync_interval.saturating_sub(self.last_sync.elapsed());
+            let message = if self.unsynced {
+                receiver.recv_timeout(wait)
+            } else {
+                receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            };
+            match message {
+                Ok(Message::Table(series)) => self.tables.push(*series),
+                Ok(Message::Batch { table, day, batch }) => self.attempt(|state| {
+                    let written = state.tables[table].append(day, &batch)?;
+                    state.shared.bytes.fetch_add(written, Ordering::Relaxed);
+                    state.unsynced = true;
+                    Ok(())
+                }),
+                Ok(Message::Barrier { sync, done }) => {
+                    if sync {
+                        self.sync();
+                    }
+                    let _ = done.send(());
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.sync();
+                    return;
+                }
+            }
+            if self.unsynced && self.last_sync.elapsed() >= self.sync_interval {
+                self.sync();
+            }
+        }
+    }
+
+    fn sync(&mut self) {
+        self.attempt(|state| state.tables.iter_mut().try_for_each(SegmentSeries::sync));
+        self.unsynced = false;
+        self.last_sync = Instant::now();
+    }
+
+    /// Does it unless something failed before; the first failure is kept, and lack of space frees the reserve.
+    fn attempt(&mut self, action: impl FnOnce(&mut Self) -> Result<(), RecordingError>) {
+        if self
+            .shared
+            .failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some()
+        {
+            return;
+        }
+        if let Err(error) = action(self) {
+            if error.is_disk_full() {
+                let _ = std::fs::remove_file(&self.reserve);
+            }
+            *self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            // What was written before the failure is to survive too.
+            for series in &mut self.tables {
+                let _ = series.sync();
+            }
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The writer that sources use.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::RecordingError;
+use crate::catalogue::catalogue;
+use crate::names::{is_writer_name, next_run};
+use crate::rows::{ColumnId, Rows, TableId};
+use crate::segment::SegmentSeries;
+use crate::worker::Worker;
+
+/// Bytes of `reserve`, given up when the disk is full.
+const RESERVE_BYTES: usize = 64 * 1024;
+
+/// How often a writer writes.
+#[derive(Debug, Clone)]
+pub struct WriterOptions {
+    /// Rows wait at most this long before they are written.
+    pub flush_interval: Duration,
+    /// What is written is made durable at most this often.
+    pub sync_interval: Duration,
+    /// A segment is closed when it reaches this length.
+    pub segment_bytes: u64,
+}
+
+impl Default for WriterOptions {
+    fn default() -> Self {
+        WriterOptions {
+            flush_interval: Duration::from_secs(1),
+            sync_interval: Duration::from_secs(1),
+            segment_bytes: 64 << 20,
+        }
+    }
+}
+
+/// Writes the rows of one run of one writer into a recording.
+///
+/// Rows are cheap to make: nothing is encoded or written on the caller's thread. An error of the disk shows at the next
+/// [`flush_due`](Self::flush_due), [`flush`](Self::flush) or [`finish`](Self::finish); nothing is written after it, and
+/// what was written before it stays valid.
+pub struct RecordingWriter {
+    directory: PathBuf,
+    prefix: String,
+    run: i64,
+    options: WriterOptions,
+    tables: Vec<Rows>,
+    worker: Worker,
+    last_flush_ns: Option<i64>,
+    finished: bool,
+}
+
+impl RecordingWriter {
+    /// Opens the recording `dir` for the writer named `writer` (`monitor`, `terminal`, …) and begins its next run.
+    ///
+    /// Makes the directory tree and `reserve` where they are missing; `recording.toml` is the creator's affair.
+    ///
+    /// # Errors
+    /// `WriterName`, `Io` or `DiskFull`.
+    pub fn open(dir: &Path, writer: &str, options: WriterOptions) -> Result<Self, RecordingError> {
+        if !is_writer_name(writer) {
+            return Err(RecordingError::WriterName {
+                name: writer.to_owned(),
+            });
+        }
+        for part in ["sources", "segments", "tables"] {
+            let path = dir.join(part);
+            fs::create_dir_all(&path).map_err(|e| RecordingError::io(&path, "create it", e))?;
+        }
+        let reserve = dir.join("reserve");
+        make_reserve(&reserve)?;
+        let run = next_run(dir, writer)?;
+        let worker = Worker::start(reserve, options.sync_interval)
+            .map_err(|e| RecordingError::io(dir, "start the writing thread", e))?;
+        Ok(RecordingWriter {
+            directory: dir.to_owned(),
+            prefix: format!("{writer}-{run}"),
+            run,
+            options,
+            tables: Vec::new(),
+            worker,
+            last_flush_ns: None,
+            finished: false,
+        })
+    }
+
+    /// Number of this run within the recording, from 1.
+    pub fn run(&self) -> i64 {
+        self.run
+    }
+
+    /// The recording's directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The table of this name; the same name gives the same table.
+    ///
+    /// # Errors
+    /// `UnknownTable` if it is not in the catalogue.
+    pub fn table(&mut self, name: &str) -> Result<TableId, RecordingError> {
+        if let Some(known) = self.tables.iter().position(|t| t.definition.name == name) {
+            return Ok(TableId(known as u16));
+        }
+        let definition = catalogue()
+            .table(name)
+            .ok_or_else(|| RecordingError::UnknownTable {
+                table: name.to_owned(),
+            })?;
+        let rows = Rows::new(definition);
+        let directory = self.directory.join("segments").join(name);
+        self.worker.add_table(SegmentSeries::new(
+            directory,
+            self.prefix.clone(),
+            rows.schema.clone(),
+            self.options.segment_bytes,
+        ));
+        self.tables.push(rows);
+        Ok(TableId((self.tables.len() - 1) as u16))
+    }
+
+    /// A column of a table.
+    ///
+    /// # Errors
+    /// `UnknownColumn` if it is not in the catalogue.
+    pub fn column(&self, table: TableId, name: &str) -> Result<ColumnId, RecordingError> {
+        let definition = self.tables[usize::from(table.0)].definition;
+        let place = definition
+            .position(name)
+            .ok_or_else(|| RecordingError::UnknownColumn {
+                table: definition.name.clone(),
+                column: name.to_owned(),
+            })?;
+        Ok(ColumnId {
+            table: table.0,
+            column: place as u16,
+        })
+    }
+
+    /// Begins a row; a column that is not set before [`end_row`](Self::end_row) is null.
+    pub fn begin_row(&mut self, table: TableId, time_ns: i64, monotonic_ns: i64) {
+        self.tables[usize::from(table.0)].begin(time_ns, monotonic_ns, self.run);
+    }
+
+    /// Sets an integer (a float column takes it as a float).
+    ///
+    /// # Panics
+    /// If it is a text column.
+    pub fn set(&mut self, column: ColumnId, value: i64) {
+        self.tables[usize::from(column.table)].set_int(column.column, value);
+    }
+
+    /// Sets an integer, or null where there is none.
+    ///
+    /// # Panics
+    /// If it is a text column and there is a value.
+    pub fn set_option(&mut self, column: ColumnId, value: Option<i64>) {
+        match value {
+            Some(value) => self.set(column, value),
+            None => self.tables[usize::from(column.table)].set_null(column.column),
+        }
+    }
+
+    /// Sets a float.
+    ///
+    /// # Panics
+    /// If it is not a float column.
+    pub fn set_float(&mut self, column: ColumnId, value: f64) {
+        self.tables[usize::from(column.table)].set_float(column.column, value);
+    }
+
+    /// Sets a text.
+    ///
+    /// # Panics
+    /// If it is not a text column.
+    pub fn set_text(&mut self, column: ColumnId, value: &str) {
+        self.tables[usize::from(column.table)].set_text(column.column, value);
+    }
+
+    /// Ends the row that [`begin_row`](Self::begin_row) began.
+    pub fn end_row(&mut self, table: TableId) {
+        let index = usize::from(table.0);
+        if self.tables[index].day_changes() {
+            self.send(index);
+        }
+        self.tables[index].end();
+    }
+
+    /// Sends the rows that wait to the disk if the flush interval has passed since the last time; does not wait for it.
+    ///
+    /// The first call only sets the beginning.
+    ///
+    /// # Errors
+    /// The first error that the disk gave, now or before; it comes again at every later call.
+    pub fn flush_due(&mut self, monotonic_ns: i64) -> Result<(), RecordingError> {
+        let last = *self.last_flush_ns.get_or_insert(monotonic_ns);
+        // A tenth earlier counts as due: else samples taken every second with a little jitter would be written every two.
+        let due = self.options.flush_interval.as_nanos() as i64 / 10 * 9;
+        if monotonic_ns.saturating_sub(last) >= due {
+            self.last_flush_ns = Some(monotonic_ns);
+            self.send_all();
+        }
+        self.worker.failure()
+    }
+
+    /// Writes the rows that wait, now, and waits until the kernel has them (not until they are durable).
+    ///
+    /// # Errors
+    /// As [`flush_due`](Self::flush_due).
+    pub fn flush(&mut self) -> Result<(), RecordingError> {
+        self.send_all();
+        self.worker.wait(false);
+        self.worker.failure()
+    }
+
+    /// Bytes written to segments so far.
+    pub fn bytes_written(&self) -> u64 {
+        self.worker.bytes_written()
+    }
+
+    /// Writes the rows that wait, makes everything durable, and closes the segments. Later calls do nothing.
+    ///
+    /// # Errors
+    /// As [`flush_due`](Self::flush_due); the segments are closed all the same.
+    pub fn finish(&mut self) -> Result<(), RecordingError> {
+        if !self.finished {
+            self.finished = true;
+            self.send_all();
+            self.worker.wait(true);
+            self.worker.stop();
+        }
+        self.worker.failure()
+    }
+
+    fn send_all(&mut self) {
+        for index in 0..self.tables.len() {
+            self.send(index);
+        }
+    }
+
+    fn send(&mut self, index: usize) {
+        match self.tables[index].take() {
+            Ok(Some((day, batch))) => self.worker.append(index, day, batch),
+            Ok(None) => {}
+            Err(error) => unreachable!("builders follow the schema they were made from: {error}"),
+        }
+    }
+}
+
+impl Drop for RecordingWriter {
+    fn drop(&mut self) {
+        let _ = self.finish();
+    }
+}
+
+/// Makes the reserve unless it is there. It is filled, not sparse: its blocks are the point.
+fn make_reserve(path: &Path) -> Result<(), RecordingError> {
+    let failed = |e| RecordingError::io(path, "create it", e);
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(mut file) => {
+            let written = file.write_all(&[0; RESERVE_BYTES]).and_then(|()| file.sync_all());
+            written.map_err(|e| {
+                let _ = fs::remove_file(path);
+                failed(e)
+            })
+        }
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(e) => Err(failed(e)),
+    }
+}

@@ -1,0 +1,248 @@
+"""The catalogue: every variable that a recording can hold, once, with one definition and one unit.
+
+`python -m satline.catalogue` writes docs/reference/variables.md from it.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from satline import share
+from satline.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Kind = Literal["identity", "counter", "accumulator", "level", "measure", "derived"]
+ColumnType = Literal["int", "text", "float"]
+
+KINDS = ("identity", "counter", "accumulator", "level", "measure", "derived")
+TYPES = ("int", "text", "float")
+SQL_TYPES: Mapping[str, str] = {"int": "BIGINT", "text": "VARCHAR", "float": "DOUBLE"}
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "variables.md"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One variable of the catalogue.
+
+    Attributes
+    ----------
+    scope
+        The table that holds it; `common` for the columns that every table begins with.
+    kind
+        identity, counter, accumulator, level, measure; derived ones are never recorded.
+    type
+        int (signed, 64 bits), text or float (64 bits).
+    unit, linux, formula
+        Empty where the catalogue does not say.
+    """
+
+    scope: str
+    name: str
+    kind: Kind
+    type: ColumnType
+    unit: str
+    meaning: str
+    linux: str = ""
+    formula: str = ""
+
+    @property
+    def sql_type(self) -> str:
+        """DuckDB's name of the type."""
+        return SQL_TYPES[self.type]
+
+
+@dataclass(frozen=True)
+class TableDefinition:
+    """One table: its stored columns, common ones first and in the catalogue's order, and its derived ones."""
+
+    name: str
+    columns: tuple[Variable, ...]
+    derived: tuple[Variable, ...]
+
+    @property
+    def own_columns(self) -> tuple[Variable, ...]:
+        """The stored columns without the common ones."""
+        return tuple(c for c in self.columns if c.scope != "common")
+
+    @property
+    def entity(self) -> tuple[str, ...]:
+        """Columns that say whose a row is: the table's leading identity columns, `system.sample` excepted."""
+        names: list[str] = []
+        for column in self.own_columns:
+            if column.kind != "identity" or (column.scope, column.name) == ("system", "sample"):
+                break
+            names.append(column.name)
+        return tuple(names)
+
+    def column(self, name: str) -> Variable | None:
+        """The stored column of this name."""
+        return next((c for c in self.columns if c.name == name), None)
+
+    def arrow_schema(self) -> pa.Schema:
+        """Schema of this table's segments, with the format's metadata."""
+        import pyarrow as pa
+
+        types = {"int": pa.int64(), "text": pa.string(), "float": pa.float64()}
+        metadata = {"satline.table": self.name, "satline.format": "1"}
+        return pa.schema([pa.field(c.name, types[c.type]) for c in self.columns], metadata=metadata)
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All tables in the catalogue's order; a scope of derived variables only is in `derived_scopes`."""
+
+    common: tuple[Variable, ...]
+    tables: Mapping[str, TableDefinition]
+    derived_scopes: Mapping[str, tuple[Variable, ...]]
+
+    def table(self, name: str) -> TableDefinition:
+        """The table of this name.
+
+        Raises
+        ------
+        InputError
+            If the catalogue has no such table.
+        """
+        if name not in self.tables:
+            known = ", ".join(self.tables)
+            raise InputError(f"table {name!r} is not in the catalogue", hint=f"the tables are {known}")
+        return self.tables[name]
+
+    def derived(self) -> tuple[Variable, ...]:
+        """Every derived variable."""
+        own = [v for t in self.tables.values() for v in t.derived]
+        return (*own, *(v for scope in self.derived_scopes.values() for v in scope))
+
+
+def parse(text: str, source: str = "variables.toml") -> Catalogue:
+    """Read a catalogue from TOML text.
+
+    Parameters
+    ----------
+    text
+        The text.
+    source
+        Its name, for errors.
+
+    Raises
+    ------
+    InputError
+        Naming the variable that is wrong.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{source}: {error}", hint="the catalogue must be valid TOML") from error
+    scopes = {
+        scope: tuple(_variable(source, scope, name, fields) for name, fields in variables.items())
+        for scope, variables in document.items()
+        if isinstance(variables, dict)
+    }
+    common = scopes.pop("common", ())
+    tables: dict[str, TableDefinition] = {}
+    derived_scopes: dict[str, tuple[Variable, ...]] = {}
+    for scope, variables in scopes.items():
+        stored = tuple(v for v in variables if v.kind != "derived")
+        derived = tuple(v for v in variables if v.kind == "derived")
+        if stored:
+            tables[scope] = TableDefinition(scope, (*common, *stored), derived)
+        else:
+            derived_scopes[scope] = derived
+    return Catalogue(common, tables, derived_scopes)
+
+
+def _variable(source: str, scope: str, name: str, fields: Any) -> Variable:
+    place = f"{source}: [{scope}.{name}]"
+    if not isinstance(fields, dict):
+        raise InputError(f"{place}: not a table", hint="each variable is a table of its own")
+    kind = fields.get("kind")
+    if kind not in KINDS:
+        raise InputError(f"{place}: kind is {kind!r}", hint=f"it must be one of {', '.join(KINDS)}")
+    default = {"identity": "text", "derived": "float"}.get(kind, "int")
+    column_type = fields.get("type", default)
+    if column_type not in TYPES:
+        raise InputError(f"{place}: type is {column_type!r}", hint=f"it must be one of {', '.join(TYPES)}")
+    for key in ("meaning", *(("formula",) if kind == "derived" else ())):
+        if not isinstance(fields.get(key), str):
+            raise InputError(f"{place}: no {key}", hint="say in one sentence what it means, in one unit")
+    return Variable(
+        scope=scope,
+        name=name,
+        kind=cast(Kind, kind),
+        type=cast(ColumnType, column_type),
+        unit=fields.get("unit", ""),
+        meaning=fields["meaning"],
+        linux=fields.get("linux", ""),
+        formula=fields.get("formula", ""),
+    )
+
+
+@cache
+def catalogue() -> Catalogue:
+    """The catalogue that Satline ships."""
+    return parse((share.path("catalogue") / "variables.toml").read_text(encoding="utf-8"))
+
+
+def reference_page(of: Catalogue) -> str:
+    """The reference page of a catalogue, in Markdown."""
+    lines = [
+        "# Variables",
+        "",
+        "Made from `catalogue/variables.toml` by `python -m satline.catalogue`; edit that, not this.",
+        "",
+        "A **counter** counts events up, an **accumulator** adds up time or volume, a **level** is a value",
+        "now, a **measure** belongs to the row itself, an **identity** says who or what the row is about.",
+        "A **derived** variable is never recorded but made from observations. Missing is null, never zero.",
+        "",
+        "## Every table",
+        "",
+        *_rows(of.common),
+    ]
+    for table in of.tables.values():
+        lines += ["", f"## {table.name}", "", *_rows(table.own_columns), *_derived(table.derived)]
+    for scope, variables in of.derived_scopes.items():
+        lines += ["", f"## {scope}", *_derived(variables)]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(variables: tuple[Variable, ...]) -> list[str]:
+    lines = ["| variable | kind | type | unit | meaning | Linux |", "|---|---|---|---|---|---|"]
+    for v in variables:
+        source = f"`{_cell(v.linux)}`" if v.linux else ""
+        lines.append(
+            f"| `{v.name}` | {v.kind} | {v.type} | {_cell(v.unit)} | {_cell(v.meaning)} | {source} |"
+        )
+    return lines
+
+
+def _derived(variables: tuple[Variable, ...]) -> list[str]:
+    if not variables:
+        return []
+    lines = ["", "| derived | unit | meaning | formula |", "|---|---|---|---|"]
+    for v in variables:
+        formula = " ".join(_cell(v.formula).split())
+        lines.append(f"| `{v.name}` | {_cell(v.unit)} | {_cell(v.meaning)} | `{formula}` |")
+    return lines
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ").strip()
+
+
+def main(arguments: list[str]) -> int:
+    """Write the reference page to the path given, or to its place in the source tree."""
+    page = Path(arguments[0]) if arguments else PAGE
+    page.write_text(reference_page(catalogue()), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,185 @@
+"""Open a recording, one that is being written too, and query it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from satline.catalogue import Catalogue, TableDefinition, catalogue
+from satline.errors import InputError
+from satline.recording import describe
+from satline.recording._files import Layout, SegmentFile, is_being_written, layout
+from satline.recording._frames import Damage, read_segment, split_frames
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+_ATTEMPTS = 100
+
+
+class Recording:
+    """A recording on disk. Nothing of its tables is read before `connect`.
+
+    Attributes
+    ----------
+    path
+        The directory.
+    description
+        recording.toml.
+    sources
+        sources/<writer>.toml by writer.
+    """
+
+    def __init__(
+        self, path: Path, description: dict[str, Any], sources: dict[str, dict[str, Any]], of: Catalogue
+    ) -> None:
+        self.path = path
+        self.description = description
+        self.sources = sources
+        self.catalogue = of
+
+    @classmethod
+    def open(cls, path: Path | str, *, of: Catalogue | None = None) -> Recording:
+        """Open the recording at `path`.
+
+        Raises
+        ------
+        InputError
+            If there is none, or its description is broken or of an unknown version.
+        """
+        path = Path(path)
+        if not path.is_dir():
+            what = "not a directory" if path.exists() else "no such recording"
+            raise InputError(f"{path}: {what}", hint="a recording is a directory NAME.satline")
+        description = describe.read(path)
+        hint = "restore it from a copy, or delete it: the readings do not need it"
+        sources = {
+            f.stem: describe.read_toml(f, hint=hint) for f in sorted((path / "sources").glob("[a-z]*.toml"))
+        }
+        return cls(path, description, sources, of or catalogue())
+
+    @property
+    def ended(self) -> bool:
+        """Whether the recording says that it has ended; false while it is written and after a kill."""
+        return "ended" in self.description.get("recording", {})
+
+    def tables(self) -> tuple[str, ...]:
+        """Tables that hold anything, in the catalogue's order."""
+        present = layout(self.path).tables()
+        return tuple(t for t in self.catalogue.tables if t in present)
+
+    @cached_property
+    def damage(self) -> tuple[Damage, ...]:
+        """Damaged tails of segments; what a living writer is just writing is not damage."""
+        found = layout(self.path)
+        tails = (_damage(s) for s in (*found.segments, *found.covered))
+        return tuple(t for t in tails if t is not None)
+
+    def connect(
+        self, *, tables: Iterable[str] | None = None, connection: duckdb.DuckDBPyConnection | None = None
+    ) -> duckdb.DuckDBPyConnection:
+        """A DuckDB connection with one view per table of the catalogue.
+
+        Rows at rest are read from Parquet when a query needs them. Rows in segments are loaded now: the views
+        show the recording as it is at this call. A table that the recording does not have is an empty view; a
+        column that a file does not have is null.
+
+        Parameters
+        ----------
+        tables
+            Only these; default: all. Segments of others are not loaded.
+        connection
+            Make the views in this connection; default: a new one in memory.
+
+        Raises
+        ------
+        InputError
+            If `tables` names one that the catalogue does not have, or a Parquet file is broken.
+        """
+        import duckdb
+
+        names = tuple(self.catalogue.tables) if tables is None else tuple(tables)
+        definitions = [self.catalogue.table(name) for name in names]
+        files, in_flight = _load(self.path, frozenset(names))
+        connection = connection or duckdb.connect()
+        for definition in definitions:
+            rest = [f.path for f in files.rest if f.table == definition.name]
+            _make_view(connection, definition, rest, in_flight.get(definition.name))
+        return connection
+
+
+def _load(path: Path, names: frozenset[str]) -> tuple[Layout, dict[str, pa.Table]]:
+    """The files of a recording and the rows of its segments, at one instant; compaction may be at work."""
+    import pyarrow as pa
+
+    for _ in range(_ATTEMPTS):
+        files = layout(path)
+        parts: dict[str, list[pa.Table]] = {}
+        try:
+            for segment in files.segments:
+                if segment.table in names and (table := read_segment(segment.path).table) is not None:
+                    parts.setdefault(segment.table, []).append(table.replace_schema_metadata(None))
+        except FileNotFoundError:
+            # Compaction has taken it over since it was listed: look again.
+            continue
+        whole = {n: pa.concat_tables(t, promote_options="default").combine_chunks() for n, t in parts.items()}
+        return files, whole
+    raise InputError(
+        f"{path}: its segments go away while they are read", hint="try again when nothing changes it"
+    )
+
+
+def _make_view(
+    connection: duckdb.DuckDBPyConnection,
+    definition: TableDefinition,
+    rest: list[Path],
+    in_flight: pa.Table | None,
+) -> None:
+    import duckdb
+
+    columns = ", ".join(f"NULL::{c.sql_type} AS {quoted(c.name)}" for c in definition.columns)
+    parts = [f"SELECT {columns} WHERE false"]
+    if rest:
+        files = ", ".join(literal(_glob_escaped(str(p))) for p in rest)
+        parts.append(
+            f"SELECT * FROM read_parquet([{files}], union_by_name = true, hive_partitioning = false)"
+        )
+    if in_flight is not None:
+        name = f"segments of {definition.name}"
+        connection.register(name, in_flight)
+        parts.append(f"SELECT * FROM {quoted(name)}")
+    view = f"CREATE OR REPLACE VIEW {quoted(definition.name)} AS {' UNION ALL BY NAME '.join(parts)}"
+    try:
+        connection.execute(view)
+    except duckdb.Error as error:
+        broken = rest[0].parent.parent if rest else definition.name
+        raise InputError(
+            f"{broken}: cannot be read: {error}", hint="`satline recording check` says which file is broken"
+        ) from error
+
+
+def quoted(name: str) -> str:
+    """An SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """An SQL text."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _glob_escaped(path: str) -> str:
+    return "".join(f"[{c}]" if c in "*?[" else c for c in path)
+
+
+def _damage(segment: SegmentFile) -> Damage | None:
+    try:
+        # Asked before it is read: a writer that ends in between has then written its tail.
+        growing = is_being_written(segment.path)
+        _, damage = split_frames(segment.path.read_bytes(), segment.path)
+    except FileNotFoundError:
+        return None
+    return None if growing else damage

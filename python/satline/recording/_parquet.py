@@ -1,0 +1,102 @@
+"""Parquet at rest."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from satline.catalogue import TableDefinition
+from satline.recording._files import FORMAT_VERSION, sync_directory
+from satline.recording._frames import Damage
+
+NS_PER_DAY = 86_400_000_000_000
+ROW_GROUP_ROWS = 131_072
+
+
+def day_name(day: int) -> str:
+    """YYYY-MM-DD of a day counted from 1970-01-01."""
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=day)).strftime("%Y-%m-%d")
+
+
+def split_days(table: pa.Table) -> list[tuple[int, pa.Table]]:
+    """Runs of consecutive rows of one UTC day: (day counted from 1970-01-01, rows).
+
+    The order of the rows is kept, so that a day comes twice where the clock stepped back over midnight.
+    """
+    if table.num_rows == 0:
+        return []
+    days = table["time_ns"].to_numpy() // NS_PER_DAY
+    changes = (days[1:] != days[:-1]).nonzero()[0] + 1
+    edges = [0, *changes.tolist(), table.num_rows]
+    return [(int(days[a]), table.slice(a, b - a)) for a, b in pairwise(edges)]
+
+
+def conform(table: pa.Table, definition: TableDefinition) -> pa.Table:
+    """Bring rows to the catalogue's columns and types; columns that are missing become null.
+
+    Columns that the catalogue does not have are kept behind the others: a newer program recorded them.
+    """
+    columns = []
+    schema = definition.arrow_schema()
+    for field in schema:
+        if field.name in table.column_names:
+            columns.append(table[field.name].cast(field.type))
+        else:
+            columns.append(pa.nulls(table.num_rows, field.type))
+    extra = [table.schema.field(n) for n in table.column_names if n not in schema.names]
+    return pa.table([*columns, *(table[f.name] for f in extra)], schema=pa.schema([*schema, *extra]))
+
+
+def write(file: Path, table: pa.Table, definition: TableDefinition, damage: Iterable[Damage] = ()) -> Path:
+    """Write rows, sorted by entity and time, to a hidden file beside `file`, durable; returns that file.
+
+    Parameters
+    ----------
+    damage
+        Damaged tails of the segments that the rows came from; kept in the file's metadata.
+    """
+    keys = [*definition.entity, "monotonic_ns"]
+    table = table.sort_by([(k, "ascending") for k in keys])
+    integers = [f.name for f in table.schema if pa.types.is_integer(f.type)]
+    texts = [f.name for f in table.schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
+    tails = [
+        {"segment": d.path.name, "offset": d.offset, "length": d.length, "reason": d.reason} for d in damage
+    ]
+    metadata = {"satline.table": definition.name, "satline.format": str(FORMAT_VERSION)}
+    if tails:
+        metadata["satline.damage"] = json.dumps(tails)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.tmp")
+    pq.write_table(
+        table.replace_schema_metadata(metadata),
+        temporary,
+        compression="zstd",
+        use_dictionary=texts,
+        column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
+        row_group_size=ROW_GROUP_ROWS,
+        version="2.6",
+    )
+    with temporary.open("rb+") as stream:
+        os.fsync(stream.fileno())
+    return temporary
+
+
+def publish(temporary: Path, file: Path) -> None:
+    """Give a written file its name; from then on its rows count."""
+    temporary.replace(file)
+    sync_directory(file.parent)
+    sync_directory(file.parent.parent)
+
+
+def recorded_damage(file: Path) -> list[Damage]:
+    """Damaged tails of the segments that went into a Parquet file."""
+    text = (pq.read_schema(file).metadata or {}).get(b"satline.damage")
+    tails = json.loads(text) if text else []
+    return [Damage(file.with_name(t["segment"]), t["offset"], t["length"], t["reason"]) for t in tails]
