@@ -1,0 +1,184 @@
+"""The diagnosis as text in a terminal: the verdict first, then its evidence, in 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from satline.diagnosis._results import Diagnosis, Evidence, Finding, Unseen
+from satline.reduction._results import Curves, Point
+from satline.report import _numbers, _words
+from satline.report._escape import cell
+
+_WIDEST = 100
+_UNBROKEN = "\ue000"
+
+
+def print_diagnosis(diagnosis: Diagnosis, console: Console) -> None:
+    """Prints `diagnosis` on `console`, no wider than 100 columns.
+
+    Names that come from outside are shown with their control characters as visible escapes. Colour is left to
+    rich: none when the output is not a terminal or NO_COLOR is set.
+    """
+    _Page(console).diagnosis(diagnosis)
+
+
+def curves_table(curves: Curves, variables: Sequence[str], *, encoding: str = "utf-8") -> Table:
+    """A table of `variables` against load: mean ± one standard error, a row for each load class.
+
+    The error is the honest one where there is one, else the textbook one. A variable that `curves` lacks has
+    an empty column, whose heading says so.
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(cell(_words.axis_words(curves.load_axis), encoding=encoding), justify="right")
+    table.add_column("observations", justify="right")
+    for variable in variables:
+        curve = curves.curves.get(variable)
+        heading = _words.variable_words(variable)
+        heading += f", {_unit(curves, variable)}" if curve else " (not recorded)"
+        table.add_column(cell(heading, encoding=encoding), justify="right")
+    for index, load_class in enumerate(curves.classes):
+        row = [cell(_words.load_words(load_class)), cell(f"{load_class.observations:,}")]
+        for variable in variables:
+            curve = curves.curves.get(variable)
+            shown = _mean(curve.points[index], curve.unit, _largest(curves, variable)) if curve else ""
+            row.append(cell(shown, encoding=encoding))
+        table.add_row(*row)
+    return table
+
+
+def _largest(curves: Curves, variable: str) -> float:
+    means = [abs(point.mean) for point in curves.curves[variable].points if point.mean is not None]
+    return max(means, default=0.0)
+
+
+def _unit(curves: Curves, variable: str) -> str:
+    return _numbers.scale(curves.curves[variable].unit, _largest(curves, variable)).label
+
+
+def _mean(point: Point, unit: str, largest: float) -> str:
+    """The mean and its error in the scale of the column, without the unit."""
+    if point.mean is None:
+        return "–"
+    factor = _numbers.scale(unit, largest).factor
+    error = point.honest_error if point.honest_error is not None else point.standard_error
+    return _numbers.quantity(point.mean * factor, "", None if error is None else error * factor)
+
+
+class _Page:
+    """Prints parts of a diagnosis one under the other."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._width = min(console.width, _WIDEST)
+
+    def diagnosis(self, diagnosis: Diagnosis) -> None:
+        self._line(diagnosis.headline, style="bold")
+        self._line(f"Recording: {diagnosis.recording}", style="dim")
+        self._saturation(diagnosis)
+        self._section("Findings, strongest first")
+        if not diagnosis.findings:
+            self._line("No rule holds: nothing is named as the bottleneck.", indent=2)
+        for rank, finding in enumerate(diagnosis.findings, start=1):
+            self._finding(rank, finding)
+        self._others("Rules that do not hold", [f for f in diagnosis.others if f.state != "cannot-judge"])
+        self._others(
+            "Rules that could not be judged", [f for f in diagnosis.others if f.state == "cannot-judge"]
+        )
+        self._unseen(diagnosis.unseen)
+        self._list("What weakens the answer", diagnosis.warnings)
+        self._list("Conditions", [f"{name}: {value}" for name, value in diagnosis.conditions.items()])
+
+    def _saturation(self, diagnosis: Diagnosis) -> None:
+        saturation = diagnosis.saturation
+        self._section("Saturation")
+        self._line(f"{_words.outcome_words(saturation.outcome)}.", indent=2)
+        for line in _words.saturation_lines(saturation):
+            self._line(line, indent=2)
+        self._bullets("Why", saturation.reasons)
+        self._bullets("What to do about that", saturation.advice)
+
+    def _finding(self, rank: int, finding: Finding) -> None:
+        if rank > 1:
+            self._console.print()
+        strength = _numbers.strength_words(finding.strength)
+        self._item(f"{rank}.", f"{_words.sentence(finding.title)} — {strength}", indent=2, style="bold")
+        self._line(_words.sentence(finding.summary), indent=5)
+        if finding.evidence:
+            self._line("Evidence", indent=5, style="underline")
+        for evidence in finding.evidence:
+            mark = "?" if evidence.value is None else "✓" if evidence.supports else "✗"
+            self._item(mark, evidence_words(evidence), indent=5)
+        self._bullets("Remedies, cheapest first", finding.remedies, indent=5, numbered=True)
+        self._bullets("It would be a false reading if", finding.false_readings, indent=5)
+        self._bullets("Not seen for this rule", finding.missing, indent=5)
+
+    def _others(self, title: str, findings: Sequence[Finding]) -> None:
+        self._list(title, [f"{_words.sentence(finding.title)}: {finding.summary}" for finding in findings])
+
+    def _unseen(self, unseen: Sequence[Unseen]) -> None:
+        self._list("What could not be seen", [unseen_words(signal) for signal in unseen])
+
+    def _list(self, title: str, lines: Sequence[str]) -> None:
+        if lines:
+            self._section(title)
+            for line in lines:
+                self._item("–", line, indent=2)
+
+    def _bullets(self, title: str, lines: Iterable[str], *, indent: int = 2, numbered: bool = False) -> None:
+        for index, line in enumerate(lines, start=1):
+            if index == 1:
+                self._line(title, indent=indent, style="underline")
+            self._item(f"{index}." if numbered else "–", line, indent=indent)
+
+    def _section(self, title: str) -> None:
+        self._console.print()
+        self._line(title, style="bold cyan")
+
+    def _line(self, words: str, *, indent: int = 0, style: str = "") -> None:
+        self._wrapped(" " * indent, words, style)
+
+    def _item(self, mark: str, words: str, *, indent: int, style: str = "") -> None:
+        self._wrapped(f"{' ' * indent}{self._cell(mark).plain} ", words, style)
+
+    def _wrapped(self, lead: str, words: str, style: str) -> None:
+        """Prints `words` after `lead`, further lines under the first, none longer than the page."""
+        room = max(self._width - len(lead), 20)
+        text = self._cell(words, style)
+        # rich breaks lines at no-break spaces too: something else stands in for them meanwhile.
+        text.plain = text.plain.replace("\N{NO-BREAK SPACE}", _UNBROKEN)
+        for line in text.wrap(self._console, room, overflow="fold"):
+            line.plain = line.plain.replace(_UNBROKEN, " ")
+            line.rstrip()
+            self._console.print(Text(lead) + line, soft_wrap=True)
+            lead = " " * len(lead)
+
+    def _cell(self, words: str, style: str = "") -> Text:
+        return cell(words, style, encoding=self._console.encoding)
+
+
+def evidence_words(evidence: Evidence) -> str:
+    """One line of evidence: variable, load, number ± error, and the sign that it was held against."""
+    shown = _numbers.quantity(evidence.value, evidence.unit, evidence.error)
+    words = f"{_words.variable_words(evidence.variable)}"
+    if evidence.load:
+        words += f", {evidence.load}"
+    words += f": {shown}"
+    if evidence.threshold:
+        fraction = evidence.unit.startswith("fraction")
+        sign = _numbers.percentages(evidence.threshold) if fraction else evidence.threshold
+        words += f" (sign: {sign})"
+    return words
+
+
+def unseen_words(unseen: Unseen) -> str:
+    """One line on a missing signal: why, what it would have needed, which rules lost by it."""
+    words = f"{_words.variable_words(unseen.signal)}: {unseen.reason}"
+    if unseen.would_need:
+        words += f"; it would have needed {unseen.would_need}"
+    if unseen.rules:
+        words += f" (rules that lose by it: {', '.join(unseen.rules)})"
+    return words

@@ -1,0 +1,120 @@
+"""The diagnosis in a terminal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from satline.diagnosis._results import Diagnosis, Evidence, Outcome
+from satline.reduction._results import Curves
+from satline.report import curves_table, print_diagnosis
+
+
+def shown(diagnosis: Diagnosis, *, width: int = 80, terminal: bool = False) -> str:
+    file = io.StringIO()
+    print_diagnosis(diagnosis, Console(file=file, width=width, force_terminal=terminal, _environ={}))
+    return file.getvalue()
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_the_verdict_comes_first(diagnosis: Diagnosis) -> None:
+    assert shown(diagnosis).startswith("It saturates at 6.1 users (5.4 to 6.9), and the processors are")
+
+
+def test_a_finding_shows_all_that_it_rests_on(diagnosis: Diagnosis) -> None:
+    text = flat(shown(diagnosis))
+    for part in (
+        "It saturates at 6.1 (5.4 to 6.9) users logged on",
+        "1. The processors are the bottleneck — very strong (0.86)",
+        "✓ processors busy, 12 users: 98.10 ± 0.40 % of capacity (sign: at least 90 %)",
+        "? load read rate, 12 users: not measured",
+        "1. Defer compute-bound background work. 2. Raise the limit to two processors.",
+        "a background job keeps the processors busy at every load",
+        "The I/O subsystem is the bottleneck: I/O wait is 1 %.",
+        "/proc/pressure/irq does not exist; it would have needed CONFIG_IRQ_TIME_ACCOUNTING",
+        "the emulator was late at 12 users",
+    ):
+        assert part in text, part
+
+
+@pytest.mark.parametrize("outcome", ["saturated", "not-saturated", "cannot-tell", "nongranular"])
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_every_outcome_fits_its_width(
+    diagnosis_of: Callable[..., Diagnosis], outcome: Outcome, width: int
+) -> None:
+    text = shown(diagnosis_of(outcome), width=width)
+    assert max(cell_len(line) for line in text.splitlines()) <= min(width, 100)
+    assert all(line == line.rstrip() for line in text.splitlines())
+    if outcome != "saturated":
+        assert "the bars overlap" in text
+        assert "record two more steps above 12 users" in flat(text)
+        assert "No rule holds" in text
+
+
+def test_a_percent_sign_stays_with_its_number(diagnosis: Diagnosis) -> None:
+    for width in range(40, 81):
+        lines = [line.strip() for line in shown(diagnosis, width=width).splitlines()]
+        assert not [line for line in lines if line.startswith("% of")]
+        assert any("0.40 % of" in line or line.endswith("0.40 %") for line in lines)
+
+
+def test_output_that_is_no_terminal_is_plain(diagnosis: Diagnosis) -> None:
+    assert "\x1b" not in shown(diagnosis)
+    assert "\x1b[1m" in shown(diagnosis, terminal=True)
+
+
+def test_hostile_names_are_shown_and_not_obeyed(diagnosis: Diagnosis, hostile: str) -> None:
+    finding = diagnosis.findings[0]
+    evidence = Evidence(f"device_busy:{hostile}", "fraction", hostile, 0.5, None, hostile, True)
+    diagnosis = replace(
+        diagnosis,
+        recording=hostile,
+        headline=hostile,
+        findings=(
+            replace(finding, title=hostile, summary=hostile, evidence=(evidence,), remedies=(hostile,)),
+        ),
+        warnings=(hostile,),
+        conditions={hostile: hostile},
+    )
+    text = shown(diagnosis, width=100)
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "\\x1b[31m[red]\\u202ex" in text
+    coloured = shown(diagnosis, width=100, terminal=True)
+    assert "\x1b[31m" not in coloured
+
+
+def test_a_terminal_without_utf8_gets_plain_signs(diagnosis: Diagnosis) -> None:
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding="ascii", errors="strict")
+    print_diagnosis(diagnosis, Console(file=file, width=80, _environ={}))
+    file.flush()
+    assert b"98.10 +/- 0.40 %" in raw.getvalue()
+
+
+def test_a_table_of_curves(curves: Curves) -> None:
+    file = io.StringIO()
+    console = Console(file=file, width=100, _environ={})
+    console.print(curves_table(curves, ["transaction_rate", "load_memory", "no_such_variable"]))
+    text = file.getvalue()
+    lines = [line.split() for line in text.splitlines()]
+    assert ["1", "120", "0.500", "±", "0.025", "57.2", "±", "2.9"] in lines
+    assert "MiB" in text
+    assert "recorded)" in text
+
+
+def test_a_table_shows_a_class_without_data_as_a_gap(curves: Curves) -> None:
+    curve = curves.curves["mpl"]
+    gap = replace(curve.points[0], mean=None)
+    curves = replace(curves, curves={"mpl": replace(curve, points=(gap, *curve.points[1:]))})
+    file = io.StringIO()
+    Console(file=file, width=80, _environ={}).print(curves_table(curves, ["mpl"]))
+    assert ["1", "120", "–"] in [line.split() for line in file.getvalue().splitlines()]
