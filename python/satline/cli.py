@@ -1,0 +1,94 @@
+"""The command `satline`: options → work → result. Everything heavy is imported where it is used."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from satline import __version__, cli_analysis, cli_record, cli_recording, cli_study
+from satline.errors import SatlineError
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="""\b
+Examples:
+  satline study this-host                     how many users this machine carries
+  satline record /var/tmp/host.satline        record the real users; Ctrl-C ends
+  satline diagnose /var/tmp/host.satline      the verdict, with its evidence
+""",
+)
+@click.version_option(__version__, prog_name="satline", message="%(prog)s %(version)s")
+def commands() -> None:
+    """How many users a shared machine carries, what holds it back, and what to do about it."""
+
+
+for command in (
+    cli_study.study,
+    cli_study.studies,
+    cli_study.clean,
+    cli_record.record,
+    cli_analysis.diagnose,
+    cli_analysis.report,
+    cli_analysis.reduce,
+    cli_recording.recording,
+    cli_recording.annotate,
+):
+    commands.add_command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command and leave the process with its exit code."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; errors that a user can mend become a message, a hint and an exit code.
+
+    Returns
+    -------
+    0 done, 1 failed, 2 wrong input, 130 interrupted.
+    """
+    try:
+        status = commands.main(args=arguments, prog_name="satline", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except SatlineError as error:
+        _say(error.message, error.hint)
+        return error.exit_code
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        hint = f"`{context.command_path} --help` shows how" if context is not None else ""
+        _say(error.format_message(), hint)
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        _say("interrupted", "")
+        return 130
+    except BrokenPipeError:
+        # The reader (`head`, a pager) has had enough; what Python still holds for it must go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        _say(
+            f"{error.filename}: {error.strerror}" if error.filename else str(error),
+            "see permissions and free space",
+        )
+        return 1
+
+
+def _say(message: str, hint: str) -> None:
+    from satline.report._escape import visible
+
+    lines = [visible(line) for line in message.splitlines()]
+    text = "error: " + "\n".join(lines) + "\n"
+    if hint:
+        text += f"hint: {visible(hint)}\n"
+    click.echo(text, nl=False, err=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""`satline diagnose`, `satline report`, `satline reduce`."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from satline.reduction import Curves
+
+RECORDING = click.argument("recording", type=click.Path(path_type=Path))
+LOAD = click.option(
+    "--load",
+    "load_axis",
+    metavar="AXIS",
+    help="What to call load: users (of a study's steps), active_users, in_queue.",
+)
+PERCENTILES = (25, 50, 75, 90)
+USUAL = ("throughput", "transaction_rate", "response_us", "total_cpu", "page_wait", "io_wait", "paging_rate")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  satline diagnose host.satline
+  satline diagnose host.satline --load active_users
+  satline diagnose host.satline --json | jq -r .headline
+"""
+)
+@RECORDING
+@LOAD
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def diagnose(recording: Path, load_axis: str | None, as_json: bool) -> None:
+    """Say where a recording saturates, what holds it back, how sure that is, and what could not be seen."""
+    from satline.diagnosis import diagnose as judge
+    from satline.diagnosis import to_dict
+    from satline.recording import Recording
+    from satline.reduction import reduce as to_curves
+
+    opened = Recording.open(recording)
+    diagnosis = judge(opened, to_curves(opened, load_axis))
+    if as_json:
+        click.echo(json.dumps(to_dict(diagnosis), indent=2))
+        return
+    from rich.console import Console
+
+    from satline.report.terminal import print_diagnosis
+
+    print_diagnosis(diagnosis, Console())
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  satline report host.satline                 writes host.satline/report.html
+  satline report host.satline -o /tmp/host.html
+"""
+)
+@RECORDING
+@LOAD
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Where to write it.")
+def report(recording: Path, load_axis: str | None, output: Path | None) -> None:
+    """Write a recording's report: one HTML file that needs no network."""
+    from satline.diagnosis import diagnose as judge
+    from satline.errors import InputError
+    from satline.recording import Recording
+    from satline.reduction import reduce as to_curves
+    from satline.report.html import write_report
+
+    opened = Recording.open(recording)
+    curves = to_curves(opened, load_axis)
+    path = output or recording / "report.html"
+    try:
+        write_report(path, opened, curves, judge(opened, curves))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}", hint="name a file that you may write with -o") from None
+    click.echo(str(path))
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  satline reduce host.satline --variables total_cpu,page_wait
+  satline reduce host.satline --csv > curves.csv
+"""
+)
+@RECORDING
+@LOAD
+@click.option("--variables", metavar="A,B", help="Only these variables.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--csv", "as_csv", is_flag=True, help="As CSV: a row for each class and variable.")
+def reduce(
+    recording: Path, load_axis: str | None, variables: str | None, as_json: bool, as_csv: bool
+) -> None:
+    """Show a recording's variables against load: a class of load in each row, mean ± standard error."""
+    from satline.recording import Recording
+    from satline.reduction import reduce as to_curves
+
+    if as_json and as_csv:
+        raise click.UsageError("--json and --csv exclude each other", click.get_current_context())
+    curves = to_curves(Recording.open(recording), load_axis)
+    chosen = _chosen(curves, variables)
+    if as_json:
+        click.echo(json.dumps(curves_content(curves, chosen), indent=2))
+    elif as_csv:
+        write_csv(curves, chosen)
+    else:
+        from rich.console import Console
+
+        from satline.report.terminal import curves_table
+
+        if variables is None:
+            chosen = [name for name in USUAL if name in curves.curves] or chosen[:6]
+        Console().print(curves_table(curves, chosen))
+        if variables is None and len(chosen) < len(curves.curves):
+            click.echo(
+                f"{len(curves.curves) - len(chosen)} more: --variables chooses, --csv and --json give all"
+            )
+
+
+def _chosen(curves: Curves, variables: str | None) -> list[str]:
+    """The variables asked for, all by default."""
+    from difflib import get_close_matches
+
+    from satline.errors import InputError
+
+    if variables is None:
+        return list(curves.curves)
+    names = [name.strip() for name in variables.split(",") if name.strip()]
+    for name in names:
+        if name not in curves.curves and name not in curves.missing:
+            close = get_close_matches(name, curves.curves, n=3)
+            hint = (
+                f"did you mean {' or '.join(close)}?"
+                if close
+                else "`satline reduce RECORDING --csv` shows all names"
+            )
+            raise InputError(f"--variables: there is no variable {name}", hint=hint)
+    return names
+
+
+def curves_content(curves: Curves, names: list[str]) -> dict[str, Any]:
+    """Curves for JSON; a variable that is missing is told with its reason, never as numbers."""
+    return {
+        "load_axis": curves.load_axis,
+        "observation_s": curves.observation_s,
+        "classes": [dataclasses.asdict(one) for one in curves.classes],
+        "curves": {name: dataclasses.asdict(curves.curves[name]) for name in names if name in curves.curves},
+        "missing": curves.missing,
+    }
+
+
+def write_csv(curves: Curves, names: list[str]) -> None:
+    """Curves as CSV on standard output; what is missing is an empty field."""
+    fields = ("n", "mean", "sd", "standard_error", "honest_error", "effective_n")
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    heads = [f"p{percentile}" for percentile in PERCENTILES]
+    writer.writerow(["load_low", "load_high", "load", "variable", "unit", *fields, *heads])
+    for name in names:
+        if name not in curves.curves:
+            continue
+        curve = curves.curves[name]
+        for load, point in zip(curves.classes, curve.points, strict=True):
+            values = [getattr(point, field) for field in fields]
+            values += [point.percentiles.get(percentile) for percentile in PERCENTILES]
+            writer.writerow([load.low, load.high, load.midpoint, name, curve.unit, *values])

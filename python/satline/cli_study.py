@@ -1,0 +1,169 @@
+"""`satline study`, `satline studies`, `satline clean`."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from satline.experiment.protocol import Result
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  satline study this-host
+  satline study my-study.toml --out try.satline --seed 7
+  satline study cpu-bound --quick --json | jq .diagnosis.headline
+"""
+)
+@click.argument("name_or_file")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="The recording to make; a new directory here by default."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Seed of think times and choices, in place of the study's."
+)
+@click.option("--quick", is_flag=True, help="Shorter windows and fewer steps; the verdict is less sure.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="The result as JSON on standard output; progress goes to standard error.",
+)
+@click.option(
+    "--scratch",
+    type=click.Path(path_type=Path),
+    default=Path("/var/tmp"),
+    show_default=True,
+    help="Directory on the disk that is to hold the study's data and its swap file.",
+)
+def study(
+    name_or_file: str, out: Path | None, seed: int | None, quick: bool, as_json: bool, scratch: Path
+) -> int:
+    """Run emulated users on this host in steps, and say where it saturates and why.
+
+    NAME_OR_FILE is a shipped study (`satline studies`) or a study file. Everything the study
+    makes is gone afterwards, also after Ctrl-C: control groups, swap file, processes, files.
+    """
+    from rich.console import Console
+
+    from satline.experiment.progress import make_view
+    from satline.experiment.protocol import Options, run_study
+    from satline.experiment.study import find_study, read_study
+
+    found = read_study(find_study(name_or_file))
+    if seed is not None:
+        found = found.with_load(seed=seed)
+    view = make_view(Console(stderr=as_json))
+    result = run_study(found, Options(out=out, scratch=scratch, quick=quick), view)
+    if as_json:
+        _print_json(result)
+    else:
+        _print(result, Console())
+    if result.interrupted is not None:
+        return 128 + result.interrupted
+    return 1 if result.left_behind else 0
+
+
+def _print(result: Result, console: Console) -> None:
+    from rich.text import Text
+
+    from satline.report.terminal import print_diagnosis
+
+    if result.diagnosis is not None:
+        console.print()
+        print_diagnosis(result.diagnosis, console)
+        console.print()
+    if result.interrupted is not None:
+        name = signal.Signals(result.interrupted).name
+        enough = "judged from these" if result.diagnosis else "a verdict needs at least 2"
+        message = f"ended early by {name}: {result.windows} window(s) measured, {enough}"
+        console.print(Text(message), soft_wrap=True)
+    if result.report is not None:
+        console.print(Text(f"report:    {result.report}"), soft_wrap=True)
+    if result.recording.exists():
+        console.print(Text(f"recording: {result.recording}"), soft_wrap=True)
+    for problem in result.left_behind:
+        console.print(Text(f"left behind: {problem}"), soft_wrap=True)
+    if result.left_behind:
+        console.print("hint: `satline clean` tries again")
+
+
+def _print_json(result: Result) -> None:
+    from satline.diagnosis import to_dict
+
+    content = {
+        "recording": str(result.recording) if result.recording.exists() else None,
+        "report": None if result.report is None else str(result.report),
+        "interrupted": result.interrupted is not None,
+        "windows": result.windows,
+        "left_behind": result.left_behind,
+        "diagnosis": None if result.diagnosis is None else to_dict(result.diagnosis),
+    }
+    click.echo(json.dumps(content, indent=2))
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def studies(as_json: bool) -> None:
+    """List the studies that come with Satline."""
+    from satline.experiment.study import read_study, shipped_studies
+
+    found = [read_study(path) for path in shipped_studies()]
+    if as_json:
+        rows = [
+            {
+                "name": one.name,
+                "title": one.file.title,
+                "question": one.file.question,
+                "users": one.file.load.users,
+                "seconds": duration_s(one.file.load),
+                "path": str(one.path),
+            }
+            for one in found
+        ]
+        click.echo(json.dumps(rows, indent=2))
+        return
+    width = max(len(one.name) for one in found)
+    for one in found:
+        minutes = duration_s(one.file.load) / 60
+        users = one.file.load.users
+        click.echo(
+            f"{one.name:{width}}  {one.file.title}: {min(users)}–{max(users)} users, about {minutes:.1f} min"
+        )
+        if one.file.question:
+            click.echo(f"{'':{width}}  {one.file.question}")
+    click.echo(f"\nThe files are in {found[0].path.parent}; copy one to make your own.")
+
+
+def duration_s(load: object) -> float:
+    """Length of a study's steps in seconds."""
+    from satline.experiment.study import Load
+
+    assert isinstance(load, Load)
+    return len(load.users) * (load.ramp_seconds + load.warmup_seconds + load.window_seconds)
+
+
+@click.command()
+def clean() -> int:
+    """Undo what killed studies left behind: control groups, swap files, processes, files, settings."""
+    from satline.report._escape import visible
+    from satline.systems.janitor_process import clean_stale
+
+    undone, problems, living = clean_stale()
+    for run_id in undone:
+        click.echo(f"undone: run {visible(run_id)}")
+    for run_id in living:
+        click.echo(f"still running, left alone: run {visible(run_id)}")
+    for problem in problems:
+        click.echo(f"left behind: {visible(problem)}", err=True)
+    if not undone and not problems:
+        click.echo("nothing was left behind")
+    return 1 if problems else 0

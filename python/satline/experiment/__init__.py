@@ -1,0 +1,1 @@
+"""Experiments: study files and the protocol by which a study is run."""

@@ -1,0 +1,155 @@
+"""The emulator's process: starts it, follows its progress, stops it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from satline.errors import SatlineError
+from satline.experiment.feasibility import told_by
+from satline.experiment.study import Load
+from satline.systems import Conditions
+
+STOP_TIMEOUT_S = 30.0
+TICK_S = 0.25
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One progress line of the emulator; ``None``: nothing to say yet."""
+
+    elapsed_s: float = 0.0
+    total_s: float = 0.0
+    step: int = 0
+    steps: int = 0
+    users: int = 0
+    logged_on: int = 0
+    phase: str = ""
+    reactions: int = 0
+    response_p50_ms: float | None = None
+    response_p90_ms: float | None = None
+    lateness_p99_us: float | None = None
+    failures: int = 0
+
+    @classmethod
+    def parse(cls, line: bytes) -> Progress | None:
+        """From a JSON line; keys that this version does not know are left out, other lines are none."""
+        try:
+            values = json.loads(line)
+        except ValueError:
+            return None
+        if not isinstance(values, dict):
+            return None
+        return cls(**{name: values[name] for name in cls.__dataclass_fields__ if name in values})
+
+
+def command_line(
+    program: Path, workload: Path, recording: Path, load: Load, conditions: Conditions
+) -> list[str]:
+    """The emulator's command for a study's load under the conditions that are in force."""
+    command = [str(program), "run", "--workload", str(workload), "--recording", str(recording)]
+    command += ["--steps", ",".join(map(str, load.users)), "--seed", str(load.seed)]
+    command += ["--max-users", str(max(load.users))]
+    for name, seconds in (
+        ("ramp", load.ramp_seconds),
+        ("warmup", load.warmup_seconds),
+        ("window", load.window_seconds),
+    ):
+        command += [f"--{name}", f"{round(seconds * 1000)}ms"]
+    for path in conditions.cgroup_procs:
+        command += ["--cgroup-procs", str(path)]
+    if conditions.processors is not None:
+        # Also beside a cpuset: users must not inherit the emulator's own processor.
+        command += ["--affinity", ",".join(map(str, conditions.processors))]
+    if conditions.other_processors:
+        command += ["--processor", str(conditions.other_processors[-1])]
+    for name, value in conditions.environment.items():
+        command += ["--env", f"{name}={value}"]
+    command += ["--users-file", str(conditions.users_file), "--directory", str(conditions.users)]
+    return [*command, "--progress", "json", "--watch-stdin"]
+
+
+class Emulator:
+    """A running emulator.
+
+    Parameters
+    ----------
+    command
+        From `command_line`.
+    environment
+        Its variables, beside those inherited.
+    log
+        File for what it prints to standard error.
+    """
+
+    def __init__(self, command: list[str], environment: dict[str, str], log: Path) -> None:
+        self._log = log
+        with log.open("wb") as errors:
+            self._process: subprocess.Popen[bytes] = subprocess.Popen(
+                command,
+                env={**os.environ, **environment},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+
+    def progress(self) -> Iterator[Progress | None]:
+        """What it says, until it ends; ``None`` at every tick without news, for the caller to look elsewhere.
+
+        Raises
+        ------
+        SatlineError
+            It ended with an error.
+        """
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        os.set_blocking(descriptor, False)
+        rest = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(descriptor, selectors.EVENT_READ)
+            while True:
+                if not selector.select(TICK_S):
+                    if self._process.poll() is not None:
+                        break  # killed; something that it started may still hold the pipe
+                    yield None
+                    continue
+                chunk = os.read(descriptor, 65536)
+                if not chunk:
+                    break
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines[-1:]:  # the newest is the one that counts
+                    yield Progress.parse(line)
+        status = self._process.wait()
+        if status != 0:
+            raise self._failure(status)
+
+    def _failure(self, status: int) -> SatlineError:
+        said = self._log.read_text(errors="replace")
+        how = f"exit code {status}" if status > 0 else f"signal {-status}"
+        error = told_by(said, f"the emulator ended with {how}")
+        if status == 2:
+            return error
+        return SatlineError(f"the emulator ended with {how}: {error.message}", hint=error.hint)
+
+    def stop(self, number: int = signal.SIGINT) -> None:
+        """Have it log everybody off and end; kill it when it does not."""
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(number)
+            try:
+                self._process.communicate(timeout=STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.communicate()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()

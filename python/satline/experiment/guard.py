@@ -1,0 +1,84 @@
+"""Signals and single file: what keeps a run in one piece from the outside."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+from satline.errors import InputError
+from satline.systems.ledger import state_directory
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal asked the run to end; `number` says which."""
+
+    def __init__(self, number: int = signal.SIGINT) -> None:
+        super().__init__()
+        self.number = number
+
+
+@contextlib.contextmanager
+def signals_interrupt() -> Iterator[None]:
+    """SIGINT, SIGTERM and SIGHUP raise `Interrupted` in the block."""
+
+    def raise_interrupted(number: int, frame: FrameType | None) -> None:
+        del frame
+        raise Interrupted(number)
+
+    old = {}
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        old[number] = signal.signal(number, raise_interrupted)
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def signals_held() -> Iterator[None]:
+    """The same signals wait until the block is done: restoring is not to be stopped in the middle."""
+    numbers = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    old = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    try:
+        yield
+        while signal.sigtimedwait(numbers, 0) is not None:
+            pass  # they asked for what has been done meanwhile
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old)
+
+
+@contextlib.contextmanager
+def only_one(state: Path | None = None) -> Iterator[None]:
+    """Hold the host for one study at a time: two would measure each other.
+
+    Raises
+    ------
+    InputError
+        Another study runs, or the state directory cannot be written.
+    """
+    directory = state or state_directory()
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise InputError(
+            f"{directory} cannot be written: {error.strerror}",
+            hint="set XDG_STATE_HOME to a directory of yours",
+        ) from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                "another study is running on this host",
+                hint="wait for its end; two studies would measure each other",
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,339 @@
+"""The run protocol [AW79]: configuration up; for each step ramp, warm-up and measured window; down again.
+
+`run_study` is the one face of this package that starts things.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from satline.errors import InputError, SatlineError
+from satline.experiment.emulator import Emulator, Progress, command_line
+from satline.experiment.feasibility import check_feasible, check_workload
+from satline.experiment.guard import Interrupted, only_one, signals_held, signals_interrupt
+from satline.experiment.progress import View
+from satline.experiment.sizes import format_size
+from satline.experiment.study import Study
+from satline.systems import Conditions, Configuration, Monitoring, SystemUnderTest, system_named
+from satline.systems.binaries import find_binary
+from satline.systems.janitor_process import clean_stale
+
+if TYPE_CHECKING:
+    from satline.diagnosis import Diagnosis
+    from satline.recording.describe import EndReason
+
+QUICK = 1 / 3
+QUICK_NOTE = "quick run: windows of a third of the stated length; steady state is less sure"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run a study.
+
+    out
+        The recording; ``None``: a new directory here, named after the study and the time.
+    scratch
+        Directory on the disk that is to hold the data and the swap file.
+    state
+        Directory of the ledgers; ``None``: the usual place.
+    """
+
+    out: Path | None = None
+    scratch: Path = Path("/var/tmp")
+    state: Path | None = None
+    quick: bool = False
+
+
+@dataclass
+class Result:
+    """What came of it.
+
+    left_behind
+        What could not be undone; empty when all is gone.
+    diagnosis
+        ``None`` when the run was interrupted before two windows were measured.
+    interrupted
+        Number of the signal that ended it early.
+    """
+
+    recording: Path
+    report: Path | None = None
+    diagnosis: Diagnosis | None = None
+    interrupted: int | None = None
+    windows: int = 0
+    left_behind: list[str] = field(default_factory=list)
+
+
+def quickened(study: Study) -> Study:
+    """The study with shorter warm-ups and windows, and about half of its steps."""
+    load = study.file.load
+    steps = load.users
+    if len(steps) > 6:
+        steps = sorted({*steps[::2], steps[-1]}) if steps == sorted(steps) else steps[::2]
+    return study.with_load(
+        users=steps,
+        warmup_seconds=max(1.0, load.warmup_seconds * QUICK),
+        window_seconds=max(4.0, load.window_seconds * QUICK),
+    )
+
+
+def run_study(study: Study, options: Options, view: View) -> Result:
+    """Run a study to its verdict; whatever happens, everything it made is gone afterwards.
+
+    Raises
+    ------
+    InputError
+        The study cannot run here, or could not be started: nothing was recorded.
+    SatlineError
+        The monitor, the emulator or a server failed: what was recorded until then is kept, and says so.
+    """
+    if options.quick:
+        study = quickened(study)
+    check_feasible(study, options.scratch)
+    check_workload(study.workload)
+    programs = {name: find_binary(name) for name in ("satline-terminal", "satline-monitor")}
+    if study.file.monitor.thermometers:
+        programs["satline-thermometer"] = find_binary("satline-thermometer")
+    recording = options.out or Path(f"{study.name}-{datetime.now():%Y%m%d-%H%M%S}.satline")
+    if recording.exists() and (not recording.is_dir() or any(recording.iterdir())):
+        raise InputError(
+            f"{recording} is there already", hint="name another directory with --out, or delete it"
+        )
+    above = next(directory for directory in recording.absolute().parents if directory.exists())
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise InputError(
+            f"{above} may not be written", hint="name another place for the recording with --out"
+        )
+    with only_one(options.state):
+        undone, stuck, _ = clean_stale(options.state)
+        if undone:
+            view.note(f"removed what {len(undone)} earlier run(s) had left behind")
+        for problem in stuck:
+            view.note(f"left behind by an earlier run: {problem}")
+        result = _Run(study, options, view, recording, programs).run()
+    if result.interrupted is None or result.windows >= 2:
+        view.note("reducing and diagnosing …")
+        try:
+            _analyse(result)
+        except BaseException:
+            view.note(f"kept: {recording}")
+            raise
+    return result
+
+
+class _Run:
+    """One run, from the first resource made to the last undone."""
+
+    def __init__(
+        self, study: Study, options: Options, view: View, recording: Path, programs: dict[str, Path]
+    ) -> None:
+        self._study = study
+        self._view = view
+        self._recording = recording
+        self._programs = programs
+        self._quick = options.quick
+        self._system: SystemUnderTest = system_named(study.file.target, options.state)
+        self._configuration = Configuration(
+            run_id=secrets.token_hex(16),
+            limits=study.limits(),
+            scratch=options.scratch.absolute(),
+            delay_accounting=study.file.monitor.delay_accounting,
+        )
+        self._recorded = False
+
+    def run(self) -> Result:
+        result = Result(self._recording)
+        reason: EndReason = "failed"
+        text = ""
+        with signals_interrupt():
+            try:
+                self._up_and_measure()
+                reason = "complete"
+            except Interrupted as interruption:
+                reason, text = "interrupted", f"signal {interruption.number}"
+                result.interrupted = interruption.number
+            except SatlineError as error:
+                text = error.message
+                raise
+            finally:
+                with signals_held():
+                    self._down(result, reason, text)
+        result.windows = self._windows()
+        return result
+
+    def _up_and_measure(self) -> None:
+        study = self._study
+        self._view.note(f"{study.file.title} ({study.path})")
+        conditions = self._system.prepare(self._configuration)
+        for line in limits_in_words(conditions):
+            self._view.note(line)
+        if study.file.prepare.commands:
+            self._view.note("preparing the data …")
+            self._system.run_once(study.file.prepare.commands, study.file.prepare.timeout_seconds)
+        self._system.start(study.servers())
+        self._describe(conditions)
+        with _away_from_the_load(conditions):
+            monitor = study.file.monitor
+            self._system.measure(
+                Monitoring(
+                    program=self._programs["satline-monitor"],
+                    recording=self._recording.absolute(),
+                    interval_s=monitor.interval_seconds,
+                    thermometers=tuple(monitor.thermometers),
+                    thermometer_every_s=monitor.thermometer_every_seconds,
+                    thermometer_program=self._programs.get("satline-thermometer"),
+                )
+            )
+            self._drive(conditions)
+
+    def _drive(self, conditions: Conditions) -> None:
+        emulator = Emulator(
+            command_line(
+                self._programs["satline-terminal"],
+                self._study.workload.absolute(),
+                self._recording.absolute(),
+                self._study.file.load,
+                conditions,
+            ),
+            conditions.environment,
+            conditions.data.parent / "satline-terminal.log",
+        )
+        try:
+            with self._view:
+                for progress in emulator.progress():
+                    self._system.check()
+                    if isinstance(progress, Progress):
+                        self._view.show(progress)
+        finally:
+            with signals_held():
+                emulator.stop()
+
+    def _describe(self, conditions: Conditions) -> None:
+        """Create the recording: everything before this leaves none behind when it fails."""
+        from satline.recording import describe
+
+        study = self._study
+        system: dict[str, Any] = {
+            "kind": self._system.kind,
+            "processors": conditions.processors,
+            "cgroup": "load" if conditions.cgroup else None,
+            "limits": conditions.limits,
+            "not_set": conditions.not_set,
+        }
+        load = study.file.load
+        describe.create(
+            self._recording,
+            "satline study",
+            system_under_test=system,
+            study={
+                "name": study.name,
+                "title": study.file.title,
+                "question": study.file.question or None,
+                "seed": load.seed,
+                "users": load.users,
+                "ramp_seconds": load.ramp_seconds,
+                "warmup_seconds": load.warmup_seconds,
+                "window_seconds": load.window_seconds,
+                "source": study.text,
+                "workload": study.workload_text,
+            },
+        )
+        self._recorded = True
+        if self._quick:
+            describe.annotate(self._recording, QUICK_NOTE)
+
+    def _down(self, result: Result, reason: EndReason, text: str) -> None:
+        self._note("restoring the host …")
+        try:
+            self._system.collect()
+        finally:
+            result.left_behind = self._system.restore()
+            for problem in result.left_behind:
+                self._note(f"left behind: {problem}")
+            if self._recorded:
+                try:
+                    self._end_recording(reason, text)
+                except (SatlineError, OSError) as error:
+                    self._note(f"the end could not be written to {self._recording}: {error}")
+                if reason == "failed":
+                    self._note(f"kept: {self._recording}")
+
+    def _note(self, text: str) -> None:
+        """Say something while restoring; a terminal that is gone must not keep it from being done."""
+        with contextlib.suppress(OSError, SystemExit):  # rich ends the program when its reader has gone
+            self._view.note(text)
+
+    def _end_recording(self, reason: EndReason, text: str) -> None:
+        from satline.recording import Recording, RecordingWriter, describe
+
+        sources = Recording.open(self._recording).sources.values()
+        if reason == "failed" and any(source.get("end_reason") == "disk-full" for source in sources):
+            describe.end(self._recording, "disk-full")
+            return  # an event has no room there
+        if reason != "complete":
+            with RecordingWriter(self._recording, "study") as writer:
+                row = {"source": "study", "event": "stopped", "text": text or reason}
+                now = {"time_ns": time.time_ns(), "monotonic_ns": time.monotonic_ns()}
+                writer.write_rows("event", [{**now, **row}])
+        describe.end(self._recording, reason)
+
+    def _windows(self) -> int:
+        """Number of measured windows that came to their end."""
+        from satline.recording import Recording
+
+        if not self._recorded:
+            return 0
+        connection = Recording.open(self._recording).connect()
+        try:
+            row = connection.execute("SELECT count(*) FROM event WHERE event = 'window-end'").fetchone()
+        finally:
+            connection.close()
+        return int(row[0]) if row else 0
+
+
+def _analyse(result: Result) -> None:
+    """Compact, reduce, diagnose, write the report; the recording stays good whatever fails here."""
+    from satline.diagnosis import diagnose
+    from satline.recording import Recording, compact
+    from satline.reduction import reduce
+    from satline.report.html import write_report
+
+    compact(result.recording)
+    recording = Recording.open(result.recording)
+    curves = reduce(recording)
+    result.diagnosis = diagnose(recording, curves)
+    result.report = result.recording / "report.html"
+    write_report(result.report, recording, curves, result.diagnosis)
+
+
+@contextlib.contextmanager
+def _away_from_the_load(conditions: Conditions) -> Iterator[None]:
+    """This process on the processors that the load does not use, as far as there are any."""
+    if not conditions.other_processors:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, conditions.other_processors)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def limits_in_words(conditions: Conditions) -> list[str]:
+    """One line for the limits in force, one for each that could not be set."""
+    words = []
+    for name, value in conditions.limits.items():
+        shown = format_size(value) if "bytes" in name else f"{value:g}"
+        words.append(f"{name.replace('_bytes', '').replace('_', ' ')} {shown}")
+    lines = [f"limits of the load: {', '.join(words) if words else 'none'}"]
+    lines += [f"not set: {name}: {why}" for name, why in conditions.not_set.items()]
+    return lines

@@ -1,0 +1,224 @@
+"""Study files: what they may say, and reading them.
+
+A study names a workload, a target, the steps of the load and the limits under which it runs.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+from satline import share
+from satline.errors import InputError
+from satline.experiment.problems import all_problems, line_of
+from satline.experiment.sizes import parse_size
+from satline.systems import SYSTEMS, Limits, Server
+
+Size = Annotated[int, BeforeValidator(parse_size), Field(gt=0)]
+Seconds = Annotated[float, Field(ge=0, le=86400)]
+
+
+def _known_target(name: str) -> str:
+    if name not in SYSTEMS:
+        raise ValueError(f'there is no target "{name}"; write one of: {", ".join(SYSTEMS)}')
+    return name
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Load(_Part):
+    """Steps of the load: users log on over the ramp, all settles in the warm-up, the window is measured."""
+
+    users: list[Annotated[int, Field(ge=1, le=10_000)]] = Field(min_length=1, max_length=200)
+    ramp_seconds: Seconds = 2.0
+    warmup_seconds: Seconds = 4.0
+    window_seconds: Annotated[float, Field(ge=1, le=86400)] = 20.0
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+
+
+class StudyLimits(_Part):
+    """Limits of the load; each is optional."""
+
+    processors: Annotated[int, Field(ge=1)] | None = None
+    cpu_quota_processors: Annotated[float, Field(ge=0.01)] | None = None
+    memory: Annotated[Size, Field(ge=16_000_000)] | None = None
+    swap: Annotated[Size, Field(ge=1_000_000)] | None = None
+    read_iops: Annotated[int, Field(ge=1)] | None = None
+    read_bytes_per_second: Annotated[Size, Field(ge=4096)] | None = None
+
+
+class Monitor(_Part):
+    """How the system is measured."""
+
+    interval_seconds: Annotated[float, Field(ge=0.1, le=600)] = 1.0
+    thermometers: list[Literal["trivial", "io", "compute", "paging", "mixed"]] = []
+    thermometer_every_seconds: Annotated[float, Field(ge=1, le=86400)] = 30.0
+    delay_accounting: bool = True
+
+
+class Prepare(_Part):
+    """Shell commands that run once, outside the limits, in the data directory."""
+
+    commands: list[str] = []
+    timeout_seconds: Annotated[float, Field(gt=0, le=86400)] = 300.0
+
+
+class StudyServer(_Part):
+    """A server inside the limits; a user of its own in the recording."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+    command: list[str] = Field(min_length=1)
+    ready_file: str | None = None
+    ready_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 20.0
+
+
+class StudyFile(_Part):
+    """A whole study file."""
+
+    title: str
+    question: str = ""
+    workload: str
+    target: Annotated[str, AfterValidator(_known_target)] = "this-host"
+    load: Load
+    limits: StudyLimits = StudyLimits()
+    monitor: Monitor = Monitor()
+    prepare: Prepare = Prepare()
+    server: list[StudyServer] = []
+
+    @model_validator(mode="after")
+    def _one_name_each(self) -> StudyFile:
+        names = [server.name for server in self.server]
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f'server: two servers are named "{name}"; give each a name of its own')
+        return self
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study file that was read.
+
+    name
+        Its file's name without ``.toml``.
+    text, workload_text
+        What the study and the workload file say, word for word: they go into the recording.
+    """
+
+    name: str
+    path: Path
+    text: str
+    file: StudyFile
+    workload: Path
+    workload_text: str
+
+    def limits(self) -> Limits:
+        """The limits, sizes in bytes."""
+        stated = self.file.limits
+        return Limits(
+            processors=stated.processors,
+            cpu_quota_processors=stated.cpu_quota_processors,
+            memory_bytes=stated.memory,
+            swap_bytes=stated.swap,
+            read_iops=stated.read_iops,
+            read_bytes_per_second=stated.read_bytes_per_second,
+        )
+
+    def servers(self) -> list[Server]:
+        """The servers, in the order of the file."""
+        return [
+            Server(server.name, tuple(server.command), server.ready_file, server.ready_timeout_seconds)
+            for server in self.file.server
+        ]
+
+    def with_load(self, **changes: Any) -> Study:
+        """The same study with other values in its ``[load]``."""
+        load = self.file.load.model_copy(update=changes)
+        file = self.file.model_copy(update={"load": load})
+        return Study(self.name, self.path, self.text, file, self.workload, self.workload_text)
+
+
+def shipped_studies() -> list[Path]:
+    """The study files that come with Satline."""
+    return sorted(share.path("studies").glob("*.toml"))
+
+
+def find_study(name_or_file: str) -> Path:
+    """A file of that name, else a shipped study of that name.
+
+    Raises
+    ------
+    InputError
+        There is neither.
+    """
+    path = Path(name_or_file)
+    if path.is_file():
+        return path
+    shipped = {study.stem: study for study in shipped_studies()}
+    if name_or_file in shipped:
+        return shipped[name_or_file]
+    close = difflib.get_close_matches(name_or_file, shipped, n=1)
+    hint = (
+        f'did you mean "{close[0]}"?'
+        if close
+        else f"`satline studies` lists those shipped: {', '.join(shipped)}"
+    )
+    raise InputError(f"there is no study file {name_or_file}, and no shipped study of that name", hint=hint)
+
+
+def read_study(path: Path) -> Study:
+    """Read and check a study file.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, or says what a study cannot say: all errors at once, each with line, key, remedy.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        values = tomllib.loads(text)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}", hint="name a study file, or a shipped study") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not text", hint="a study is a TOML file in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(
+            f"{path}: not TOML: {error}", hint="texts stand in quotation marks, lists in brackets"
+        ) from None
+    try:
+        file = StudyFile.model_validate(values)
+    except ValidationError as error:
+        raise all_problems(path, text, error, StudyFile) from None
+    workload = _find_workload(path, text, file.workload)
+    return Study(
+        path.stem, path, text, file, workload, workload.read_text(encoding="utf-8", errors="replace")
+    )
+
+
+def _find_workload(path: Path, text: str, name: str) -> Path:
+    shipped = {workload.stem: workload for workload in share.path("workloads").glob("*.toml")}
+    if name in shipped:
+        return shipped[name]
+    given = path.parent / name
+    if given.is_file():
+        return given
+    close = difflib.get_close_matches(name, shipped, n=1)
+    raise InputError(
+        f'{path}:{line_of(text, ("workload",))}: workload: there is no workload "{name}"',
+        hint=f'did you mean "{close[0]}"?'
+        if close
+        else f"name a file relative to the study, or one of: {', '.join(sorted(shipped))}",
+    )

@@ -1,0 +1,78 @@
+"""The run's end of the janitor: starts it, holds its pipe, asks it to undo."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from satline.systems.ledger import Ledger, ledgers, state_directory
+from satline.systems.undo import undo
+
+FINISH_TIMEOUT_S = 180.0
+
+
+def python_environment() -> dict[str, str]:
+    """This environment, so that a child Python finds the same satline package."""
+    package_root = str(Path(__file__).resolve().parents[2])
+    rest = [
+        path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != package_root
+    ]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([package_root, *rest])}
+
+
+@dataclass
+class JanitorProcess:
+    """A running janitor and the ledger it watches over."""
+
+    ledger: Ledger
+    process: subprocess.Popen[bytes]
+
+    @classmethod
+    def start(cls, run_id: str, state: Path | None = None) -> JanitorProcess:
+        """A new ledger for this process, and a janitor in a session of its own that outlives it."""
+        ledger = Ledger.create(state or state_directory(), run_id)
+        environment = python_environment()
+        environment.pop("SATLINE_RUN", None)  # or it would be one of those that an outer run's janitor kills
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "satline.systems.janitor", str(ledger.path.absolute())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env=environment,
+            start_new_session=True,
+        )
+        return cls(ledger, process)
+
+    def finish(self) -> list[str]:
+        """Have everything undone; returns what is left. Does it itself if the janitor has been killed."""
+        try:
+            answer, _ = self.process.communicate(b"\n", timeout=FINISH_TIMEOUT_S)
+            problems = json.loads(answer)
+            return [str(problem) for problem in problems]
+        except (ValueError, BrokenPipeError):
+            return undo(self.ledger)
+
+
+def clean_stale(state: Path | None = None) -> tuple[list[str], list[str], list[str]]:
+    """Undo the ledgers whose owners are dead.
+
+    Returns
+    -------
+    Runs that were undone, what could not be undone, and runs that still live.
+    """
+    undone, problems, living = [], [], []
+    for ledger in ledgers(state or state_directory()):
+        if ledger.owner_lives():
+            living.append(ledger.path.stem)
+            continue
+        left = undo(ledger)
+        if left:
+            problems += left
+        else:
+            undone.append(ledger.path.stem)
+    return undone, problems, living

@@ -1,0 +1,221 @@
+"""This host as the system under test: the load in a control group of its own, all else left as it is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from satline.errors import SatlineError
+from satline.systems import Conditions, Configuration, Monitoring, Server, resources
+from satline.systems.cgroups import Group, UnsettableError, plan_group
+from satline.systems.janitor_process import JanitorProcess
+from satline.systems.programs import Programs
+
+DELAY_ACCOUNTING = "kernel/task_delayacct"
+
+
+class ThisHost:
+    """The host that Satline runs on.
+
+    Parameters
+    ----------
+    cgroup_root, proc, sys
+        Where the kernel's file systems are.
+    state
+        Directory for the ledger; ``None``: the usual place.
+    """
+
+    kind = "this-host"
+
+    def __init__(
+        self,
+        *,
+        cgroup_root: Path = Path("/sys/fs/cgroup"),
+        proc: Path = Path("/proc"),
+        sys: Path = Path("/sys"),
+        state: Path | None = None,
+    ) -> None:
+        self._cgroup_root = cgroup_root
+        self._proc = proc
+        self._sys = sys
+        self._state = state
+        self._janitor: JanitorProcess | None = None
+        self._programs: Programs | None = None
+        self._conditions: Conditions | None = None
+
+    def prepare(self, configuration: Configuration) -> Conditions:
+        self._janitor = JanitorProcess.start(configuration.run_id, self._state)
+        directory = self._make_directory(configuration)
+        conditions = Conditions(
+            data=directory / "data", users=directory / "users", users_file=directory / "users.tsv"
+        )
+        for part in (conditions.data, conditions.users):
+            part.mkdir()
+        conditions.environment = {
+            **configuration.environment,
+            "SATLINE_RUN": configuration.run_id,
+            "SATLINE_DATA": str(conditions.data),
+        }
+        self._conditions = conditions
+        if configuration.delay_accounting:
+            self._switch_on_delay_accounting()
+        self._set_swap(configuration, directory)
+        group = self._make_group(configuration)
+        self._set_limits(configuration, group)
+        in_force = conditions.limits
+        stated = configuration.limits.stated()
+        conditions.limits = {name: in_force[name] for name in stated if name in in_force}
+        # Last in the ledger, hence undone first: nothing is taken from under a process that still runs.
+        self._janitor.ledger.add("processes", marker=f"SATLINE_RUN={configuration.run_id}")
+        self._programs = Programs(conditions)
+        return conditions
+
+    def _make_directory(self, configuration: Configuration) -> Path:
+        assert self._janitor is not None
+        directory = configuration.scratch / f"satline-{configuration.run_id}"
+        self._janitor.ledger.add("directory", path=str(directory.absolute()))
+        try:
+            directory.mkdir(mode=0o755)
+        except OSError as error:
+            raise SatlineError(
+                f"{directory} cannot be made: {error.strerror}",
+                hint="name another directory on a local disk with --scratch",
+            ) from None
+        return directory.absolute()
+
+    def _switch_on_delay_accounting(self) -> None:
+        """Without it the kernel does not say who waited for which page; the monitor says what was missing."""
+        assert self._janitor is not None
+        path = self._proc / "sys" / DELAY_ACCOUNTING
+        try:
+            old = path.read_text().strip()
+        except OSError:
+            return
+        if old == "0" and os.access(path, os.W_OK):
+            self._janitor.ledger.add("sysctl", path=str(path), old=old)
+            try:
+                path.write_text("1")
+            except OSError:
+                return
+
+    def _set_swap(self, configuration: Configuration, directory: Path) -> None:
+        assert self._janitor is not None
+        assert self._conditions is not None
+        size = configuration.limits.swap_bytes
+        if size is None:
+            return
+        path = directory / "swap"
+        self._janitor.ledger.add("swap", path=str(path))
+        try:
+            resources.write_swap_file(path, size)
+            resources.swap_on(path)
+        except UnsettableError as error:
+            self._conditions.not_set["swap_bytes"] = str(error)
+            path.unlink(missing_ok=True)  # of no use, and it may be large
+        else:
+            self._conditions.limits["swap_bytes"] = size
+
+    def _make_group(self, configuration: Configuration) -> Group | str:
+        """The load's group, or why there is none."""
+        assert self._janitor is not None
+        assert self._conditions is not None
+        try:
+            group = plan_group(f"satline-{configuration.run_id}", self._cgroup_root, self._proc)
+            if group.borrowed:
+                self._janitor.ledger.add("controllers", path=str(group.borrowed[0]), names=group.borrowed[1])
+            self._janitor.ledger.add(
+                "cgroup", directories=[str(directory) for directory in group.directories]
+            )
+            group.make()
+        except UnsettableError as error:
+            return str(error)
+        self._conditions.cgroup = group.path
+        self._conditions.cgroup_procs = group.procs_files()
+        return group
+
+    def _set_limits(self, configuration: Configuration, group: Group | str) -> None:
+        assert self._conditions is not None
+        conditions, limits = self._conditions, configuration.limits
+        allowed = sorted(os.sched_getaffinity(0))
+        if limits.processors is not None:
+            # The load gets the last ones: the first often serve the interrupts.
+            chosen = allowed[-limits.processors :]
+            conditions.processors = chosen
+            conditions.other_processors = [number for number in allowed if number not in chosen]
+            if not self._try(
+                "processors", limits.processors, lambda: _of(group).set_processors(chosen), group
+            ):
+                # Affinity does as well for programs that do not set their own.
+                conditions.affinity = chosen
+                conditions.limits["processors"] = limits.processors
+                conditions.not_set.pop("processors")
+        if limits.cpu_quota_processors is not None:
+            quota = limits.cpu_quota_processors
+            self._try("cpu_quota_processors", quota, lambda: _of(group).set_cpu_quota(quota), group)
+        if limits.memory_bytes is not None:
+            memory, swap = limits.memory_bytes, conditions.limits.get("swap_bytes")
+            swap_bytes = None if swap is None else int(swap)
+            self._try("memory_bytes", memory, lambda: _of(group).set_memory(memory, swap_bytes), group)
+        if limits.read_iops is not None:
+            reads = limits.read_iops
+            self._try("read_iops", reads, lambda: _of(group).set_read_iops(self._disk(), reads), group)
+        if limits.read_bytes_per_second is not None:
+            rate = limits.read_bytes_per_second
+            self._try(
+                "read_bytes_per_second", rate, lambda: _of(group).set_read_bytes(self._disk(), rate), group
+            )
+
+    def _disk(self) -> str:
+        assert self._conditions is not None
+        return resources.disk_of(self._conditions.data, self._sys, self._proc)
+
+    def _try(self, name: str, value: int | float, apply: Callable[[], None], group: Group | str) -> bool:
+        assert self._conditions is not None
+        try:
+            if isinstance(group, str):
+                raise UnsettableError(group)
+            apply()
+        except UnsettableError as error:
+            self._conditions.not_set[name] = str(error)
+            return False
+        self._conditions.limits[name] = value
+        return True
+
+    def run_once(self, commands: Sequence[str], timeout_s: float) -> None:
+        assert self._programs is not None
+        for command in commands:
+            self._programs.run_once(command, timeout_s)
+
+    def start(self, servers: Sequence[Server]) -> None:
+        assert self._programs is not None
+        for server in servers:
+            self._programs.start_server(server)
+
+    def measure(self, monitoring: Monitoring) -> None:
+        assert self._programs is not None
+        self._programs.start_monitor(monitoring)
+
+    def check(self) -> None:
+        if self._programs is not None:
+            self._programs.check()
+
+    def collect(self) -> None:
+        if self._programs is not None:
+            self._programs.stop_monitor()
+
+    def restore(self) -> list[str]:
+        if self._programs is not None:
+            self._programs.stop_all()
+        if self._janitor is None:
+            return []
+        try:
+            return self._janitor.finish()
+        except subprocess.TimeoutExpired:
+            return [f"the janitor did not end; {self._janitor.ledger.path} says what is left"]
+
+
+def _of(group: Group | str) -> Group:
+    assert not isinstance(group, str)
+    return group

@@ -1,0 +1,215 @@
+"""Undoing a ledger, backwards, as often as wanted: what is gone already counts as undone.
+
+Standard library only: the janitor imports this.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from satline.systems.ledger import Entry, Ledger
+
+KILL_TIMEOUT_S = 15.0
+
+
+class NotUndoneError(Exception):
+    """Says what is left behind, and why."""
+
+
+def undo(ledger: Ledger, *, lock_timeout_s: float = 60.0, proc: Path = Path("/proc")) -> list[str]:
+    """Undo everything in `ledger`, last first, then remove it.
+
+    Two processes may do it at once: the second waits, and finds nothing left. The ledger stays when something
+    could not be undone.
+
+    Returns
+    -------
+    What is left behind and why; empty when all is gone.
+    """
+    try:
+        descriptor = os.open(ledger.path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return []
+    try:
+        if not _locked(descriptor, lock_timeout_s):
+            return [f"{ledger.path}: another process has been undoing it for {lock_timeout_s:.0f} s"]
+        problems = []
+        booted_since = ledger.booted_since(proc)
+        for entry in reversed(ledger.entries()):
+            handler = _HANDLERS.get(entry["kind"])
+            # Numbers and settings of an earlier boot mean nothing now, and might hit somebody else's.
+            if handler is None or (booted_since and entry["kind"] not in _OUTLIVE_A_BOOT):
+                continue
+            try:
+                handler(entry, proc)
+            except (NotUndoneError, OSError) as error:
+                problems.append(str(error))
+        if not problems:
+            ledger.path.unlink(missing_ok=True)
+        return problems
+    finally:
+        os.close(descriptor)
+
+
+def _locked(descriptor: int, timeout_s: float) -> bool:
+    end = time.monotonic() + timeout_s
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.05)
+
+
+def _kill_until_none(find: Callable[[], list[int]], what: str) -> None:
+    """Kill what `find` finds until it finds nothing: new ones may start between a look and a kill."""
+    end = time.monotonic() + KILL_TIMEOUT_S
+    while pids := find():
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            except PermissionError as error:
+                raise NotUndoneError(
+                    f"process {pid} of {what} belongs to somebody else: {error.strerror}"
+                ) from None
+        if time.monotonic() > end:
+            raise NotUndoneError(f"processes {pids} of {what} do not die")
+        time.sleep(0.02)
+
+
+def marked_processes(marker: str, proc: Path = Path("/proc")) -> list[int]:
+    """Living processes, except this one, whose first environment holds `marker` (``NAME=value``)."""
+    wanted = b"\0" + marker.encode() + b"\0"
+    found = []
+    for directory in proc.iterdir():
+        if not directory.name.isdecimal() or int(directory.name) == os.getpid():
+            continue
+        try:
+            environment = (directory / "environ").read_bytes()
+        except OSError:
+            continue  # ended, or another user's
+        if wanted in b"\0" + environment + b"\0":
+            found.append(int(directory.name))
+    return found
+
+
+def _undo_processes(entry: Entry, proc: Path) -> None:
+    marker = str(entry["marker"])
+    if not marker.partition("=")[2]:
+        return  # an empty marker would match strangers
+    _kill_until_none(lambda: marked_processes(marker, proc), "the run")
+
+
+def _group_members(directory: Path) -> list[int]:
+    """Processes in a control group and in the groups below it."""
+    pids: list[int] = []
+    for below, _, _ in os.walk(directory):
+        try:
+            pids += [int(line) for line in (Path(below) / "cgroup.procs").read_text().split()]
+        except OSError:
+            continue
+    return [pid for pid in pids if pid not in (0, os.getpid())]
+
+
+def _undo_cgroup(entry: Entry, proc: Path) -> None:
+    del proc
+    directories = [Path(name) for name in entry["directories"]]
+    for directory in directories:
+        if (directory / "cgroup.kill").exists():
+            (directory / "cgroup.kill").write_text("1")
+    for directory in directories:
+        _kill_until_none(lambda directory=directory: _group_members(directory), str(directory))  # type: ignore[misc]
+    for directory in directories:
+        for below, _, _ in os.walk(directory, topdown=False):
+            _remove_group(Path(below))
+
+
+def _remove_group(directory: Path) -> None:
+    end = time.monotonic() + KILL_TIMEOUT_S
+    while True:
+        try:
+            directory.rmdir()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            # Killed processes leave their group a moment after they left the list.
+            if error.errno != errno.EBUSY or time.monotonic() > end:
+                raise NotUndoneError(f"control group {directory}: {error.strerror}") from None
+            time.sleep(0.02)
+        else:
+            return
+
+
+def _undo_controllers(entry: Entry, proc: Path) -> None:
+    del proc
+    try:
+        Path(entry["path"]).write_text(" ".join(f"-{name}" for name in entry["names"]))
+    except OSError as error:
+        # EBUSY: somebody else has begun to use them meanwhile, and they are theirs now.
+        if error.errno not in (errno.EBUSY, errno.ENOENT):
+            raise NotUndoneError(f"{entry['path']}: {error.strerror}") from None
+
+
+def _undo_swap(entry: Entry, proc: Path) -> None:
+    path = Path(entry["path"])
+    if path.exists():
+        if swap_in_use(path, proc):
+            libc = ctypes.CDLL(None, use_errno=True)
+            if libc.swapoff(os.fsencode(path)) != 0:
+                raise NotUndoneError(f"swap file {path} is still in use: {os.strerror(ctypes.get_errno())}")
+        path.unlink()
+
+
+def swap_in_use(path: Path, proc: Path = Path("/proc")) -> bool:
+    """Is `path` an active swap file? The kernel writes blanks in names as \\040."""
+    try:
+        lines = (proc / "swaps").read_text().splitlines()[1:]
+    except OSError:
+        return False
+    name = str(path.resolve()).replace("\\", "\\134").replace(" ", "\\040").replace("\t", "\\011")
+    return any(line.startswith((name + " ", name + "\t")) for line in lines)
+
+
+def _undo_directory(entry: Entry, proc: Path) -> None:
+    del proc
+    path = Path(entry["path"])
+    # A ledger is a plain file: whatever it says, only directories of this run's own name are removed.
+    if not path.name.startswith("satline-") or len(path.name) < len("satline-") + 32:
+        raise NotUndoneError(f"{path} does not have a name that a run gives")
+    if path.is_symlink():
+        raise NotUndoneError(f"{path} has become a symbolic link")
+    try:
+        shutil.rmtree(path)
+    except FileNotFoundError:
+        if path.exists():
+            shutil.rmtree(path)  # something went away by itself during the first
+
+
+def _undo_sysctl(entry: Entry, proc: Path) -> None:
+    del proc
+    path = Path(entry["path"])
+    if path.exists() and path.read_text().strip() != entry["old"]:
+        path.write_text(entry["old"])
+
+
+_HANDLERS: dict[str, Callable[[Entry, Path], None]] = {
+    "processes": _undo_processes,
+    "cgroup": _undo_cgroup,
+    "controllers": _undo_controllers,
+    "swap": _undo_swap,
+    "directory": _undo_directory,
+    "sysctl": _undo_sysctl,
+}
+_OUTLIVE_A_BOOT = ("swap", "directory")

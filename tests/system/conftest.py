@@ -1,0 +1,152 @@
+"""Whole studies on the real kernel: what runs them, and what must be gone afterwards."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from satline.errors import SatlineError
+from satline.systems.binaries import find_binary
+from satline.systems.undo import marked_processes
+
+TREE = Path(__file__).resolve().parents[2]
+WAIT_S = 40.0
+
+
+class Satline:
+    """Runs `satline` with a state directory and a scratch directory of its own."""
+
+    def __init__(self, directory: Path, binaries: Path) -> None:
+        self.directory = directory
+        self.state = directory / "state"
+        self.scratch = directory / "scratch"
+        self.scratch.mkdir()
+        self.recording = directory / "x.satline"
+        path = os.pathsep.join([str(TREE / "python"), *(path for path in sys.path if path)])
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": path,
+            "XDG_STATE_HOME": str(self.state),
+            "SATLINE_BIN_DIR": str(binaries),
+        }
+        self.started: list[subprocess.Popen[str]] = []
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start a command in a session of its own."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "satline.cli", *arguments],
+            cwd=self.directory,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.started.append(process)
+        return process
+
+    def study(self, text: str) -> subprocess.Popen[str]:
+        """Start a study of this text."""
+        (self.directory / "x.toml").write_text(text)
+        return self.start("study", "x.toml", "--out", str(self.recording), "--scratch", str(self.scratch))
+
+    def run_id(self) -> str:
+        """The id of the run under way, once it has a ledger."""
+        process = self.started[-1]
+
+        def find() -> list[Path]:
+            assert process.poll() is None, process.communicate()[0]
+            return list(self.state.glob("satline/*.ledger"))
+
+        found = wait_for(find, "a ledger")
+        assert isinstance(found, list)
+        return str(found[0].stem)
+
+    def member(self, name: str) -> int:
+        """Number of the run's process whose program is `name`, once there is one."""
+        marker = f"SATLINE_RUN={self.run_id()}"
+
+        def find() -> list[int]:
+            return [pid for pid in marked_processes(marker) if _program(pid) == name]
+
+        found = wait_for(find, name)
+        assert isinstance(found, list)
+        return int(found[0])
+
+    def left(self, run_id: str) -> list[str]:
+        """What is still there of a run."""
+        found = [str(path) for path in Path("/sys/fs/cgroup").glob(f"**/satline-{run_id}")]
+        found += [str(path) for path in self.scratch.iterdir()]
+        found += [str(path) for path in self.state.glob("satline/*.ledger")]
+        found += [line for line in Path("/proc/swaps").read_text().splitlines() if run_id in line]
+        found += [str(pid) for pid in marked_processes(f"SATLINE_RUN={run_id}")]
+        return found
+
+    def wait_until_windows(self, count: int) -> None:
+        """Wait until that many windows were measured."""
+        from satline.recording import Recording
+
+        def enough() -> bool:
+            if not (self.recording / "recording.toml").exists():
+                return False
+            connection = Recording.open(self.recording).connect()
+            try:
+                row = connection.execute("SELECT count(*) FROM event WHERE event = 'window-end'").fetchone()
+            finally:
+                connection.close()
+            return row is not None and row[0] >= count
+
+        wait_for(enough, f"{count} windows")
+
+
+def _program(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/exe").readlink().name
+    except OSError:
+        return ""
+
+
+def wait_for(condition: Callable[[], object], what: str) -> object:
+    """The condition's value once it is true."""
+    end = time.monotonic() + WAIT_S
+    while not (value := condition()):
+        assert time.monotonic() < end, f"waited in vain for {what}"
+        time.sleep(0.05)
+    return value
+
+
+@pytest.fixture
+def satline(tmp_path: Path) -> Iterator[Satline]:
+    """A `satline` to run; whatever a failed test leaves is undone at the end."""
+    stated = os.environ.get("SATLINE_BIN_DIR")
+    try:
+        binaries = Path(stated) if stated else find_binary("satline-terminal").parent
+        for name in ("satline-terminal", "satline-monitor"):
+            find_binary(name, {"SATLINE_BIN_DIR": str(binaries)})
+    except SatlineError as error:
+        pytest.skip(error.message)
+    made = Satline(tmp_path, binaries)
+    before = _delay_accounting()
+    yield made
+    for process in made.started:
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+    cleaning = made.start("clean")
+    assert cleaning.wait(WAIT_S) == 0, cleaning.communicate()[0]
+    wait_for(lambda: _delay_accounting() == before, "delay accounting as before")
+
+
+def _delay_accounting() -> str:
+    try:
+        return Path("/proc/sys/kernel/task_delayacct").read_text()
+    except OSError:
+        return ""
