@@ -1,0 +1,119 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::plan::{parse_duration, parse_processors};
+
+const ABOUT: &str = "Pseudo-users on terminals of their own: they log on, think, type and wait, and every \
+    transaction is recorded.";
+
+const VALIDITY: &str = "A run says of itself in sources/terminal.toml whether it is valid. It is not when, over the \
+    measured windows, the 99th percentile of lateness (line end sent against when it was due) is above 10 ms, or \
+    when the emulator used more than 80 % of one processor.\n\n\
+    Exit status: 0 the plan is done; 1 something failed; 2 the input was wrong; 130, 143, 129 stopped by SIGINT, \
+    SIGTERM (or the end of standard input with --watch-stdin), SIGHUP.";
+
+#[derive(Debug, Parser)]
+#[command(name = "satline-terminal", version, about = ABOUT, after_help = VALIDITY)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: CliCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CliCommand {
+    /// Run the users of a workload in steps.
+    Run(Box<RunOptions>),
+    /// Check a workload file, and do nothing else.
+    Check {
+        /// The workload file.
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProgressOption {
+    None,
+    Json,
+}
+
+/// A list of processors, such as 0,2-3.
+#[derive(Debug, Clone)]
+pub struct Processors(pub Vec<usize>);
+
+#[derive(Debug, Args)]
+#[command(after_help = VALIDITY)]
+pub struct RunOptions {
+    /// Workload file.
+    #[arg(long, value_name = "FILE.toml")]
+    pub workload: PathBuf,
+    /// Recording to write into; made if it does not exist.
+    #[arg(long, value_name = "DIR")]
+    pub recording: PathBuf,
+    /// Users of each step; fewer than before log off.
+    #[arg(long, value_name = "N,…", value_delimiter = ',', required = true)]
+    pub steps: Vec<usize>,
+    /// Time over which the users of a step log on or off.
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_duration)]
+    pub ramp: i64,
+    /// The ramp is that long for each user who logs on or off.
+    #[arg(long)]
+    pub ramp_per_user: bool,
+    /// Time after the ramp that is not measured.
+    #[arg(long, value_name = "TIME", default_value = "4s", value_parser = parse_duration)]
+    pub warmup: i64,
+    /// Measured time of a step.
+    #[arg(long, value_name = "TIME", default_value = "12s", value_parser = parse_duration)]
+    pub window: i64,
+    /// Time for answers that are outstanding at the end.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
+    pub drain: i64,
+    /// Time within which a shell must give its first prompt.
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = parse_duration)]
+    pub logon_timeout: i64,
+    /// Seed of all random draws.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Each shell writes 0 to this file before it starts, which puts it into that control group; may be repeated.
+    #[arg(long, value_name = "PATH")]
+    pub cgroup_procs: Vec<PathBuf>,
+    /// Processors for the shells, such as 0,2-3.
+    #[arg(long, value_name = "LIST", value_parser = processors)]
+    pub affinity: Option<Processors>,
+    /// Processor for the emulator itself.
+    #[arg(long, value_name = "N")]
+    pub processor: Option<usize>,
+    /// Variable for the shells' environment; may be repeated.
+    #[arg(long, value_name = "K=V", value_parser = variable)]
+    pub env: Vec<(String, String)>,
+    /// File to which process number, tabulator and user of each shell are appended.
+    #[arg(long, value_name = "PATH")]
+    pub users_file: Option<PathBuf>,
+    /// Directory in which each user gets a private one, removed at the end. Default: a temporary one.
+    #[arg(long, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// Refuse steps of more users.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub max_users: usize,
+    /// Progress on standard output, twice a second.
+    #[arg(long, value_enum, default_value_t = ProgressOption::None)]
+    pub progress: ProgressOption,
+    /// Stop when standard input ends, so that the emulator does not outlive its parent.
+    #[arg(long)]
+    pub watch_stdin: bool,
+}
+
+fn processors(text: &str) -> Result<Processors, String> {
+    parse_processors(text).map(Processors)
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() && !text.contains('\0') => {
+            Ok((key.to_owned(), value.to_owned()))
+        }
+        _ => Err(format!("{text:?} is not KEY=VALUE")),
+    }
+}

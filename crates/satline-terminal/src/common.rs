@@ -1,0 +1,186 @@
+//! What all pseudo-users share: the clockwork, the plan's state, the recording, the figures.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
+
+use crate::clock::{SECOND_NS, monotonic_ns};
+use crate::error::TerminalError;
+use crate::plan::{Phase, Plan};
+use crate::poll::Poll;
+use crate::processes;
+use crate::recorder::{Event, Recorder};
+use crate::spawn::Launcher;
+use crate::statistics::Statistics;
+use crate::timers::Timers;
+use crate::workload::Workload;
+
+/// How long the processes of a user who logged off may take after the hang-up before they are killed.
+const HANG_UP_GRACE_NS: i64 = SECOND_NS;
+
+/// What a timer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// The user logs on, unless it is.
+    LogOn(usize),
+    /// The user logs off, after its answer if it waits for one.
+    LogOff(usize),
+    /// Something of the user's current state; void if the user has gone on since (generation).
+    User(usize, u64, Due),
+    Step(usize),
+    WarmUp,
+    WindowStart,
+    WindowEnd,
+    /// Twice a second: progress, flush.
+    Tick,
+    /// Kill what is left of sessions that were hung up.
+    Sweep,
+    DrainEnd,
+}
+
+/// What is due for a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    Key,
+    Timeout,
+    Settle,
+}
+
+/// Shared by all users.
+pub struct Common {
+    pub workload: Workload,
+    pub plan: Plan,
+    pub seed: u64,
+    pub logon_timeout_ns: i64,
+    /// Holds each user's private directory.
+    pub directory: PathBuf,
+    pub environment: Vec<(String, String)>,
+    /// Extra variables by option: they win.
+    pub extra: Vec<(String, String)>,
+    pub launcher: Launcher,
+    pub users_file: Option<File>,
+    pub poll: Poll,
+    pub timers: Timers<What>,
+    pub recorder: Recorder,
+    pub statistics: Statistics,
+    /// Users by their shell's process number.
+    pub shells: HashMap<i32, usize>,
+    /// Sessions that were hung up, and when.
+    pub hung_up: Vec<(i32, i64)>,
+    /// Step from 1, 0 before the first.
+    pub step: usize,
+    pub phase: Phase,
+    pub logged_on: usize,
+    /// Users whose log-on failed for good: number and why.
+    pub failed: Vec<(usize, String)>,
+    /// The run cannot go on.
+    pub abort: Option<TerminalError>,
+    /// The run is ending: nobody logs on, nobody begins a line.
+    pub closing: bool,
+}
+
+impl Common {
+    /// Step from 1 and its users, None before the first step.
+    pub fn step_and_users(&self) -> Option<(i64, i64)> {
+        (self.step > 0).then(|| (self.step as i64, self.plan.steps[self.step - 1] as i64))
+    }
+
+    pub fn event(&mut self, event: &str, value: Option<f64>, text: &str) {
+        let step = self.step_and_users();
+        self.recorder.event(&Event {
+            event,
+            step,
+            value,
+            text,
+        });
+    }
+
+    /// Appends a shell to the users file.
+    pub fn list_user(&mut self, pid: i32, user: &str) {
+        if let Some(file) = &mut self.users_file {
+            if let Err(error) = file.write_all(format!("{pid}\t{user}\n").as_bytes()) {
+                let hint = "make room, or run without --users-file";
+                self.abort = Some(TerminalError::failure(
+                    format!("cannot write the users file: {error}"),
+                    hint,
+                ));
+            }
+        }
+    }
+
+    /// Hangs up a terminal; what survives that is killed a second later.
+    pub fn hang_up(&mut self, pid: i32, master: OwnedFd) {
+        self.poll.remove(master.as_raw_fd());
+        // SAFETY: a plain query of a descriptor that is open.
+        let foreground = unsafe { libc::tcgetpgrp(master.as_raw_fd()) };
+        for group in [foreground, pid] {
+            processes::send(-group, libc::SIGHUP);
+            processes::send(-group, libc::SIGCONT);
+        }
+        drop(master);
+        self.shells.remove(&pid);
+        let now = monotonic_ns();
+        self.hung_up.push((pid, now));
+        self.timers.set(now + HANG_UP_GRACE_NS, What::Sweep);
+    }
+
+    /// Kills what is left of the sessions that were hung up long enough ago.
+    pub fn sweep(&mut self, now_ns: i64) {
+        let due: Vec<i32> = self
+            .hung_up
+            .iter()
+            .filter(|(_, at)| now_ns - at >= HANG_UP_GRACE_NS)
+            .map(|(pid, _)| *pid)
+            .collect();
+        if due.is_empty() {
+            return;
+        }
+        self.hung_up.retain(|(_, at)| now_ns - at < HANG_UP_GRACE_NS);
+        for process in descendants() {
+            if due.contains(&process.session) && !self.shells.contains_key(&process.session) {
+                processes::send(process.pid, libc::SIGKILL);
+            }
+        }
+    }
+
+    /// A user cannot log on: recorded; too many of them end the run.
+    pub fn log_on_failed(&mut self, number: usize, name: &str, why: &str) {
+        self.statistics.failures += 1;
+        self.event("log-on-failed", None, &format!("{name}: {why}"));
+        self.failed.push((number, why.to_owned()));
+        let intended = if self.step == 0 {
+            0
+        } else {
+            self.plan.steps[self.step - 1]
+        };
+        let failed = self
+            .failed
+            .iter()
+            .filter(|(number, _)| *number <= intended)
+            .count();
+        if failed * 2 > intended {
+            self.abort = Some(self.too_many_failed(failed, intended, why));
+        }
+    }
+
+    /// The error when more than half of a step's users are not logged on.
+    pub fn too_many_failed(&self, failed: usize, intended: usize, why: &str) -> TerminalError {
+        TerminalError::input(
+            format!(
+                "{}: {failed} of the {intended} users of step {} could not log on with the shell `{}`: {why}",
+                self.workload.origin,
+                self.step,
+                self.workload.shell.join(" "),
+            ),
+            "try the shell and the setup lines by hand; check the keys shell, prompt and setup of the workload",
+        )
+    }
+}
+
+/// All processes that descend from this one.
+pub fn descendants() -> Vec<processes::Process> {
+    let processes = processes::all(std::path::Path::new("/proc"));
+    processes::descendants(&processes, std::process::id() as i32)
+}

@@ -1,0 +1,308 @@
+//! The run: one thread, one timer heap, one epoll set.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use crate::clock::{SECOND_NS, monotonic_ns, process_cpu_us};
+use crate::common::{Common, What, descendants};
+use crate::error::TerminalError;
+use crate::plan::Phase;
+use crate::poll::Signals;
+use crate::processes;
+use crate::progress::Progress;
+use crate::user::{State, User};
+
+/// Tokens of the epoll set beyond those of the users.
+const SIGNALS: u64 = u64::MAX;
+const STDIN: u64 = u64::MAX - 1;
+const TICK_NS: i64 = SECOND_NS / 2;
+/// How long processes may take to end after SIGHUP, and after SIGKILL, when the run is over.
+const HANG_UP_NS: i64 = SECOND_NS;
+const KILL_NS: i64 = 20 * SECOND_NS;
+
+/// Why a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    Complete,
+    /// By this signal; 15 where the parent closed standard input.
+    Interrupted(libc::c_int, &'static str),
+    Failed(TerminalError),
+}
+
+/// A run in progress.
+pub struct Emulator {
+    c: Common,
+    users: Vec<User>,
+    signals: Signals,
+    progress: Progress,
+    began_ns: i64,
+    drain_ns: i64,
+    end: Option<End>,
+}
+
+impl Emulator {
+    /// `watch_stdin`: the end of standard input ends the run.
+    pub fn new(
+        c: Common,
+        signals: Signals,
+        progress: Progress,
+        drain_ns: i64,
+        watch_stdin: bool,
+    ) -> io::Result<Self> {
+        let most = c.plan.steps.iter().copied().max().unwrap_or(0);
+        let scripts = c.workload.deal(most);
+        let users = (1..=most)
+            .map(|number| User::new(number, scripts[number - 1], c.seed))
+            .collect();
+        c.poll.add(signals.fd(), SIGNALS)?;
+        if watch_stdin {
+            c.poll.add(io::stdin().as_raw_fd(), STDIN)?;
+        }
+        // Otherwise the kernel gathers timers that are up to 50 us apart.
+        // SAFETY: plain numbers. As subreaper the emulator inherits what its users orphan.
+        unsafe {
+            libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
+            libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong);
+        }
+        Ok(Self {
+            c,
+            users,
+            signals,
+            progress,
+            began_ns: monotonic_ns(),
+            drain_ns,
+            end: None,
+        })
+    }
+
+    /// Runs the plan, then logs everybody off and sees to it that no process is left.
+    pub fn run(mut self) -> (End, Common) {
+        self.began_ns = monotonic_ns();
+        self.c.timers.set(self.began_ns, What::Step(0));
+        self.c.timers.set(self.began_ns, What::Tick);
+        let end = loop {
+            if let Err(error) = self.turn() {
+                let hint = "see the kernel's log";
+                break End::Failed(TerminalError::failure(
+                    format!("cannot wait for the terminals: {error}"),
+                    hint,
+                ));
+            }
+            if let Some(error) = self.c.abort.take() {
+                break End::Failed(error);
+            }
+            if let Some(end) = self.end.take() {
+                break end;
+            }
+        };
+        self.close(&end);
+        (end, self.c)
+    }
+
+    /// One turn of the clockwork: what is due, then what has arrived.
+    fn turn(&mut self) -> io::Result<()> {
+        // At most so many timers before the terminals are looked at again.
+        for _ in 0..64 {
+            match self.c.timers.take_due(monotonic_ns()) {
+                Some((due_ns, what)) => self.due(what, due_ns),
+                None => break,
+            }
+        }
+        let next = self.c.timers.next_due_ns().unwrap_or(i64::MAX);
+        let wait = (next - monotonic_ns()).clamp(0, SECOND_NS);
+        let ready: Vec<u64> = self.c.poll.wait(Duration::from_nanos(wait as u64))?.collect();
+        for token in ready {
+            match token {
+                SIGNALS => self.take_signals(),
+                STDIN => self.look_at_stdin(),
+                user => {
+                    self.users[user as usize].read(&mut self.c);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn due(&mut self, what: What, due_ns: i64) {
+        match what {
+            What::LogOn(user) => {
+                if self.c.step == 0 || user < self.c.plan.steps[self.c.step - 1] {
+                    self.users[user].log_on(&mut self.c);
+                }
+            }
+            What::LogOff(user) => self.users[user].leave(&mut self.c),
+            What::User(user, generation, due) => {
+                if self.users[user].generation() == generation {
+                    self.users[user].due(&mut self.c, due, due_ns);
+                }
+            }
+            What::Step(step) => self.begin_step(step, due_ns),
+            What::WarmUp => self.c.phase = Phase::Warmup,
+            What::WindowStart => {
+                self.c.phase = Phase::Window;
+                self.c.event("window-start", None, "");
+                self.c.statistics.begin_window(monotonic_ns(), process_cpu_us());
+            }
+            What::WindowEnd => self.end_window(due_ns),
+            What::Tick => {
+                self.tick(due_ns);
+                self.c
+                    .timers
+                    .set((due_ns + TICK_NS).max(monotonic_ns()), What::Tick);
+            }
+            What::Sweep => self.c.sweep(monotonic_ns()),
+            What::DrainEnd => self.end = Some(End::Complete),
+        }
+    }
+
+    fn begin_step(&mut self, step: usize, at: i64) {
+        let plan = &self.c.plan;
+        let before = if step == 0 { 0 } else { plan.steps[step - 1] };
+        let now_on = plan.steps[step];
+        let length = plan.length_of(step);
+        for (nth, user) in (before.min(now_on)..before.max(now_on)).enumerate() {
+            let what = if now_on > before {
+                What::LogOn(user)
+            } else {
+                What::LogOff(user)
+            };
+            self.c.timers.set(at + self.c.plan.offset_of(step, nth), what);
+        }
+        let window = at + self.c.plan.ramp_of(step) + self.c.plan.warmup_ns;
+        self.c.timers.set(at + self.c.plan.ramp_of(step), What::WarmUp);
+        self.c.timers.set(window, What::WindowStart);
+        self.c.timers.set(at + length, What::WindowEnd);
+        self.c.step = step + 1;
+        self.c.phase = Phase::Ramp;
+        self.c.statistics.begin_step();
+        self.c.event("step", Some(length as f64 / SECOND_NS as f64), "");
+    }
+
+    fn end_window(&mut self, at: i64) {
+        self.c.statistics.end_window(monotonic_ns(), process_cpu_us());
+        self.c.event("window-end", None, "");
+        if self.c.step < self.c.plan.steps.len() {
+            return self.begin_step(self.c.step, at);
+        }
+        let intended = self.c.plan.steps[self.c.step - 1];
+        let absent = self.users[..intended]
+            .iter()
+            .filter(|user| !user.has_been_logged_on())
+            .count();
+        if absent * 2 > intended {
+            let why = self
+                .c
+                .failed
+                .last()
+                .map_or("no prompt before the run was over".into(), |(_, why)| why.clone());
+            self.c.abort = Some(self.c.too_many_failed(absent, intended, &why));
+            return;
+        }
+        self.c.phase = Phase::Drain;
+        self.c.closing = true;
+        for user in &mut self.users {
+            user.leave(&mut self.c);
+        }
+        self.c.timers.set(at + self.drain_ns, What::DrainEnd);
+        self.look_if_drained();
+    }
+
+    fn look_if_drained(&mut self) {
+        let waiting = |user: &User| matches!(user.state, State::Waiting | State::Interrupting(_));
+        if self.c.phase == Phase::Drain && !self.users.iter().any(waiting) {
+            self.end.get_or_insert(End::Complete);
+        }
+    }
+
+    fn tick(&mut self, now: i64) {
+        if let Err(error) = self.c.recorder.flush_due(monotonic_ns()) {
+            self.c.abort = Some(recording_failed(&error));
+        }
+        self.progress
+            .show(&self.c, (now - self.began_ns) as f64 / SECOND_NS as f64);
+        self.look_if_drained();
+    }
+
+    fn take_signals(&mut self) {
+        while let Some(signal) = self.signals.take() {
+            if signal != libc::SIGCHLD {
+                self.end
+                    .get_or_insert(End::Interrupted(signal, signal_name(signal)));
+            }
+        }
+        while let Some((pid, status)) = processes::reap() {
+            if let Some(user) = self.c.shells.remove(&pid) {
+                self.users[user].died(&mut self.c, &processes::ending(status));
+            }
+        }
+        self.look_if_drained();
+    }
+
+    fn look_at_stdin(&mut self) {
+        let mut buffer = [0u8; 512];
+        // SAFETY: the buffer is as long as said.
+        let got = unsafe { libc::read(io::stdin().as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
+        if got == 0 {
+            self.end
+                .get_or_insert(End::Interrupted(libc::SIGTERM, "the end of standard input"));
+        }
+    }
+
+    /// Logs everybody off, ends every process that descends from a user, removes the users' directories.
+    fn close(&mut self, end: &End) {
+        self.c.closing = true;
+        self.c.statistics.end_window(monotonic_ns(), process_cpu_us());
+        for user in &mut self.users {
+            user.log_off(&mut self.c);
+        }
+        let began = monotonic_ns();
+        let mut left = descendants();
+        while !left.is_empty() && monotonic_ns() - began < HANG_UP_NS + KILL_NS {
+            if monotonic_ns() - began > HANG_UP_NS {
+                left.iter()
+                    .for_each(|process| processes::send(process.pid, libc::SIGKILL));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+            while processes::reap().is_some() {}
+            left = descendants();
+        }
+        while processes::reap().is_some() {}
+        if !left.is_empty() {
+            eprintln!("satline-terminal: {} processes of users do not end", left.len());
+        }
+        let why = match end {
+            End::Complete => "the plan is done".to_owned(),
+            End::Interrupted(_, by) => format!("interrupted by {by}"),
+            End::Failed(error) => error.message.clone(),
+        };
+        self.c.phase = Phase::Done;
+        self.c.event("stopped", None, &why);
+        self.progress.show(
+            &self.c,
+            (monotonic_ns() - self.began_ns) as f64 / SECOND_NS as f64,
+        );
+    }
+}
+
+/// The error of a recording that cannot be written.
+pub fn recording_failed(error: &satline_recording::RecordingError) -> TerminalError {
+    let hint = if error.is_disk_full() {
+        "make room on the disk; what was recorded so far is whole"
+    } else {
+        "see whether the recording's directory can be written"
+    };
+    TerminalError {
+        disk_full: error.is_disk_full(),
+        ..TerminalError::failure(error.to_string(), hint)
+    }
+}
+
+fn signal_name(signal: libc::c_int) -> &'static str {
+    match signal {
+        libc::SIGINT => "SIGINT",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGHUP => "SIGHUP",
+        _ => "a signal",
+    }
+}

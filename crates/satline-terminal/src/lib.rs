@@ -1,0 +1,30 @@
+//! Pseudo-users on terminals of their own, which time every reaction and response.
+//!
+//! One thread drives all users by one timer heap and one epoll set; a user is a state machine (`user`), its terminal's
+//! output is read by `reader`, its lines are drawn from the workload file (`workload`), and each transaction becomes
+//! a row of the recording (`recorder`).
+
+pub mod cli;
+pub mod clock;
+mod common;
+mod emulator;
+mod environment;
+pub mod error;
+mod line;
+pub mod plan;
+pub mod poll;
+pub mod processes;
+pub mod progress;
+pub mod random;
+pub mod reader;
+pub mod recorder;
+mod run;
+pub mod screen;
+pub mod spawn;
+pub mod statistics;
+pub mod strip;
+pub mod timers;
+mod user;
+pub mod workload;
+
+pub use run::run;

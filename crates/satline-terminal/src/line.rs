@@ -1,0 +1,208 @@
+//! One line of input on its way: keys, stamps, and the row that becomes of it.
+
+use std::io;
+use std::os::fd::RawFd;
+
+use crate::clock::{monotonic_ns, real_ns};
+use crate::common::Common;
+use crate::reader::{EndedBy, Reader, Wait};
+use crate::recorder::{Outcome, Transaction};
+use crate::workload::{Ending, Script};
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The emulator's own first line, not recorded.
+    Prepare,
+    /// A set-up line of the workload, from 0.
+    Setup(usize),
+    /// A command of the user's script.
+    Command(usize),
+}
+
+/// A line that is thought of, typed, or sent.
+#[derive(Debug)]
+pub struct Line {
+    pub kind: Kind,
+    /// With its carriage return.
+    text: Vec<u8>,
+    next: usize,
+    think_s: f64,
+    /// When the first key is due.
+    pub due_ns: i64,
+    /// What the reader is to wait for, until the first key is sent.
+    pub wait: Option<Wait>,
+    first_key_ns: i64,
+    last_write_ns: i64,
+    stamp: Option<Stamp>,
+}
+
+#[derive(Debug)]
+struct Stamp {
+    time_ns: i64,
+    monotonic_ns: i64,
+    lateness_us: i64,
+    step: i64,
+    users: i64,
+    phase: &'static str,
+}
+
+impl Line {
+    pub fn new(kind: Kind, text: String, think_s: f64, due_ns: i64, wait: Wait) -> Self {
+        let mut text = text.into_bytes();
+        text.push(b'\r');
+        Self {
+            kind,
+            text,
+            next: 0,
+            think_s,
+            due_ns,
+            wait: Some(wait),
+            first_key_ns: 0,
+            last_write_ns: 0,
+            stamp: None,
+        }
+    }
+
+    /// End of what one write sends: a character, or all.
+    fn end_of_next(&self, by_key: bool) -> usize {
+        if !by_key {
+            return self.text.len();
+        }
+        let rest = &self.text[self.next + 1..];
+        self.next + 1 + rest.iter().take_while(|&&byte| byte & 0xc0 == 0x80).count()
+    }
+
+    /// True if the next write holds the end of the line.
+    pub fn ends_with_next(&self, by_key: bool) -> bool {
+        self.end_of_next(by_key) == self.text.len()
+    }
+
+    /// Writes the next key, or the rest of the line; false if the terminal did not take all of it now.
+    pub fn write_next(&mut self, terminal: RawFd, by_key: bool) -> io::Result<bool> {
+        let part = &self.text[self.next..self.end_of_next(by_key)];
+        // Before the write: once it is done the other side may already have answered.
+        let now = monotonic_ns();
+        if self.first_key_ns == 0 {
+            self.first_key_ns = now;
+        }
+        self.last_write_ns = now;
+        // SAFETY: `part` is as long as said.
+        let written = unsafe { libc::write(terminal, part.as_ptr().cast(), part.len()) };
+        if written < 0 {
+            let error = io::Error::last_os_error();
+            let later = matches!(
+                error.kind(),
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+            );
+            return if later { Ok(false) } else { Err(error) };
+        }
+        self.next += written as usize;
+        Ok(written as usize == part.len())
+    }
+
+    /// Time since the first key, ns.
+    pub fn waited_ns(&self) -> i64 {
+        monotonic_ns() - self.first_key_ns
+    }
+
+    /// The end of the line was just written: notes when and in which part of the run. Gives the monotonic time.
+    pub fn stamp(&mut self, c: &mut Common, due_ns: i64, logged_on: bool) -> i64 {
+        let monotonic = self.last_write_ns;
+        let (step, users) = c.step_and_users().unwrap_or((0, 0));
+        let lateness_us = (monotonic - due_ns) / 1000;
+        if matches!(self.kind, Kind::Command(_)) {
+            c.statistics.sent(lateness_us);
+        }
+        self.stamp = Some(Stamp {
+            time_ns: real_ns() - (monotonic_ns() - monotonic),
+            monotonic_ns: monotonic,
+            lateness_us,
+            step,
+            users,
+            phase: if logged_on { c.phase.word() } else { "logon" },
+        });
+        monotonic
+    }
+
+    /// How the answer is judged.
+    pub fn outcome(&self, script: &Script, reader: &Reader, ended_by: EndedBy) -> Outcome {
+        let Kind::Command(command) = self.kind else {
+            return Outcome::Ok;
+        };
+        let command = &script.commands[command];
+        let other_prompt = matches!(command.ending, Ending::Pattern(_)) && ended_by == EndedBy::Marks;
+        let matched = command
+            .expect
+            .as_ref()
+            .is_none_or(|expect| expect.is_match(reader.output()));
+        if other_prompt || !matched {
+            Outcome::Unexpected
+        } else {
+            Outcome::Ok
+        }
+    }
+
+    /// Writes the row, once, if the line was sent; `answered_ns` is when the prompt stood.
+    pub fn record(
+        &mut self,
+        c: &mut Common,
+        user: &str,
+        script: usize,
+        reader: &Reader,
+        outcome: Outcome,
+        answered_ns: Option<i64>,
+    ) {
+        let Some(stamp) = self.stamp.take() else { return };
+        if self.kind == Kind::Prepare {
+            return;
+        }
+        let since = |at: i64| (at - stamp.monotonic_ns) / 1000;
+        let script = &c.workload.scripts[script];
+        let row = Transaction {
+            time_ns: stamp.time_ns,
+            monotonic_ns: stamp.monotonic_ns,
+            user,
+            step: stamp.step,
+            users: stamp.users,
+            phase: stamp.phase,
+            script: &script.name,
+            class: if let Kind::Command(command) = self.kind {
+                &script.commands[command].class
+            } else {
+                "setup"
+            },
+            outcome,
+            exit_status: reader.exit_status().filter(|_| answered_ns.is_some()),
+            think_us: (self.think_s * 1e6) as i64,
+            typing_us: (stamp.monotonic_ns - self.first_key_ns) / 1000,
+            lateness_us: stamp.lateness_us,
+            reaction_us: reader.reaction_ns().map(since),
+            response_us: answered_ns.map(since),
+            input_characters: String::from_utf8_lossy(&self.text).chars().count() as i64,
+            output_bytes: reader.output_bytes() as i64,
+        };
+        c.recorder.transaction(&row);
+        if !matches!(self.kind, Kind::Command(_)) {
+            return;
+        }
+        let figures = &mut c.statistics;
+        figures.transactions += 1;
+        figures.reactions += u64::from(row.reaction_us.is_some());
+        figures.failures += u64::from(!matches!(outcome, Outcome::Ok | Outcome::Cut));
+        if let Some(response_us) = row.response_us {
+            figures.responded(response_us);
+        }
+    }
+}
+
+/// Output as one line of plain text for an error: no escapes, at most 200 characters.
+pub fn plain(output: &[u8]) -> String {
+    let mut bytes = Vec::new();
+    crate::strip::Stripper::default().feed(output, |item, _, _| match item {
+        crate::strip::Item::Text(text) => bytes.extend_from_slice(text),
+        crate::strip::Item::Control(b'\n') => bytes.push(b' '),
+        _ => {}
+    });
+    String::from_utf8_lossy(&bytes).trim().chars().take(200).collect()
+}

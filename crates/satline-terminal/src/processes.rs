@@ -1,0 +1,142 @@
+//! Which processes descend from the emulator, so that none is left behind.
+//!
+//! The emulator is the subreaper of its descendants: whatever a user started and orphaned becomes its child, so that
+//! the tree of parents finds it even if it began a session of its own.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+/// A process as `/proc/PID/stat` tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Process {
+    pub pid: i32,
+    pub parent: i32,
+    pub session: i32,
+    /// It has ended and waits to be reaped.
+    pub zombie: bool,
+}
+
+/// Parses a `/proc/PID/stat` line; the command name may hold anything, brackets and blanks included.
+pub fn parse_stat(line: &str) -> Option<Process> {
+    let pid = line.split_once(' ')?.0.parse().ok()?;
+    let mut fields = line[line.rfind(')')? + 1..].split_ascii_whitespace();
+    let zombie = matches!(fields.next()?, "Z" | "X");
+    let parent = fields.next()?.parse().ok()?;
+    let _group = fields.next()?;
+    Some(Process {
+        pid,
+        parent,
+        session: fields.next()?.parse().ok()?,
+        zombie,
+    })
+}
+
+/// All processes under a proc root; those that vanish meanwhile are left out.
+pub fn all(proc_root: &Path) -> Vec<Process> {
+    let Ok(entries) = std::fs::read_dir(proc_root) else {
+        return Vec::new();
+    };
+    let stat = |entry: std::fs::DirEntry| {
+        entry.file_name().to_str()?.parse::<u32>().ok()?;
+        let text = std::fs::read(entry.path().join("stat")).ok()?;
+        parse_stat(&String::from_utf8_lossy(&text))
+    };
+    entries.flatten().filter_map(stat).collect()
+}
+
+/// Those that descend from `ancestor`, zombies excepted.
+pub fn descendants(processes: &[Process], ancestor: i32) -> Vec<Process> {
+    let mut children: HashMap<i32, Vec<&Process>> = HashMap::new();
+    for process in processes {
+        children.entry(process.parent).or_default().push(process);
+    }
+    let mut found = Vec::new();
+    let mut ancestors = vec![ancestor];
+    while let Some(parent) = ancestors.pop() {
+        for process in children.remove(&parent).unwrap_or_default() {
+            ancestors.push(process.pid);
+            if !process.zombie {
+                found.push(*process);
+            }
+        }
+    }
+    found
+}
+
+/// Sends a signal to a process, or, with a negative number, to a process group.
+pub fn send(pid: i32, signal: libc::c_int) {
+    // SAFETY: kill takes plain numbers; 0 and -1, which mean many processes, are kept out.
+    if !(-1..=0).contains(&pid) {
+        unsafe { libc::kill(pid, signal) };
+    }
+}
+
+/// Reaps one ended child, if there is one: its process number and wait status.
+pub fn reap() -> Option<(i32, libc::c_int)> {
+    let mut status = 0;
+    // SAFETY: `status` is valid.
+    let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
+    (pid > 0).then_some((pid, status))
+}
+
+/// A wait status in words.
+pub fn ending(status: libc::c_int) -> String {
+    if libc::WIFSIGNALED(status) {
+        format!("was killed by signal {}", libc::WTERMSIG(status))
+    } else {
+        format!("ended with status {}", libc::WEXITSTATUS(status))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hostile_name_does_not_shift_the_fields() {
+        let line = "42 (a) R 1 1 1 (b) S 7 42 41 34816 42 4194304\n";
+        assert_eq!(
+            parse_stat(line),
+            Some(Process {
+                pid: 42,
+                parent: 7,
+                session: 41,
+                zombie: false
+            })
+        );
+        assert!(parse_stat("42 (x) Z 7 42 41 0").unwrap().zombie);
+        for broken in ["", "42", "42 (x", "42 (x) S", "42 (x) S 7 42", "x (x) S 7 42 41"] {
+            assert_eq!(parse_stat(broken), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn descendants_are_found_under_a_made_up_root() {
+        let root = tempfile::tempdir().unwrap();
+        for (pid, parent, state) in [
+            (1, 0, "S"),
+            (10, 1, "S"),
+            (11, 10, "Z"),
+            (12, 11, "R"),
+            (20, 1, "S"),
+        ] {
+            let directory = root.path().join(pid.to_string());
+            std::fs::create_dir(&directory).unwrap();
+            std::fs::write(
+                directory.join("stat"),
+                format!("{pid} (p) {state} {parent} {pid} {pid} 0\n"),
+            )
+            .unwrap();
+        }
+        std::fs::create_dir(root.path().join("self")).unwrap();
+        std::fs::create_dir(root.path().join("99")).unwrap();
+        let mut pids: Vec<_> = descendants(&all(root.path()), 10)
+            .iter()
+            .map(|process| process.pid)
+            .collect();
+        pids.sort_unstable();
+        assert_eq!(pids, [12]);
+        assert_eq!(descendants(&all(root.path()), 1).len(), 3);
+        assert!(all(Path::new("/nowhere")).is_empty());
+    }
+}

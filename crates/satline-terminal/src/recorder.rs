@@ -1,0 +1,197 @@
+//! Transactions and events into the recording.
+
+use std::path::Path;
+
+use satline_recording::{ColumnId, RecordingError, RecordingWriter, TableId, WriterOptions};
+
+use crate::clock::{monotonic_ns, real_ns};
+
+/// How a transaction ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Ok,
+    Timeout,
+    Died,
+    Unexpected,
+    Cut,
+}
+
+impl Outcome {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Timeout => "timeout",
+            Self::Died => "died",
+            Self::Unexpected => "unexpected",
+            Self::Cut => "cut",
+        }
+    }
+}
+
+/// One interaction; the columns of table `transaction`.
+#[derive(Debug)]
+pub struct Transaction<'a> {
+    pub time_ns: i64,
+    pub monotonic_ns: i64,
+    pub user: &'a str,
+    pub step: i64,
+    pub users: i64,
+    pub phase: &'a str,
+    pub script: &'a str,
+    pub class: &'a str,
+    pub outcome: Outcome,
+    pub exit_status: Option<i64>,
+    pub think_us: i64,
+    pub typing_us: i64,
+    pub lateness_us: i64,
+    pub reaction_us: Option<i64>,
+    pub response_us: Option<i64>,
+    pub input_characters: i64,
+    pub output_bytes: i64,
+}
+
+/// What happened; the columns of table `event`.
+#[derive(Debug, Default)]
+pub struct Event<'a> {
+    pub event: &'a str,
+    /// Step from 1 and its users, where the event belongs to one.
+    pub step: Option<(i64, i64)>,
+    pub value: Option<f64>,
+    pub text: &'a str,
+}
+
+/// The emulator's writer.
+pub struct Recorder {
+    writer: RecordingWriter,
+    transaction: TableId,
+    transaction_columns: [ColumnId; 15],
+    event: TableId,
+    event_columns: [ColumnId; 6],
+}
+
+fn columns<const N: usize>(
+    writer: &RecordingWriter,
+    table: TableId,
+    names: [&str; N],
+) -> Result<[ColumnId; N], RecordingError> {
+    let ids = names
+        .iter()
+        .map(|name| writer.column(table, name))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(std::array::from_fn(|index| ids[index]))
+}
+
+impl Recorder {
+    /// Opens the writer `terminal` of a recording.
+    pub fn open(directory: &Path) -> Result<Self, RecordingError> {
+        let mut writer = RecordingWriter::open(directory, "terminal", WriterOptions::default())?;
+        let transaction = writer.table("transaction")?;
+        let names = [
+            "user",
+            "step",
+            "users",
+            "phase",
+            "script",
+            "class",
+            "outcome",
+            "exit_status",
+            "think_us",
+            "typing_us",
+            "lateness_us",
+            "reaction_us",
+            "response_us",
+            "input_characters",
+            "output_bytes",
+        ];
+        let transaction_columns = columns(&writer, transaction, names)?;
+        let event = writer.table("event")?;
+        let event_columns = columns(
+            &writer,
+            event,
+            ["source", "event", "step", "users", "value", "text"],
+        )?;
+        Ok(Self {
+            writer,
+            transaction,
+            transaction_columns,
+            event,
+            event_columns,
+        })
+    }
+
+    pub fn transaction(&mut self, row: &Transaction<'_>) {
+        let writer = &mut self.writer;
+        writer.begin_row(self.transaction, row.time_ns, row.monotonic_ns);
+        let [
+            user,
+            step,
+            users,
+            phase,
+            script,
+            class,
+            outcome,
+            exit,
+            think,
+            typing,
+            late,
+            reaction,
+            response,
+            input,
+            output,
+        ] = self.transaction_columns;
+        for (column, text) in [
+            (user, row.user),
+            (phase, row.phase),
+            (script, row.script),
+            (class, row.class),
+            (outcome, row.outcome.word()),
+        ] {
+            writer.set_text(column, text);
+        }
+        for (column, value) in [
+            (step, row.step),
+            (users, row.users),
+            (think, row.think_us),
+            (typing, row.typing_us),
+            (late, row.lateness_us),
+            (input, row.input_characters),
+            (output, row.output_bytes),
+        ] {
+            writer.set(column, value);
+        }
+        for (column, value) in [
+            (exit, row.exit_status),
+            (reaction, row.reaction_us),
+            (response, row.response_us),
+        ] {
+            writer.set_option(column, value);
+        }
+        writer.end_row(self.transaction);
+    }
+
+    /// Writes an event that happens now.
+    pub fn event(&mut self, row: &Event<'_>) {
+        let writer = &mut self.writer;
+        writer.begin_row(self.event, real_ns(), monotonic_ns());
+        let [source, event, step, users, value, text] = self.event_columns;
+        writer.set_text(source, "terminal");
+        writer.set_text(event, row.event);
+        writer.set_option(step, row.step.map(|(step, _)| step));
+        writer.set_option(users, row.step.map(|(_, users)| users));
+        if let Some(number) = row.value {
+            writer.set_float(value, number);
+        }
+        if !row.text.is_empty() {
+            writer.set_text(text, row.text);
+        }
+        writer.end_row(self.event);
+    }
+
+    pub fn flush_due(&mut self, monotonic_ns: i64) -> Result<(), RecordingError> {
+        self.writer.flush_due(monotonic_ns)
+    }
+
+    pub fn finish(&mut self) -> Result<(), RecordingError> {
+        self.writer.finish()
+    }
+}

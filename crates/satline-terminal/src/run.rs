@@ -1,0 +1,390 @@
+//! From the options to a finished recording.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use satline_recording::{
+    HostFacts, RecordingDescription, create_if_absent, end_recording, write_toml_atomically,
+};
+use serde::Serialize;
+
+use crate::cli::{ProgressOption, RunOptions};
+use crate::clock::{process_cpu_us, real_ns};
+use crate::common::Common;
+use crate::emulator::{Emulator, End, recording_failed};
+use crate::error::TerminalError;
+use crate::plan::{Phase, Plan};
+use crate::poll::{Poll, Signals};
+use crate::progress::Progress;
+use crate::recorder::Recorder;
+use crate::spawn::{self, Launcher};
+use crate::statistics::{Lateness, Statistics};
+use crate::timers::Timers;
+use crate::workload::{self, Workload};
+
+/// `sources/terminal.toml`.
+#[derive(Debug, Serialize)]
+struct Source<'a> {
+    writer: &'a str,
+    version: &'a str,
+    workload: &'a str,
+    seed: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    valid: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lateness: Option<Lateness>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<Cost>,
+}
+
+#[derive(Debug, Serialize)]
+struct Cost {
+    cpu_us: i64,
+    transactions: u64,
+    /// Part of one processor over the measured windows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window_processor_share: Option<f64>,
+}
+
+/// The users' private directories; what was made here is removed.
+struct Directory {
+    path: PathBuf,
+    ours: bool,
+}
+
+/// Runs the users; gives the exit status.
+pub fn run(options: &RunOptions) -> Result<i32, TerminalError> {
+    let workload = workload::load(&options.workload)?;
+    let plan = plan_of(options)?;
+    // Variables that are no UTF-8 stay behind.
+    let text =
+        |(key, value): (OsString, OsString)| Some((key.into_string().ok()?, value.into_string().ok()?));
+    let environment: Vec<(String, String)> = std::env::vars_os().filter_map(text).collect();
+    let program = programs(&workload, &environment, &options.env)?;
+    let most = plan.steps.iter().copied().max().unwrap_or(0);
+    let file_limit = spawn::raise_file_limit();
+    look_at_limits(options, most)?;
+    let signals = Signals::new(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD])
+        .map_err(|error| TerminalError::failure(format!("cannot take signals: {error}"), ""))?;
+    let affinity = options.affinity.as_ref().map(|list| list.0.as_slice());
+    let launcher = Launcher::new(
+        &program,
+        &workload.shell,
+        &options.cgroup_procs,
+        affinity,
+        file_limit,
+    )
+    .map_err(|error| TerminalError::input(format!("key shell or --cgroup-procs: {error}"), "remove it"))?;
+    if options.watch_stdin {
+        Poll::new().and_then(|poll| poll.add(0, 0)).map_err(|error| {
+            let hint = "with --watch-stdin standard input must be a pipe or a terminal";
+            TerminalError::input(
+                format!("--watch-stdin: cannot watch standard input: {error}"),
+                hint,
+            )
+        })?;
+    }
+    let users_file = options.users_file.as_deref().map(open_users_file).transpose()?;
+    let directory = make_directory(options.directory.as_deref(), most)?;
+    let outcome = record(
+        options,
+        workload,
+        plan,
+        environment,
+        launcher,
+        users_file,
+        signals,
+        &directory.path,
+    );
+    remove_directory(&directory, most);
+    outcome
+}
+
+#[allow(clippy::too_many_arguments)]
+fn record(
+    options: &RunOptions,
+    workload: Workload,
+    plan: Plan,
+    environment: Vec<(String, String)>,
+    launcher: Launcher,
+    users_file: Option<fs::File>,
+    signals: Signals,
+    directory: &Path,
+) -> Result<i32, TerminalError> {
+    let recording = &options.recording;
+    let host = HostFacts::read(Path::new("/proc"), Path::new("/etc/os-release"));
+    let created = RecordingDescription::plain("satline-terminal", real_ns(), host)
+        .and_then(|description| create_if_absent(recording, &description))
+        .map_err(|error| recording_failed(&error))?;
+    let recorder = Recorder::open(recording).map_err(|error| recording_failed(&error))?;
+    let source_path = recording.join("sources/terminal.toml");
+    let name = workload.name.clone();
+    let source = |end: Option<&End>, figures: Option<&Statistics>| {
+        let failure = end.and_then(|end| {
+            if let End::Failed(error) = end {
+                Some(error)
+            } else {
+                None
+            }
+        });
+        write_toml_atomically(
+            &source_path,
+            &Source {
+                writer: "terminal",
+                version: env!("CARGO_PKG_VERSION"),
+                workload: &name,
+                seed: options.seed as i64,
+                end_reason: end.map(reason),
+                error: failure.map(|error| error.message.as_str()),
+                valid: figures.map(Statistics::valid),
+                lateness: figures.and_then(Statistics::window_lateness),
+                cost: figures.map(|figures| Cost {
+                    cpu_us: process_cpu_us(),
+                    transactions: figures.transactions,
+                    window_processor_share: figures.window_cpu(),
+                }),
+            },
+        )
+        .map_err(|error| recording_failed(&error))
+    };
+    source(None, None)?;
+    let mut c = Common {
+        extra: variables(options, directory),
+        workload,
+        plan,
+        seed: options.seed,
+        logon_timeout_ns: options.logon_timeout,
+        directory: directory.to_path_buf(),
+        environment,
+        launcher,
+        users_file,
+        poll: Poll::new()
+            .map_err(|error| TerminalError::failure(format!("cannot make an epoll set: {error}"), ""))?,
+        timers: Timers::default(),
+        recorder,
+        statistics: Statistics::default(),
+        shells: HashMap::new(),
+        hung_up: Vec::new(),
+        step: 0,
+        phase: Phase::Ramp,
+        logged_on: 0,
+        failed: Vec::new(),
+        abort: None,
+        closing: false,
+    };
+    c.list_user(std::process::id() as i32, "_satline");
+    let progress = if options.progress == ProgressOption::Json {
+        Progress::Json
+    } else {
+        Progress::None
+    };
+    let emulator = Emulator::new(c, signals, progress, options.drain, options.watch_stdin)
+        .map_err(|error| TerminalError::failure(format!("cannot wait for signals: {error}"), ""))?;
+    let (mut end, mut c) = emulator.run();
+    if let Err(error) = c.recorder.finish() {
+        if !matches!(end, End::Failed(_)) {
+            end = End::Failed(recording_failed(&error));
+        }
+    }
+    source(Some(&end), Some(&c.statistics))?;
+    if created {
+        end_recording(recording, real_ns(), reason(&end)).map_err(|error| recording_failed(&error))?;
+    }
+    match end {
+        End::Complete => Ok(0),
+        End::Interrupted(signal, _) => Ok(128 + signal),
+        End::Failed(error) => Err(error),
+    }
+}
+
+fn reason(end: &End) -> &'static str {
+    match end {
+        End::Complete => "complete",
+        End::Interrupted(..) => "interrupted",
+        End::Failed(error) if error.disk_full => "disk-full",
+        End::Failed(_) => "failed",
+    }
+}
+
+fn plan_of(options: &RunOptions) -> Result<Plan, TerminalError> {
+    for &users in &options.steps {
+        if users == 0 || users > options.max_users {
+            let what = format!(
+                "--steps: {users} users; a step has 1 to {} (--max-users)",
+                options.max_users
+            );
+            return Err(TerminalError::input(
+                what,
+                "for example --steps 1,2,4,8; raise --max-users if it is meant",
+            ));
+        }
+    }
+    if options.window == 0 {
+        return Err(TerminalError::input(
+            "--window: the measured time is 0",
+            "for example --window 12s",
+        ));
+    }
+    Ok(Plan {
+        steps: options.steps.clone(),
+        ramp_ns: options.ramp,
+        ramp_per_user: options.ramp_per_user,
+        warmup_ns: options.warmup,
+        window_ns: options.window,
+    })
+}
+
+/// Finds the shell and everything that the workload requires.
+fn programs(
+    workload: &Workload,
+    environment: &[(String, String)],
+    extra: &[(String, String)],
+) -> Result<PathBuf, TerminalError> {
+    let path = extra
+        .iter()
+        .rev()
+        .chain(environment)
+        .find(|(key, _)| key == "PATH");
+    let path = path.map_or("/usr/local/bin:/usr/bin:/bin", |(_, value)| value.as_str());
+    let missing: Vec<&str> = workload
+        .requires
+        .iter()
+        .map(String::as_str)
+        .filter(|name| spawn::find_program(name, path).is_none())
+        .collect();
+    if !missing.is_empty() {
+        let what = format!(
+            "{}: key requires: not found in PATH: {}",
+            workload.origin,
+            missing.join(", ")
+        );
+        return Err(TerminalError::input(
+            what,
+            "install the programs, or take commands that need them out",
+        ));
+    }
+    let shell = &workload.shell[0];
+    spawn::find_program(shell, path).ok_or_else(|| {
+        let what = format!("{}: key shell: {shell} is no program in PATH", workload.origin);
+        TerminalError::input(what, "install it, or name another shell")
+    })
+}
+
+/// What would otherwise fail only after the start.
+fn look_at_limits(options: &RunOptions, most: usize) -> Result<(), TerminalError> {
+    if let Some(processor) = options.processor {
+        spawn::pin(&[processor]).map_err(|error| {
+            let what = format!("--processor: cannot run on processor {processor}: {error}");
+            TerminalError::input(what, "name a processor that exists and is allowed")
+        })?;
+    }
+    for path in &options.cgroup_procs {
+        OpenOptions::new().write(true).open(path).map_err(|error| {
+            let what = format!("--cgroup-procs: cannot write {}: {error}", path.display());
+            TerminalError::input(
+                what,
+                "name the file cgroup.procs of a control group that this user may change",
+            )
+        })?;
+    }
+    let most_terminals = fs::read_to_string("/proc/sys/kernel/pty/max").ok();
+    if let Some(limit) = most_terminals.and_then(|text| text.trim().parse::<usize>().ok()) {
+        if most > limit {
+            let what = format!("--steps: {most} users, and this host allows {limit} terminals");
+            return Err(TerminalError::input(
+                what,
+                "raise kernel.pty.max, or ask for fewer users",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn open_users_file(path: &Path) -> Result<fs::File, TerminalError> {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(|error| {
+            let what = format!("--users-file: cannot write {}: {error}", path.display());
+            TerminalError::input(what, "name a file in a directory that exists")
+        })
+}
+
+/// Variables by option, and those of the users' world that options did not give.
+fn variables(options: &RunOptions, directory: &Path) -> Vec<(String, String)> {
+    let beside = options
+        .workload
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let beside = fs::canonicalize(beside).unwrap_or_else(|_| beside.to_path_buf());
+    let mut variables = vec![
+        ("SATLINE_DATA".to_owned(), beside.display().to_string()),
+        (
+            "SATLINE_SHARE".to_owned(),
+            directory.join("share").display().to_string(),
+        ),
+    ];
+    variables.extend(options.env.iter().cloned());
+    variables
+}
+
+fn make_directory(wanted: Option<&Path>, most: usize) -> Result<Directory, TerminalError> {
+    let temporary = std::env::temp_dir().join(format!("satline-terminal-{}", std::process::id()));
+    let path = std::path::absolute(wanted.unwrap_or(&temporary)).unwrap_or(temporary);
+    let fail = |what: &Path, error: &io::Error| {
+        let what = format!("--directory: cannot make {}: {error}", what.display());
+        TerminalError::input(what, "name a directory that this user may write")
+    };
+    let ours = !path.exists();
+    fs::create_dir_all(&path).map_err(|error| fail(&path, &error))?;
+    for name in names(most) {
+        if path.join(&name).exists() {
+            let what = format!("--directory: {} exists already", path.join(&name).display());
+            return Err(TerminalError::input(
+                what,
+                "name another directory, or remove what is left of an earlier run",
+            ));
+        }
+    }
+    let directory = Directory { path, ours };
+    // All of them now: the clockwork is not to wait for a busy disk.
+    for name in names(most) {
+        let path = directory.path.join(name);
+        if let Err(error) = fs::create_dir(&path) {
+            remove_directory(&directory, most);
+            return Err(fail(&path, &error));
+        }
+    }
+    Ok(directory)
+}
+
+fn names(most: usize) -> impl Iterator<Item = String> {
+    (1..=most)
+        .map(|number| format!("user-{number:03}"))
+        .chain(["share".to_owned()])
+}
+
+fn remove_directory(directory: &Directory, most: usize) {
+    for name in names(most) {
+        let path = directory.path.join(name);
+        match fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                eprintln!("satline-terminal: cannot remove {}: {error}", path.display());
+            }
+            _ => {}
+        }
+    }
+    if directory.ours {
+        // Not empty only if something else was put there, which is not ours to remove.
+        let _ = fs::remove_dir(&directory.path);
+    }
+}

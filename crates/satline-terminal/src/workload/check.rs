@@ -1,0 +1,384 @@
+//! From the workload file as written to one that can run: every value checked, every pattern compiled.
+
+use std::sync::Arc;
+
+use regex::bytes::Regex;
+
+use super::template::Template;
+use super::{CommandKey, DistributionKey, OrderKey, PromptKey, ScriptKey, ThinkKey, TypingKey, WorkloadFile};
+use crate::clock::seconds_to_ns;
+use crate::error::TerminalError;
+use crate::random::Seconds;
+
+/// A workload that can run.
+#[derive(Debug, Clone)]
+pub struct Workload {
+    /// The file it came from, for errors.
+    pub origin: String,
+    pub name: Arc<str>,
+    pub shell: Vec<String>,
+    /// The prompt of the shell.
+    pub ending: Ending,
+    pub timeout_ns: i64,
+    pub requires: Vec<String>,
+    pub setup: Vec<Template>,
+    /// Time between keys; None: lines are pasted at once.
+    pub key_gap: Option<Seconds>,
+    pub scripts: Vec<Script>,
+}
+
+/// What ends a response.
+#[derive(Debug, Clone)]
+pub enum Ending {
+    /// The shell's OSC 133 marks.
+    Marks,
+    /// Output that ends in a match.
+    Pattern(Arc<Regex>),
+}
+
+#[derive(Debug, Clone)]
+pub struct Script {
+    pub name: Arc<str>,
+    pub share: f64,
+    /// Commands in order, else drawn by weight.
+    pub sequence: bool,
+    pub commands: Vec<Command>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Command {
+    pub class: Arc<str>,
+    pub input: Template,
+    pub weight: f64,
+    pub expect: Option<Regex>,
+    pub think: Think,
+    pub ending: Ending,
+}
+
+/// A think time distribution, s, cut at both ends.
+#[derive(Debug, Clone, Copy)]
+pub struct Think {
+    pub distribution: Seconds,
+    pub minimum: f64,
+    pub maximum: f64,
+}
+
+impl Think {
+    /// One draw, s.
+    pub fn draw(&self, random: &mut rand_pcg::Pcg64) -> f64 {
+        self.distribution.draw(random).clamp(self.minimum, self.maximum)
+    }
+}
+
+impl Workload {
+    /// True if any response ends by a pattern, so that echo must be followed on the screen.
+    pub fn uses_patterns(&self) -> bool {
+        let mut endings = self
+            .scripts
+            .iter()
+            .flat_map(|script| &script.commands)
+            .map(|command| &command.ending);
+        matches!(self.ending, Ending::Pattern(_))
+            || endings.any(|ending| matches!(ending, Ending::Pattern(_)))
+    }
+
+    /// The script of each of `users` users, so that every first n are in proportion to the shares as nearly as
+    /// whole users allow; a longer deal begins as a shorter one.
+    pub fn deal(&self, users: usize) -> Vec<usize> {
+        let total: f64 = self.scripts.iter().map(|script| script.share).sum();
+        let mut dealt = vec![0.0; self.scripts.len()];
+        (1..=users)
+            .map(|count| {
+                let want = |script: usize| self.scripts[script].share / total * count as f64 - dealt[script];
+                let best = (0..self.scripts.len())
+                    .fold(0, |best, next| if want(next) > want(best) { next } else { best });
+                dealt[best] += 1.0;
+                best
+            })
+            .collect()
+    }
+}
+
+/// Where in the file a value stands, for errors.
+struct Place<'a> {
+    origin: &'a str,
+    at: String,
+}
+
+impl Place<'_> {
+    fn wrong(&self, key: &str, what: impl std::fmt::Display, hint: &str) -> TerminalError {
+        let at = if self.at.is_empty() {
+            String::new()
+        } else {
+            format!("{}, ", self.at)
+        };
+        TerminalError::input(format!("{}: {at}key {key}: {what}", self.origin), hint)
+    }
+}
+
+pub(super) fn check(file: &WorkloadFile, origin: &str) -> Result<Workload, TerminalError> {
+    let place = Place {
+        origin,
+        at: String::new(),
+    };
+    if file.name.trim().is_empty() {
+        return Err(place.wrong("name", "is empty", "give the workload a name"));
+    }
+    let Some(program) = file.shell.first().filter(|program| !program.is_empty()) else {
+        return Err(place.wrong(
+            "shell",
+            "names no program",
+            "for example shell = [\"bash\", \"--noprofile\", \"--norc\", \"-i\"]",
+        ));
+    };
+    if file.shell.iter().any(|part| part.contains('\0')) {
+        return Err(place.wrong("shell", "holds a NUL", "remove it"));
+    }
+    let ending = ending(&file.prompt, &place)?;
+    if matches!(ending, Ending::Marks) && program.rsplit('/').next() != Some("bash") {
+        let hint =
+            "use shell = [\"bash\", …], or prompt = { pattern = \"regular expression of the prompt\" }";
+        return Err(place.wrong(
+            "prompt",
+            format!("marks need bash, and the shell is {program}"),
+            hint,
+        ));
+    }
+    if !(file.timeout_seconds > 0.0 && file.timeout_seconds <= 86_400.0) {
+        let what = format!("{} is not a time between 0 and 86400", file.timeout_seconds);
+        return Err(place.wrong("timeout_seconds", what, "for example timeout_seconds = 60"));
+    }
+    let setup = file.setup.iter().enumerate().map(|(number, line)| {
+        let place = Place {
+            origin,
+            at: format!("setup line {}", number + 1),
+        };
+        template(line, "setup", &place)
+    });
+    let setup = setup.collect::<Result<Vec<_>, _>>()?;
+    let think = think(&file.think, &place)?;
+    if file.script.is_empty() {
+        return Err(place.wrong(
+            "script",
+            "there is none",
+            "add [[script]] with at least one [[script.command]]",
+        ));
+    }
+    let mut scripts: Vec<Script> = Vec::new();
+    for key in &file.script {
+        if scripts.iter().any(|script| *script.name == *key.name) {
+            return Err(place.wrong(
+                "script",
+                format!("two scripts are named {:?}", key.name),
+                "name each differently",
+            ));
+        }
+        scripts.push(script(key, &think, &ending, origin)?);
+    }
+    Ok(Workload {
+        origin: origin.into(),
+        name: file.name.as_str().into(),
+        shell: file.shell.clone(),
+        ending,
+        timeout_ns: seconds_to_ns(file.timeout_seconds),
+        requires: file.requires.clone(),
+        setup,
+        key_gap: typing(&file.typing, &place)?,
+        scripts,
+    })
+}
+
+fn script(
+    key: &ScriptKey,
+    think_default: &Think,
+    shell: &Ending,
+    origin: &str,
+) -> Result<Script, TerminalError> {
+    let place = Place {
+        origin,
+        at: format!("script {:?}", key.name),
+    };
+    if key.name.trim().is_empty() {
+        return Err(place.wrong("name", "is empty", "give the script a name"));
+    }
+    if !(key.share > 0.0 && key.share.is_finite()) {
+        return Err(place.wrong(
+            "share",
+            format!("{} is not above 0", key.share),
+            "for example share = 1.0",
+        ));
+    }
+    if key.command.is_empty() {
+        return Err(place.wrong(
+            "command",
+            "there is none",
+            "add [[script.command]] with class and input",
+        ));
+    }
+    let sequence = key.order == OrderKey::Sequence;
+    let mut commands = Vec::new();
+    for (number, command_key) in key.command.iter().enumerate() {
+        let place = Place {
+            origin,
+            at: format!("script {:?}, command {}", key.name, number + 1),
+        };
+        commands.push(command(command_key, think_default, shell, sequence, &place)?);
+    }
+    if !sequence && commands.iter().all(|command| command.weight == 0.0) {
+        return Err(place.wrong(
+            "weight",
+            "every command has weight 0",
+            "give one a weight above 0",
+        ));
+    }
+    Ok(Script {
+        name: key.name.as_str().into(),
+        share: key.share,
+        sequence,
+        commands,
+    })
+}
+
+fn command(
+    key: &CommandKey,
+    think_default: &Think,
+    shell: &Ending,
+    sequence: bool,
+    place: &Place<'_>,
+) -> Result<Command, TerminalError> {
+    if key.class.trim().is_empty() {
+        return Err(place.wrong(
+            "class",
+            "is empty",
+            "name the class of the command, for example class = \"edit\"",
+        ));
+    }
+    if !(key.weight >= 0.0 && key.weight.is_finite()) {
+        return Err(place.wrong(
+            "weight",
+            format!("{} is negative", key.weight),
+            "for example weight = 1",
+        ));
+    }
+    if key.prompt.is_some() && !sequence {
+        let what = "a command with a prompt of its own needs order = \"sequence\": the next line goes to what it started";
+        return Err(place.wrong(
+            "prompt",
+            what,
+            "set order = \"sequence\" in the script, or remove the key",
+        ));
+    }
+    let expect = key.expect.as_deref().map(|text| {
+        Regex::new(text).map_err(|error| {
+            place.wrong(
+                "expect",
+                error,
+                "write a regular expression, for example expect = \"ok\"",
+            )
+        })
+    });
+    Ok(Command {
+        class: key.class.as_str().into(),
+        input: template(&key.input, "input", place)?,
+        weight: key.weight,
+        expect: expect.transpose()?,
+        think: key
+            .think
+            .as_ref()
+            .map_or(Ok(*think_default), |key| think(key, place))?,
+        ending: key
+            .prompt
+            .as_ref()
+            .map_or(Ok(shell.clone()), |key| ending(key, place))?,
+    })
+}
+
+fn template(text: &str, key: &str, place: &Place<'_>) -> Result<Template, TerminalError> {
+    if text.contains(['\n', '\r', '\0']) {
+        let hint = "write one line; give further lines as further commands";
+        return Err(place.wrong(key, "holds a line end or a NUL", hint));
+    }
+    Template::parse(text).map_err(|what| {
+        place.wrong(
+            key,
+            what,
+            "known are {user}, {number}, {random:LOW:HIGH} and {pick:ONE|TWO}",
+        )
+    })
+}
+
+fn ending(key: &PromptKey, place: &Place<'_>) -> Result<Ending, TerminalError> {
+    let PromptKey::Pattern(key) = key else {
+        return Ok(Ending::Marks);
+    };
+    let hint = "write a regular expression of the prompt's end, for example pattern = '\\$ $'";
+    // `$` must mean the end of what has come so far, whatever flags the pattern sets for itself.
+    let regex = Regex::new(&format!("(?:{})\\z", key.pattern))
+        .map_err(|error| place.wrong("prompt.pattern", error, hint))?;
+    if regex.is_match(b"") {
+        return Err(place.wrong(
+            "prompt.pattern",
+            "matches the empty text, so every answer would be over at once",
+            hint,
+        ));
+    }
+    Ok(Ending::Pattern(Arc::new(regex)))
+}
+
+fn think(key: &ThinkKey, place: &Place<'_>) -> Result<Think, TerminalError> {
+    let hint = "for example think = { distribution = \"exponential\", mean_seconds = 2.0, minimum_seconds = 0.1, maximum_seconds = 20.0 }";
+    let mean = key.mean_seconds;
+    if !(0.0..=86_400.0).contains(&mean) {
+        return Err(place.wrong(
+            "think.mean_seconds",
+            format!("{mean} is not between 0 and 86400"),
+            hint,
+        ));
+    }
+    let minimum = key.minimum_seconds.unwrap_or(0.0);
+    let maximum = key.maximum_seconds.unwrap_or(86_400.0);
+    if !(minimum >= 0.0 && minimum <= maximum && maximum <= 86_400.0) {
+        let what = format!("{minimum} to {maximum} (maximum_seconds) is no range of times");
+        return Err(place.wrong("think.minimum_seconds", what, hint));
+    }
+    if key.sd_seconds.is_some() != (key.distribution == DistributionKey::Lognormal) {
+        return Err(place.wrong("think.sd_seconds", "belongs to lognormal, which needs it", hint));
+    }
+    let sd = key.sd_seconds.unwrap_or(0.0);
+    let distribution = match key.distribution {
+        DistributionKey::Fixed => Some(Seconds::Fixed(mean)),
+        DistributionKey::Exponential => Seconds::exponential(mean),
+        DistributionKey::Lognormal => Seconds::lognormal(mean, sd).filter(|_| sd >= 0.0),
+    };
+    let distribution = distribution
+        .ok_or_else(|| place.wrong("think.sd_seconds", format!("{sd} is no standard deviation"), hint))?;
+    Ok(Think {
+        distribution,
+        minimum,
+        maximum,
+    })
+}
+
+fn typing(key: &TypingKey, place: &Place<'_>) -> Result<Option<Seconds>, TerminalError> {
+    let hint = "for example typing = { characters_per_second = 8.0, variation = 0.3 }; 0 characters per second pastes at once";
+    let rate = key.characters_per_second;
+    if !(0.0..=1e6).contains(&rate) {
+        return Err(place.wrong(
+            "typing.characters_per_second",
+            format!("{rate} is not between 0 and 1000000"),
+            hint,
+        ));
+    }
+    if !(0.0..=10.0).contains(&key.variation) {
+        return Err(place.wrong(
+            "typing.variation",
+            format!("{} is not between 0 and 10", key.variation),
+            hint,
+        ));
+    }
+    Ok(if rate == 0.0 {
+        None
+    } else {
+        Seconds::lognormal(1.0 / rate, key.variation / rate)
+    })
+}

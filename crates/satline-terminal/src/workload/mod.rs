@@ -1,0 +1,311 @@
+//! The workload file: what the pseudo-users type, in TOML that a user copies and changes.
+
+mod check;
+mod template;
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+pub use check::{Command, Ending, Script, Think, Workload};
+pub use template::{Subject, Template};
+
+use crate::error::TerminalError;
+
+/// The file as written. See `docs/reference` and the shipped workloads for the meaning of each key.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadFile {
+    pub name: String,
+    #[serde(default)]
+    pub description: String,
+    #[serde(default = "default_shell")]
+    pub shell: Vec<String>,
+    #[serde(default)]
+    pub prompt: PromptKey,
+    #[serde(default = "default_timeout")]
+    pub timeout_seconds: f64,
+    #[serde(default)]
+    pub requires: Vec<String>,
+    #[serde(default)]
+    pub setup: Vec<String>,
+    #[serde(default)]
+    pub typing: TypingKey,
+    #[serde(default)]
+    pub think: ThinkKey,
+    #[serde(default)]
+    pub script: Vec<ScriptKey>,
+}
+
+/// `prompt = "marks"` or `prompt = { pattern = "…" }`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected prompt = \"marks\" or prompt = { pattern = \"regular expression\" }"
+)]
+pub enum PromptKey {
+    Marks(MarksKey),
+    Pattern(PatternKey),
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MarksKey {
+    Marks,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PatternKey {
+    pub pattern: String,
+}
+
+impl Default for PromptKey {
+    fn default() -> Self {
+        Self::Marks(MarksKey::Marks)
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TypingKey {
+    /// 0: the line is pasted at once.
+    pub characters_per_second: f64,
+    /// Standard deviation of the time between keys ÷ its mean; lognormal.
+    #[serde(default)]
+    pub variation: f64,
+}
+
+impl Default for TypingKey {
+    fn default() -> Self {
+        Self {
+            characters_per_second: 8.0,
+            variation: 0.3,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThinkKey {
+    pub distribution: DistributionKey,
+    pub mean_seconds: f64,
+    /// Standard deviation; lognormal only.
+    pub sd_seconds: Option<f64>,
+    /// Shorter draws are taken as this.
+    pub minimum_seconds: Option<f64>,
+    /// Longer draws are taken as this.
+    pub maximum_seconds: Option<f64>,
+}
+
+impl Default for ThinkKey {
+    fn default() -> Self {
+        Self {
+            distribution: DistributionKey::Exponential,
+            mean_seconds: 2.0,
+            sd_seconds: None,
+            minimum_seconds: Some(0.1),
+            maximum_seconds: Some(20.0),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DistributionKey {
+    Fixed,
+    Exponential,
+    Lognormal,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptKey {
+    pub name: String,
+    #[serde(default = "one")]
+    pub share: f64,
+    #[serde(default)]
+    pub order: OrderKey,
+    #[serde(default)]
+    pub command: Vec<CommandKey>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OrderKey {
+    #[default]
+    Weighted,
+    Sequence,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommandKey {
+    pub class: String,
+    pub input: String,
+    #[serde(default = "one")]
+    pub weight: f64,
+    pub expect: Option<String>,
+    pub think: Option<ThinkKey>,
+    pub prompt: Option<PromptKey>,
+}
+
+fn default_shell() -> Vec<String> {
+    ["bash", "--noprofile", "--norc", "-i"].map(String::from).to_vec()
+}
+
+fn default_timeout() -> f64 {
+    60.0
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// Reads and checks a workload file.
+///
+/// Errors name the file and the line or key; all have exit code 2.
+pub fn load(path: &Path) -> Result<Workload, TerminalError> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        TerminalError::input(
+            format!("{}: cannot read the workload file: {error}", path.display()),
+            "give the path of a workload file, for example workloads/mixed-interactive.toml",
+        )
+    })?;
+    parse(&text, &path.display().to_string())
+}
+
+/// Parses and checks a workload; `origin` names it in errors.
+pub fn parse(text: &str, origin: &str) -> Result<Workload, TerminalError> {
+    let file: WorkloadFile = toml::from_str(text).map_err(|error| {
+        TerminalError::input(
+            format!("{origin}: {}", error.to_string().trim_end()),
+            "correct the line; the shipped workloads show every key",
+        )
+    })?;
+    check::check(&file, origin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+name = "small"
+timeout_seconds = 5
+setup = ["cd \"$SATLINE_WORK\""]
+typing = { characters_per_second = 0 }
+think = { distribution = "lognormal", mean_seconds = 2.0, sd_seconds = 1.0 }
+[[script]]
+name = "one"
+order = "sequence"
+[[script.command]]
+class = "repl"
+input = "python3 -i"
+prompt = { pattern = ">>> $" }
+[[script.command]]
+class = "leave"
+input = "exit()"
+expect = "^$"
+[[script]]
+name = "two"
+share = 3
+[[script.command]]
+class = "echo"
+input = "echo {user} {random:1:3} {pick:a|b} ${HOME}"
+weight = 2
+"#;
+
+    fn error_of(text: &str) -> String {
+        let error = parse(text, "w.toml").unwrap_err();
+        assert_eq!(error.exit_code, 2);
+        assert!(!error.hint.is_empty(), "no remedy: {error}");
+        assert!(error.message.starts_with("w.toml: "), "{error}");
+        error.message
+    }
+
+    #[test]
+    fn a_good_file_is_read_whole() {
+        let workload = parse(GOOD, "w.toml").unwrap();
+        assert_eq!(&*workload.name, "small");
+        assert_eq!(workload.timeout_ns, 5_000_000_000);
+        assert_eq!(workload.scripts.len(), 2);
+        assert!(workload.scripts[0].sequence && !workload.scripts[1].sequence);
+        assert!(matches!(
+            workload.scripts[0].commands[0].ending,
+            Ending::Pattern(_)
+        ));
+        assert!(matches!(workload.scripts[0].commands[1].ending, Ending::Marks));
+        assert!(workload.scripts[0].commands[1].expect.is_some());
+        assert!(workload.uses_patterns());
+        assert_eq!(workload.shell[0], "bash");
+    }
+
+    #[test]
+    fn users_are_dealt_to_scripts_in_proportion() {
+        let workload = parse(GOOD, "w.toml").unwrap();
+        let dealt = workload.deal(8);
+        assert_eq!(dealt.iter().filter(|&&script| script == 0).count(), 2);
+        assert_eq!(dealt.iter().filter(|&&script| script == 1).count(), 6);
+        assert_eq!(workload.deal(3), dealt[..3]);
+    }
+
+    #[test]
+    fn unknown_keys_are_named_with_their_line() {
+        let message = error_of(&GOOD.replace("timeout_seconds", "timeout_secs"));
+        assert!(
+            message.contains("timeout_secs") && message.contains("line 3"),
+            "{message}"
+        );
+        let message = error_of(&GOOD.replace("weight = 2", "wieght = 2"));
+        assert!(message.contains("wieght"), "{message}");
+    }
+
+    #[test]
+    fn every_wrong_value_names_its_key() {
+        let cases = [
+            ("timeout_seconds = 5", "timeout_seconds = 0", "timeout_seconds"),
+            ("share = 3", "share = -1", "share"),
+            ("weight = 2", "weight = -2", "weight"),
+            ("weight = 2", "weight = 0", "weight"),
+            ("expect = \"^$\"", "expect = \"(\"", "expect"),
+            ("pattern = \">>> $\"", "pattern = \"[\"", "pattern"),
+            ("pattern = \">>> $\"", "pattern = \"x*\"", "pattern"),
+            ("sd_seconds = 1.0", "sd_seconds = -1.0", "sd_seconds"),
+            ("mean_seconds = 2.0", "mean_seconds = -2.0", "mean_seconds"),
+            (
+                "mean_seconds = 2.0",
+                "mean_seconds = 2.0, minimum_seconds = 9.0, maximum_seconds = 1.0",
+                "minimum_seconds",
+            ),
+            (
+                "characters_per_second = 0",
+                "characters_per_second = -3",
+                "characters_per_second",
+            ),
+            ("{random:1:3}", "{random:3:1}", "random"),
+            ("{random:1:3}", "{random:x}", "random"),
+            ("{pick:a|b}", "{pick:}", "pick"),
+            ("input = \"exit()\"", "input = \"exit()\\nmore\"", "input"),
+            ("class = \"leave\"", "class = \"\"", "class"),
+            ("name = \"two\"", "name = \"one\"", "one"),
+            ("setup = [", "setup = [\"a\\nb\", ", "setup"),
+            ("timeout_seconds = 5", "shell = []", "shell"),
+            ("timeout_seconds = 5", "shell = [\"zsh\", \"-i\"]", "prompt"),
+            ("timeout_seconds = 5", "prompt = \"mark\"", "prompt"),
+            ("order = \"sequence\"", "order = \"weighted\"", "order"),
+        ];
+        for (from, to, key) in cases {
+            let changed = GOOD.replacen(from, to, 1);
+            assert_ne!(changed, GOOD, "{from}");
+            let message = error_of(&changed);
+            assert!(message.contains(key), "{to}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_file_without_scripts_or_commands_is_refused() {
+        assert!(error_of("name = \"x\"").contains("script"));
+        assert!(error_of("name = \"x\"\n[[script]]\nname = \"s\"").contains("command"));
+    }
+}

@@ -1,0 +1,165 @@
+//! Runs the emulator on a workload in a temporary place and reads what it recorded.
+#![allow(dead_code)] // every test file uses its own part
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use arrow_array::{Array, Float64Array, Int64Array, StringArray};
+use satline_recording::read_segment;
+
+pub type Row = BTreeMap<String, String>;
+
+/// A temporary place with a workload; everything in it goes when it is dropped.
+pub struct Place {
+    directory: tempfile::TempDir,
+}
+
+/// Short think times, pasted lines, bash with marks, and the scripts given.
+pub fn workload(scripts: &str) -> String {
+    format!(
+        "name = \"test\"\ntimeout_seconds = 20\ntyping = {{ characters_per_second = 0 }}\n\
+         think = {{ distribution = \"exponential\", mean_seconds = 0.05, maximum_seconds = 0.2 }}\n{scripts}"
+    )
+}
+
+impl Place {
+    pub fn new(workload: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("workload.toml"), workload).unwrap();
+        Self { directory }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The emulator's command for this place, with further words (blanks separate them).
+    pub fn command(&self, words: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_satline-terminal"));
+        command
+            .arg("run")
+            .arg("--workload")
+            .arg(self.path("workload.toml"));
+        command
+            .arg("--recording")
+            .arg(self.path("r.satline"))
+            .arg("--directory")
+            .arg(self.path("users"));
+        command
+            .arg("--users-file")
+            .arg(self.path("users.tsv"))
+            .args(words.split_whitespace());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub fn run(&self, words: &str) -> Output {
+        self.command(words).output().unwrap()
+    }
+
+    /// The rows of a table, nulls left out.
+    pub fn rows(&self, table: &str) -> Vec<Row> {
+        let mut files: Vec<_> = std::fs::read_dir(self.path("r.satline/segments").join(table))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        files.sort();
+        let mut rows = Vec::new();
+        for file in files {
+            let contents = read_segment(&file).unwrap();
+            assert!(contents.damage.is_none());
+            for batch in contents.batches {
+                for index in 0..batch.num_rows() {
+                    let fields = batch.schema();
+                    let cell = |(column, field): (&dyn Array, &str)| {
+                        (!column.is_null(index)).then(|| (field.to_owned(), text_of(column, index)))
+                    };
+                    let columns = batch.columns().iter().map(|column| column.as_ref());
+                    let names = fields.fields().iter().map(|field| field.name().as_str());
+                    rows.push(columns.zip(names).filter_map(cell).collect());
+                }
+            }
+        }
+        rows
+    }
+
+    pub fn events(&self, kind: &str) -> Vec<Row> {
+        self.rows("event")
+            .into_iter()
+            .filter(|row| row["event"] == kind)
+            .collect()
+    }
+
+    /// Commands of the scripts: every transaction but those of the set-up.
+    pub fn commands(&self) -> Vec<Row> {
+        self.rows("transaction")
+            .into_iter()
+            .filter(|row| row["class"] != "setup")
+            .collect()
+    }
+
+    pub fn source(&self) -> toml::Table {
+        std::fs::read_to_string(self.path("r.satline/sources/terminal.toml"))
+            .unwrap()
+            .parse()
+            .unwrap()
+    }
+
+    /// Process numbers and users that the emulator listed, itself first.
+    pub fn listed(&self) -> Vec<(i32, String)> {
+        let text = std::fs::read_to_string(self.path("users.tsv")).unwrap_or_default();
+        let pair = |line: &str| {
+            line.split_once('\t')
+                .map(|(pid, user)| (pid.parse().unwrap(), user.to_owned()))
+        };
+        text.lines().filter_map(pair).collect()
+    }
+
+    /// Nothing of the run is left: no process of the users' sessions, no directory.
+    pub fn assert_clean(&self) {
+        assert!(!self.path("users").exists(), "the users' directories are left");
+        let sessions: Vec<i32> = self.listed().into_iter().skip(1).map(|(pid, _)| pid).collect();
+        let left: Vec<_> = satline_terminal::processes::all(Path::new("/proc"))
+            .into_iter()
+            .filter(|process| sessions.contains(&process.session))
+            .collect();
+        assert!(left.is_empty(), "processes are left: {left:?}");
+    }
+}
+
+fn text_of(column: &dyn Array, index: usize) -> String {
+    let any = column.as_any();
+    if let Some(column) = any.downcast_ref::<StringArray>() {
+        return column.value(index).to_owned();
+    }
+    if let Some(column) = any.downcast_ref::<Float64Array>() {
+        return column.value(index).to_string();
+    }
+    any.downcast_ref::<Int64Array>().unwrap().value(index).to_string()
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+pub fn number(row: &Row, key: &str) -> i64 {
+    row[key].parse().unwrap_or_else(|_| panic!("{key} of {row:?}"))
+}
+
+/// Waits for something to become true; a generous limit, for a loaded machine.
+pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < Duration::from_secs(30), "not in 30 s: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+pub fn send(child: &Child, signal: i32) {
+    satline_terminal::processes::send(child.id() as i32, signal);
+}
