@@ -1,0 +1,94 @@
+"""What the rules for paging and I/O share: the size of a wait at saturation, caps, and the devices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from satline.diagnosis._results import Evidence
+from satline.diagnosis.rules._rule import Context
+
+LARGE_SHARE = 0.3
+LARGE_PROCESSORS = 0.25
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A wait at saturation: its part of users' transaction time, or of the processors where that was not
+    recorded.
+
+    large
+        Surely large enough to be a bottleneck.
+    """
+
+    value: float
+    of: str
+    large: bool
+    evidence: Evidence
+
+
+def wait_at_saturation(context: Context, user_part: str, processor_part: str) -> Wait | None:
+    """Users' wait, or idle processors with such a wait outstanding; ``None`` when neither was recorded."""
+    share = context.share(user_part)
+    if share is not None:
+        large = share.value >= LARGE_SHARE and share.low > LARGE_SHARE / 2
+        name = user_part.replace("user_", "share_")
+        fact = context.evidence(name, f"at least {LARGE_SHARE:g} of transaction time", large, value=share)
+        return Wait(min(1.0, share.value), "transaction time", large, fact)
+    wait, processors = context.high(processor_part), context.high("capacity_processors")
+    if wait is None or processors is None or not processors.value > 0:
+        return None
+    part = wait.value / processors.value
+    large = part >= LARGE_PROCESSORS and wait.low / processors.value > LARGE_PROCESSORS / 2
+    fact = context.evidence(processor_part, f"at least {LARGE_PROCESSORS:g} of capacity", large)
+    return Wait(min(1.0, part), "processor time", large, fact)
+
+
+def device_evidence(context: Context, limit: int = 3) -> list[Evidence]:
+    """The busiest devices at saturation: busy, queue, response."""
+    prefix = "device_busy:"
+    busy = {
+        name.removeprefix(prefix): m.value
+        for name in context.reduction.curves
+        if name.startswith(prefix) and (m := context.high(name)) is not None
+    }
+    facts = []
+    for device in sorted(busy, key=lambda d: -busy[d])[:limit]:
+        if busy[device] < 0.01:
+            continue
+        facts.append(context.evidence(prefix + device, "near 1: the device is full", busy[device] > 0.8))
+        if context.high(f"device_response:{device}") is not None:
+            facts.append(context.evidence(f"device_response:{device}", "time of one request", True))
+    return facts
+
+
+def cap_note(context: Context, evidence: list[Evidence]) -> tuple[tuple[str, ...], str]:
+    """Is it a cap on the load's reads that makes them wait? Its remedy, and words for the summary."""
+    used = context.high("load_read_cap_fraction")
+    rate = context.high("load_read_rate")
+    stated = context.limits.get("read_iops")
+    if used is None and rate is not None and stated:
+        fraction = rate.value / stated
+        reached = fraction >= 0.8
+        evidence.append(
+            context.evidence("load_read_rate", f"near the stated cap of {stated:g} per second", reached)
+        )
+    elif used is not None:
+        fraction = used.value
+        reached = fraction >= 0.8
+        evidence.append(
+            context.evidence("load_read_cap_fraction", "at least 0.8: the cap is reached", reached)
+        )
+    else:
+        return (), ""
+    if not reached:
+        return (), ""
+    remedy = (
+        "Raise the load's cap on reads (io.max riops and rbps; blkio.throttle.read_iops_device): "
+        "the cap is reached"
+    )
+    device = context.high("busiest_device")
+    idle = device is not None and device.value < 0.5
+    remedy += ", and the device beneath could do more." if idle else "."
+    return (remedy,), f"; the load's reads are at {fraction:.0%} of their cap" + (
+        ", while the device itself is mostly idle" if idle else ""
+    )

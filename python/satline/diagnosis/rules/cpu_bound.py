@@ -1,0 +1,113 @@
+"""CPU bound.
+
+What: the processors are the bottleneck.
+Why: beyond saturation every processor that the load may use is busy, so that users wait for processors.
+Signs: total CPU near capacity at saturation, wait near 0, paging moderate; users run or wait for a processor.
+False readings: compute-bound background work (see cpu_background); supervisor time spent on paging (see
+paging_overhead); a quota (see quota_bound); a hypervisor that gives the processors to others.
+Remedy: defer or lower the priority of background work, then faster or more processors.
+References: [Bard].
+"""
+
+from __future__ import annotations
+
+from satline.diagnosis._results import Finding
+from satline.diagnosis.rules import paging_overhead
+from satline.diagnosis.rules._rule import Context, Rule
+
+RULE = Rule(
+    name="cpu_bound",
+    title="CPU bound",
+    component="processor",
+    needs=("total_cpu_fraction", "share_run", "share_cpu_wait"),
+    remedies=(
+        "See whether compute-bound background work can be deferred, or given less: nice 19, or a lower "
+        "cpu.weight for its control group.",
+        "Find the commands that take most processor time per transaction, and make them cheaper.",
+        "Allow the load more processors (cpuset.cpus, the guest's virtual processors), or move users to "
+        "another host.",
+        "Faster processors.",
+    ),
+    false_readings=(
+        "Compute-bound background work keeps the processors busy at every load, while interactive "
+        "response stays good.",
+        "On a virtual machine the hypervisor may hold processors back: steal time shows it.",
+    ),
+    references=("[Bard]",),
+)
+FULL = 0.9
+
+
+def judge(context: Context) -> Finding:
+    """Holds when the processors are full at saturation, users wait for them, and it is not quota or paging
+    that fills them."""
+    unfit = RULE.unfit(context)
+    if unfit is not None:
+        return unfit
+    total = context.high("total_cpu_fraction")
+    if total is None:
+        return RULE.blind("total_cpu_fraction")
+    full = total.value >= FULL and total.high >= FULL
+    evidence = [
+        context.evidence("total_cpu_fraction", f"at least {FULL:g} of capacity", full),
+        context.evidence("total_cpu_fraction", "lower at light load", True, light=True),
+        context.evidence("problem_fraction", "most of total CPU", True),
+        context.evidence("supervisor_fraction", "less than problem state", True),
+    ]
+    quota = context.quota_holds()
+    if quota:
+        evidence.append(context.evidence("throttled_periods", "below 0.25", False))
+        return RULE.finding(
+            "does-not-hold", "the quota holds the load back, not the processors", evidence=evidence
+        )
+    if quota is None and context.reduction.settings.quota is not None:
+        return RULE.finding(
+            "cannot-judge",
+            "a quota is stated, but whether it holds the load back was not recorded",
+            evidence=evidence,
+            missing=("throttled_periods",),
+        )
+    if paging_overhead.judge(context).state == "holds":
+        return RULE.finding(
+            "does-not-hold", "the processors are full, but paging fills them", evidence=evidence
+        )
+    run, wait = context.share("user_run"), context.share("user_cpu_wait")
+    strength = total.value
+    text = f"the processors are {min(1.0, total.value):.0%} busy"
+    if run is not None:
+        part = run.value + (wait.value if wait else 0.0)
+        ok = part >= 0.4
+        evidence.append(context.evidence("share_run", "with CPU wait at least 0.4", ok, value=run))
+        if wait is not None:
+            evidence.append(context.evidence("share_cpu_wait", "with running at least 0.4", ok, value=wait))
+        if full and not ok and wait is not None:
+            return RULE.finding(
+                "does-not-hold",
+                f"the processors are full, but users run or wait for them in only {part:.0%} of their"
+                " transaction time",
+                evidence=evidence,
+            )
+        strength = min(1.0, part)
+        text += f"; users run or wait for a processor in {min(1.0, part):.0%} of their transaction time"
+    if not full:
+        return RULE.finding(
+            "does-not-hold",
+            f"the processors are only {total.value:.0%} busy at saturation",
+            evidence=evidence,
+        )
+    notes: list[str] = []
+    supervisor, problem = context.high("supervisor_fraction"), context.high("problem_fraction")
+    if supervisor is not None and problem is not None and supervisor.value > problem.value:
+        text += "; most of it in supervisor state"
+        notes.append(
+            "Most processor time is the kernel's: look at forks, system calls and faults before buying "
+            "processors."
+        )
+    stolen = context.high("stolen")
+    if stolen is not None and stolen.value > 0.1:
+        evidence.append(context.evidence("stolen", "below 0.1 processors", False))
+        notes.append(
+            "The hypervisor takes a noticeable part of the processors: the host beneath may be the "
+            "bottleneck."
+        )
+    return RULE.finding("holds", text, strength=strength, evidence=evidence, false_readings=tuple(notes))

@@ -1,0 +1,80 @@
+"""I/O bound.
+
+What: users wait for block I/O that is not paging.
+Why: beyond saturation transactions spend their time at a device, or behind a cap on I/O, while processors
+stand idle.
+Signs: I/O wait remains at saturation and is a large part of the users' time; the page share of what is
+read is small.
+False readings: swap-ins also raise I/O wait and io.pressure; they are taken out by the page share. I/O wait
+while processors are full says little.
+Remedy: raise a cap, find the unbalanced device and move data, more cache, a faster device.
+References: [Bard].
+"""
+
+from __future__ import annotations
+
+from satline.diagnosis._results import Finding
+from satline.diagnosis.rules._rule import Context, Rule
+from satline.diagnosis.rules._wait import cap_note, device_evidence, wait_at_saturation
+
+RULE = Rule(
+    name="io_bound",
+    title="I/O bound",
+    component="io",
+    needs=("share_io_wait", "io_wait", "busiest_device", "page_share"),
+    remedies=(
+        "Find who reads or writes most, and spread it: move a mount or a hot directory to another device.",
+        "Give the file cache more storage, so that files are read once.",
+        "Protect interactive users: io.weight or io.latency for their control group, ionice for "
+        "background work.",
+        "A faster device, or more of them; else the processors are simply faster than the work needs.",
+    ),
+    false_readings=(
+        "Swap-ins raise I/O wait and io.pressure too; the page share of what was read has been taken out.",
+    ),
+    references=("[Bard]",),
+)
+
+
+def judge(context: Context) -> Finding:
+    """Holds when non-paging I/O wait is a large part of users' time (or of idle processors) at saturation."""
+    unfit = RULE.unfit(context)
+    if unfit is not None:
+        return unfit
+    wait = wait_at_saturation(context, "user_io_wait", "io_wait")
+    if wait is None:
+        return RULE.blind("share_io_wait", "io_wait")
+    evidence = [wait.evidence]
+    share = context.high("page_share")
+    if share is not None:
+        evidence.append(
+            context.evidence("page_share", "small: what is read is not paging", share.value < 0.5)
+        )
+    evidence += device_evidence(context)
+    if not wait.large:
+        return RULE.finding(
+            "does-not-hold", f"I/O wait is only {wait.value:.0%} of {wait.of}", evidence=evidence
+        )
+    if share is None:
+        return RULE.finding(
+            "cannot-judge",
+            "I/O wait is large, but whether it is paging was not recorded",
+            evidence=evidence,
+            missing=("page_share",),
+        )
+    remedy, note = cap_note(context, evidence)
+    extra: tuple[str, ...] = ()
+    device = context.high("busiest_device")
+    if not remedy and device is not None and device.value < 0.3:
+        extra = (
+            "No block device is busy: the wait may be for a network file system, a cap, or a device "
+            "that is not recorded.",
+        )
+    return RULE.finding(
+        "holds",
+        f"I/O wait is {wait.value:.0%} of {wait.of}" + note,
+        strength=wait.value,
+        evidence=evidence,
+        first_remedies=remedy,
+        false_readings=extra,
+    )

@@ -1,0 +1,87 @@
+"""Paging bound.
+
+What: users wait for pages: main storage is too small for their working sets, or the paging devices are too
+slow.
+Why: beyond saturation the time of a transaction goes into swap-ins and refaults, while processors stand idle.
+Signs: page wait is a large part of the users' time at saturation, wait does not vanish, paging climbs with
+load.
+False readings: long-evicted pages that are swapped in raise io.pressure and I/O wait, hardly
+memory.pressure; the split by swapped-in pages and major faults tells them from other I/O. A cap on reads
+makes paging slow while the device is idle.
+Remedy: raise a cap, then fewer users at once, more storage, more or faster swap devices.
+References: [Bard]; [TB84].
+"""
+
+from __future__ import annotations
+
+from satline.diagnosis._results import Finding
+from satline.diagnosis.rules._rule import Context, Rule
+from satline.diagnosis.rules._wait import cap_note, device_evidence, wait_at_saturation
+
+RULE = Rule(
+    name="paging_bound",
+    title="paging bound",
+    component="paging",
+    needs=("share_page_wait", "page_wait", "paging_rate", "load_memory_fraction"),
+    remedies=(
+        "Let fewer users work at once, or give background work a memory.high of its own, so that it "
+        "pages and not the users.",
+        "Raise the storage limit of the load (memory.max), or the guest's memory.",
+        "Put a fast swap device before the slow one: zram, or NVMe at a higher swap priority.",
+        "Spread swap over several devices of equal priority; move other I/O off the swap device.",
+        "More main storage.",
+    ),
+    false_readings=(
+        "Pages of programs and libraries that are read for the first time are major faults too: a "
+        "warm-up shows them, a steady state does not.",
+    ),
+    references=("[Bard]", "[TB84]"),
+)
+
+
+def judge(context: Context) -> Finding:
+    """Holds when page wait is a large part of users' time (or of idle processors) at saturation and paging
+    climbs."""
+    unfit = RULE.unfit(context)
+    if unfit is not None:
+        return unfit
+    rates = [
+        n for n in ("paging_rate", "major_fault_rate", "load_major_fault_rate") if context.high(n) is not None
+    ]
+    if not rates:
+        return RULE.blind("paging_rate", "major_fault_rate")
+    wait = wait_at_saturation(context, "user_page_wait", "page_wait")
+    if wait is None:
+        return RULE.blind("share_page_wait", "page_wait")
+    climbs = False
+    evidence = [wait.evidence]
+    for name in rates:
+        high, low = context.high(name), context.low(name)
+        if high is None:
+            continue
+        more = high.value > 5 and (low is None or (high.low > low.value and high.value > 1.5 * low.value))
+        climbs = climbs or more
+        evidence.append(context.evidence(name, "above 5 per second, and 1.5 × that at light load", more))
+        if low is not None:
+            evidence.append(context.evidence(name, "lower at light load", more, light=True))
+    for name in ("load_memory_fraction", "memory_used_fraction"):
+        full = context.high(name)
+        if full is not None:
+            evidence.append(context.evidence(name, "near 1: storage is full", full.value > 0.85))
+            break
+    evidence += device_evidence(context)
+    if not wait.large or not climbs:
+        lacking = [] if wait.large else [f"page wait is only {wait.value:.0%} of {wait.of}"]
+        lacking += [] if climbs else ["paging does not climb with load"]
+        return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+    text = f"page wait is {wait.value:.0%} of {wait.of}"
+    remedy, note = cap_note(context, evidence)
+    problem, peak = context.high("problem_fraction"), _peak(context)
+    if problem is not None and peak is not None and problem.high < 0.8 * peak:
+        text += "; problem state falls while paging climbs (thrashing: too many users at once)"
+    return RULE.finding("holds", text + note, strength=wait.value, evidence=evidence, first_remedies=remedy)
+
+
+def _peak(context: Context) -> float | None:
+    means = [context.mean("problem_fraction", (k,)) for k in range(len(context.reduction.classes))]
+    return max((m.value for m in means if m is not None), default=None)

@@ -1,0 +1,113 @@
+"""A serialised server.
+
+What: one single-threaded process is full while others wait for it.
+Why: a thread can use one processor at most; what all users send through it queues there, whatever stands
+idle.
+Signs: the same thread is near one processor at every saturated load; the processors together are not full;
+users' transaction time is mostly wait for another process.
+False readings: a high utilisation of it alone proves nothing [Bitner]: users must wait for it. On one
+processor a full server looks like full processors; only the users' wait for another process tells.
+Remedy: make its requests cheaper, run several of it, move work off it.
+References: [Bitner].
+"""
+
+from __future__ import annotations
+
+from satline.diagnosis._results import Finding
+from satline.diagnosis.rules._rule import Context, Measure, Rule
+from satline.reduction import BusyTask
+
+RULE = Rule(
+    name="serialised_server",
+    title="serialised server",
+    component="server",
+    needs=("busiest_task", "share_other", "total_cpu_fraction"),
+    remedies=(
+        "See which requests it spends its time on, and make them cheaper or rarer.",
+        "Run several of it, or give it more threads, if its work can be divided.",
+        "Move work off it: let clients do what needs no serialisation.",
+        "Give it a processor to itself (cpuset, or a raised cpu.weight), then a faster one.",
+    ),
+    false_readings=(
+        "A busy thread alone proves nothing: a compute job is one too. Here users wait for another "
+        "process most of their time.",
+    ),
+    references=("[Bitner]",),
+)
+FULL = 0.85
+
+
+def judge(context: Context) -> Finding:
+    """Holds when one thread is full in every saturated class and users mostly wait for another process."""
+    unfit = RULE.unfit(context)
+    if unfit is not None:
+        return unfit
+    other = context.share("user_other")
+    if other is None:
+        return RULE.blind("share_other")
+    if context.share("user_cpu_wait") is None:
+        return RULE.blind("user_cpu_wait")
+    if context.share("user_page_wait") is None or context.share("user_io_wait") is None:
+        return RULE.blind("user_page_wait", "user_io_wait")
+    waits = other.value >= 0.4 and other.low > 0.2
+    evidence = [context.evidence("share_other", "at least 0.4 of transaction time", waits, value=other)]
+    if not context.reduction.tasks:
+        if waits and not context.reduction.settings.threads:
+            return RULE.finding(
+                "cannot-judge",
+                f"users wait for another process in {other.value:.0%} of their transaction time;"
+                " no busy thread was recorded",
+                evidence=evidence,
+                missing=("busiest_task",),
+            )
+        return RULE.finding(
+            "does-not-hold",
+            f"users wait for another process in {other.value:.0%} of their transaction time;"
+            " no one thread is full",
+            evidence=evidence,
+        )
+    server, own = _server(context)
+    total, capacity = context.high("total_cpu_fraction"), context.high("capacity_processors")
+    cpu = Measure(own, 0.0)
+    alone = capacity is not None and capacity.value < 1.5
+    held = own + (server.run_delay if server else 0.0)
+    full = server is not None and (own >= FULL or (held >= 0.9 and own >= 0.5))
+    evidence.append(
+        context.evidence("busiest_task", f"the same thread at least {FULL:g} of a processor", full, value=cpu)
+    )
+    if total is not None:
+        evidence.append(
+            context.evidence("total_cpu_fraction", "below 0.9: processors stand idle", total.value < 0.9)
+        )
+    if server is None or not waits or not full:
+        what = f"users wait for another process in {other.value:.0%} of their transaction time"
+        what += "; no one thread is full" if not full else ""
+        return RULE.finding("does-not-hold", what, evidence=evidence)
+    crowded = total is not None and total.value >= 0.95
+    if (alone or crowded) and other.value < 0.6:
+        return RULE.finding(
+            "cannot-judge",
+            "one thread and the processors are both full, and users wait for either: they cannot be "
+            "told apart",
+            evidence=evidence,
+            missing=("an idle processor",),
+        )
+    text = (
+        f"thread {server.name} of {server.user} uses {own:.0%} of a processor, and users wait for "
+        "another process in"
+        f" {min(1.0, other.value):.0%} of their transaction time"
+    )
+    return RULE.finding("holds", text, strength=other.value, evidence=evidence)
+
+
+def _server(context: Context) -> tuple[BusyTask | None, float]:
+    """The thread that is among the busiest of every saturated class, and its least processor time there."""
+    tops = [{t.tid: t for t in context.reduction.tasks if t.load_class == k} for k in context.top]
+    tops = [t for t in tops if t]
+    if not tops or len(tops) < len(context.top):
+        return None, 0.0
+    common = [tid for tid in tops[0] if all(tid in t for t in tops)]
+    if not common:
+        return None, 0.0
+    best = max(common, key=lambda tid: sum(t[tid].cpu for t in tops))
+    return tops[-1][best], sum(t[best].cpu for t in tops) / len(tops)

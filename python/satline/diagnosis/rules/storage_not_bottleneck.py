@@ -1,0 +1,81 @@
+"""Storage looks saturated but is not the bottleneck.
+
+What: storage is full, yet the users wait for something else.
+Why: Linux fills storage with file pages, and pages out what nobody uses; full storage is normal.
+Signs: storage or its limit nearly full or swap in use, paging moderate, processors (or the quota) fully used.
+False readings: a storage limit that is hit all the time with heavy refaults is a bottleneck: see
+paging_bound.
+Remedy: none until the processors are replaced.
+References: [Bard].
+"""
+
+from __future__ import annotations
+
+from satline.diagnosis._results import Finding
+from satline.diagnosis.rules._rule import Context, Rule
+
+RULE = Rule(
+    name="storage_not_bottleneck",
+    title="storage looks full but is not the bottleneck",
+    component="none",
+    needs=(
+        "load_memory_fraction",
+        "memory_used_fraction",
+        "total_cpu_fraction",
+        "paging_rate",
+        "share_page_wait",
+    ),
+    remedies=("None: more storage would not raise throughput until the processors are faster or more.",),
+    false_readings=(
+        "With heavy refaults or swap-ins that users wait for, storage is a bottleneck after all.",
+    ),
+    references=("[Bard]",),
+)
+
+
+def judge(context: Context) -> Finding:
+    """Holds when storage is full, the processors (or the quota) are used up, and nobody waits for pages."""
+    unfit = RULE.unfit(context)
+    if unfit is not None:
+        return unfit
+    looks = [
+        (name, m)
+        for name in ("load_memory_fraction", "memory_used_fraction")
+        if (m := context.high(name)) is not None
+    ]
+    total, paging = context.high("total_cpu_fraction"), context.high("paging_rate")
+    if not looks:
+        return RULE.blind("load_memory_fraction", "memory_used_fraction")
+    if total is None or paging is None:
+        return RULE.blind("total_cpu_fraction", "paging_rate")
+    name, most = max(looks, key=lambda item: item[1].value)
+    full = most.value >= 0.9
+    quota = bool(context.quota_holds())
+    busy = total.value >= 0.9 or quota
+    share = context.share("user_page_wait")
+    waited = share.value if share is not None else None
+    if waited is None:
+        wait, capacity = context.high("page_wait"), context.high("capacity_processors")
+        if wait is None or capacity is None or not capacity.value > 0:
+            return RULE.blind("share_page_wait", "page_wait")
+        waited = wait.value / capacity.value
+    calm = waited < 0.1
+    evidence = [
+        context.evidence(name, "at least 0.9: it looks full", full),
+        context.evidence("total_cpu_fraction", "at least 0.9 of capacity", busy),
+        context.evidence("paging_rate", "moderate: nobody waits for it", calm),
+    ]
+    if full and busy and calm:
+        text = f"storage is {most.value:.0%} full, but page wait is only {waited:.0%}"
+        text += "; the processors are used up"
+        return RULE.finding("holds", text, strength=0.2, evidence=evidence)
+    lacking = [
+        why
+        for why, ok in (
+            ("storage is not full", full),
+            ("the processors are not used up", busy),
+            (f"users wait for pages ({waited:.0%})", calm),
+        )
+        if not ok
+    ]
+    return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)

@@ -1,0 +1,74 @@
+"""What the reduction needs of a recording, and the facts in its description that steer a reduction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import duckdb
+
+
+class Source(Protocol):
+    """A recording as far as a reduction is concerned; `satline.recording.Recording` is one."""
+
+    @property
+    def description(self) -> Mapping[str, Any]:
+        """recording.toml."""
+
+    @property
+    def sources(self) -> Mapping[str, Mapping[str, Any]]:
+        """sources/*.toml by writer."""
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        """A connection with one view per table of the catalogue."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Facts from the description.
+
+    processors
+        Processors that the system under test may use; ``None``: all.
+    quota
+        Stated processor quota, in processors; ``None``: none stated.
+    cgroup
+        Control group that is the whole load; ``None``: none.
+    interval_s
+        Sampling interval as stated; ``None``: not stated.
+    threads
+        The source records busy threads: that there is none then means that no thread was busy.
+    """
+
+    processors: tuple[int, ...] | None
+    quota: float | None
+    cgroup: str | None
+    page_bytes: int
+    interval_s: float | None
+    emulated: bool
+    threads: bool
+
+    @classmethod
+    def of(cls, source: Source) -> Settings:
+        """Read the facts of `source`."""
+        system = source.description.get("system_under_test", {})
+        limits = system.get("limits", {})
+        monitor = source.sources.get("monitor", {})
+        listed = system.get("processors")
+        interval = monitor.get("sampling", {}).get("interval_ms")
+        quota = limits.get("cpu_quota_processors")
+        not_set = system.get("not_set", {})
+        if "cpu_quota_processors" in not_set:
+            quota = None
+        if "processors" in not_set:
+            listed = None
+        return cls(
+            processors=tuple(int(p) for p in listed) if isinstance(listed, list) and listed else None,
+            quota=float(quota) if quota else None,
+            cgroup=str(system["cgroup"]) if system.get("cgroup") else None,
+            page_bytes=int(source.description.get("host", {}).get("page_bytes") or 4096),
+            interval_s=float(interval) / 1000 if interval else None,
+            threads=bool(monitor)
+            and not any("task" in str(m.get("signal")) for m in monitor.get("missing", ())),
+            emulated=monitor.get("users", {}).get("definition") == "emulated",
+        )

@@ -1,0 +1,58 @@
+"""Transactions in observations: completions, failures, and the exact mean number of users in a
+transaction."""
+
+from __future__ import annotations
+
+import duckdb
+
+from satline.reduction._observations import Filters
+
+
+def make_transactions(connection: duckdb.DuckDBPyConnection, filters: Filters) -> bool:
+    """Tables satline_completion (one row per completed transaction in an observation) and
+    satline_transaction (one row per observation).
+
+    A transaction that never completed lasts until its user's next line began to be thought of, or to the end
+    of the readings. Returns False when the recording holds no transactions.
+    """
+    row = connection.execute("SELECT count(*) FROM transaction").fetchone()
+    present = bool(row and row[0])
+    connection.execute(f"""
+        CREATE OR REPLACE TEMP TABLE satline_work AS
+        SELECT *, coalesce(monotonic_ns + response_us * 1000,
+            lead(monotonic_ns - (coalesce(think_us, 0) + coalesce(typing_us, 0)) * 1000) OVER w,
+            greatest(monotonic_ns, (SELECT max(t1) FROM satline_observation))) AS ended
+        FROM transaction WHERE {filters.user_sql()}
+        WINDOW w AS (PARTITION BY run, "user" ORDER BY monotonic_ns)
+    """)
+    connection.execute(f"""
+        CREATE OR REPLACE TEMP TABLE satline_completion AS
+        SELECT o.obs, w.* FROM satline_work w ASOF JOIN satline_observation o ON w.ended > o.t0
+        WHERE w.ended <= o.t1 AND w.phase IS DISTINCT FROM 'logon' AND w.outcome <> 'cut'
+            AND {filters.transaction_sql()}
+    """)
+    # Integral to T of the number in a transaction: Σ (T − begin) over those begun − Σ (T − end) over those
+    # ended.
+    connection.execute("""
+        CREATE OR REPLACE TEMP TABLE satline_transaction AS
+        WITH steps AS (
+            SELECT t, sum(s) AS s, sum(s * t) AS st FROM (
+                SELECT monotonic_ns // 1000 AS t, 1 AS s FROM satline_work
+                UNION ALL SELECT greatest(ended, monotonic_ns) // 1000, -1 FROM satline_work) GROUP BY t),
+        sums AS (SELECT t, sum(s) OVER (ORDER BY t) AS n, sum(st) OVER (ORDER BY t) AS nt FROM steps),
+        bounds AS (SELECT obs, t0 // 1000 AS moment, -1 AS sign FROM satline_observation
+            UNION ALL SELECT obs, t1 // 1000, 1 FROM satline_observation),
+        integrals AS (
+            SELECT obs, sum(sign * coalesce(n * moment - nt, 0))::DOUBLE / 1e6 AS transaction_seconds
+            FROM bounds ASOF LEFT JOIN sums ON bounds.moment >= sums.t GROUP BY obs),
+        counts AS (
+            SELECT obs, count(*) FILTER (outcome IN ('ok', 'unexpected')) AS done,
+                count(*) FILTER (outcome NOT IN ('ok', 'unexpected')) AS failed
+            FROM satline_completion GROUP BY obs)
+        SELECT obs, coalesce(done, 0)::DOUBLE AS transactions_completed,
+            coalesce(failed, 0)::DOUBLE AS transactions_failed, transaction_seconds
+        FROM integrals LEFT JOIN counts USING (obs)
+    """)
+    if not present:
+        connection.execute("DELETE FROM satline_transaction")
+    return present

@@ -1,0 +1,172 @@
+"""Every rule on studies whose truth is known: where it holds, and where it must not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from made_study import Made
+
+from satline.diagnosis import Diagnosis, Finding, diagnose, to_dict, to_json
+
+CPU = Made(cpu=0.2, station=0, processors=1)
+CASES = {
+    "cpu_bound": CPU,
+    "two processors": Made(cpu=0.4, processors=2),
+    "paging_bound": Made(cpu=0.02, station=0.2, kind="page", memory_fraction=0.99),
+    "paging behind a cap": Made(cpu=0.02, station=0.2, kind="page", memory_fraction=0.99, cap=True),
+    "io_bound": Made(cpu=0.02, station=0.2, kind="io"),
+    "io behind a cap": Made(cpu=0.02, station=0.2, kind="io", cap=True),
+    "quota_bound": Made(cpu=0.1, processors=1, quota=0.5),
+    "serialised_server": Made(cpu=0.02, station=0.2, kind="server", processors=2),
+    "server on one processor": Made(cpu=0.02, station=0.2, kind="server", processors=1),
+    "paging_overhead": Made(cpu=0.15, overhead=0.12, memory_fraction=0.99),
+    "storage_not_bottleneck": Made(cpu=0.2, memory_fraction=0.99),
+    "light": Made(cpu=0.01, levels=(1, 2, 3, 4, 6)),
+    "light paging": Made(cpu=0.01, station=0.01, kind="page", levels=(1, 2, 3, 4, 6)),
+    "background": Made(cpu=0.005, processors=2, background=True, levels=(1, 2, 3, 4, 6)),
+}
+FIRST = {
+    "cpu_bound": "cpu_bound",
+    "two processors": "cpu_bound",
+    "paging_bound": "paging_bound",
+    "paging behind a cap": "paging_bound",
+    "io_bound": "io_bound",
+    "io behind a cap": "io_bound",
+    "quota_bound": "quota_bound",
+    "serialised_server": "serialised_server",
+    "server on one processor": "serialised_server",
+    "paging_overhead": "paging_overhead",
+    "storage_not_bottleneck": "cpu_bound",
+}
+
+
+@pytest.fixture(scope="module")
+def diagnoses() -> dict[str, Diagnosis]:
+    return {name: diagnose(made.make()) for name, made in CASES.items()}
+
+
+def finding(diagnosis: Diagnosis, rule: str) -> Finding:
+    return next(f for f in (*diagnosis.findings, *diagnosis.others) if f.rule == rule)
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_names_what_the_study_was_built_to_saturate(name: str, diagnoses: dict[str, Diagnosis]) -> None:
+    answer = diagnoses[name]
+    assert answer.saturation.outcome == "saturated", answer.headline
+    named = [f for f in answer.findings if f.component != "none"]
+    assert named, (answer.headline, [(f.rule, f.summary) for f in answer.others])
+    assert named[0].rule == FIRST[name], [(f.rule, f.strength, f.summary) for f in answer.findings]
+    assert named[0].title in answer.headline
+    assert named[0].remedies
+    assert all(e.value is not None for e in named[0].evidence if e.supports)
+
+
+@pytest.mark.parametrize("name", [n for n in FIRST if n != "paging_overhead"])
+def test_saturation_load_is_near_that_of_the_asymptotes(name: str, diagnoses: dict[str, Diagnosis]) -> None:
+    at = diagnoses[name].saturation.at
+    assert at is not None
+    truth = CASES[name].saturation
+    assert at.low * 0.75 <= truth <= at.high * 1.25, (at, truth)
+
+
+@pytest.mark.parametrize("name", ["light", "light paging", "background"])
+def test_an_unsaturated_study_names_no_bottleneck(name: str, diagnoses: dict[str, Diagnosis]) -> None:
+    answer = diagnoses[name]
+    assert answer.saturation.outcome == "not-saturated", answer.headline
+    assert all(f.component == "none" for f in answer.findings)
+    assert "Not saturated in the range seen" in answer.headline
+    assert "nearest to full" in finding(answer, "cpu_bound").summary
+
+
+def test_only_the_right_rules_hold(diagnoses: dict[str, Diagnosis]) -> None:
+    for name in ("cpu_bound", "two processors", "storage_not_bottleneck"):
+        for rule in (
+            "paging_bound",
+            "io_bound",
+            "quota_bound",
+            "serialised_server",
+            "paging_overhead",
+            "cpu_background",
+        ):
+            assert finding(diagnoses[name], rule).state != "holds", (name, rule)
+    assert finding(diagnoses["quota_bound"], "cpu_bound").state == "does-not-hold"
+    assert finding(diagnoses["paging_bound"], "io_bound").state == "does-not-hold"
+    assert finding(diagnoses["io_bound"], "paging_bound").state == "does-not-hold"
+    assert finding(diagnoses["serialised_server"], "cpu_bound").state == "does-not-hold"
+    assert finding(diagnoses["storage_not_bottleneck"], "storage_not_bottleneck").state == "holds"
+    assert finding(diagnoses["cpu_bound"], "storage_not_bottleneck").state == "does-not-hold"
+    assert finding(diagnoses["paging_bound"], "storage_not_bottleneck").state == "does-not-hold"
+    assert finding(diagnoses["background"], "cpu_background").state == "holds"
+
+
+@pytest.mark.parametrize("name", ["paging behind a cap", "io behind a cap"])
+def test_a_cap_is_named_and_raising_it_is_the_first_remedy(
+    name: str, diagnoses: dict[str, Diagnosis]
+) -> None:
+    first = diagnoses[name].findings[0]
+    assert "cap" in first.remedies[0]
+    assert "device itself is mostly idle" in first.summary
+
+
+def test_page_wait_is_seen_without_delay_accounting() -> None:
+    answer = diagnose(Made(cpu=0.02, station=0.2, kind="page", delay_accounting=False).make())
+    found = finding(answer, "paging_bound")
+    assert found.state == "holds"
+    assert "processor time" in found.summary
+    assert finding(answer, "serialised_server").state == "cannot-judge"
+    assert any(u.signal == "share_page_wait" and "paging_bound" in u.rules for u in answer.unseen)
+
+
+def test_nothing_is_named_for_which_the_evidence_is_missing() -> None:
+    recording = Made(cpu=0.02, station=0.2, kind="page").make()
+    for table in ("processor", "user", "task", "device", "cgroup"):
+        recording.rows.pop(table, None)
+    answer = diagnose(recording)
+    assert answer.saturation.outcome == "saturated"
+    assert not answer.findings
+    # that no quota is stated is in the description: only that rule can be judged
+    blind = [f for f in answer.others if f.rule != "quota_bound"]
+    assert all(f.state == "cannot-judge" and f.missing for f in blind), blind
+    assert "cannot be told" in answer.headline
+
+
+def test_warnings_name_what_weakens_the_answer() -> None:
+    recording = CPU.make()
+    recording.sources["monitor"]["sampling"] |= {"samples": 300, "samples_lost": 7}
+    recording.sources["terminal"] = {"valid": False, "lateness": {"p99_us": 25_000}}
+    recording.description["system_under_test"]["not_set"] = {"read_iops": "no blkio controller"}
+    recording.damage = ["user/monitor-1-0.seg: 17 bytes"]
+    text = "\n".join(diagnose(recording).warnings)
+    for part in ("17 bytes", "7 of 307 samples", "25.0 ms", "read_iops", "no blkio controller"):
+        assert part in text
+
+
+def test_work_outside_the_load_is_told() -> None:
+    recording = CPU.make()
+    for row in recording.rows["cgroup"]:
+        row["cpu_us"] //= 2
+    assert any("outside the load" in w for w in diagnose(recording).warnings)
+    assert not any("outside the load" in w for w in diagnose(CPU.make()).warnings)
+
+
+def test_missing_signals_of_the_monitor_are_told_with_the_rules_that_lose_by_them() -> None:
+    recording = Made(cpu=0.02, station=0.2, kind="page", delay_accounting=False).make()
+    recording.sources["monitor"]["missing"] = [
+        {
+            "signal": "io_delay_us",
+            "reason": "delay accounting is off",
+            "would_need": "kernel.task_delayacct = 1",
+        }
+    ]
+    unseen = {u.signal: u for u in diagnose(recording).unseen}
+    assert unseen["io_delay_us"].would_need == "kernel.task_delayacct = 1"
+    assert "io_bound" in unseen["io_delay_us"].rules
+
+
+def test_json_is_whole_and_stable(diagnoses: dict[str, Diagnosis]) -> None:
+    answer = diagnoses["paging_bound"]
+    text = to_json(answer)
+    assert text == to_json(diagnose(CASES["paging_bound"].make()))
+    assert json.loads(text) == to_dict(answer)
+    assert json.loads(text)["findings"][0]["rule"] == "paging_bound"

@@ -1,0 +1,76 @@
+"""Recordings made in memory, for tests: tables of the catalogue in DuckDB, nothing on disk."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from satline import share
+
+TABLES = ("system", "processor", "device", "cgroup", "user", "task", "transaction", "thermometer", "event")
+_TYPES = {"int": pa.int64(), "text": pa.string(), "float": pa.float64()}
+SECOND = 1_000_000_000
+EPOCH = 1_700_000_000 * SECOND
+
+
+def schema(table: str) -> pa.Schema:
+    """Arrow schema of a table by the catalogue."""
+    document = tomllib.loads((share.path("catalogue") / "variables.toml").read_text())
+    fields = []
+    for name, column in {**document["common"], **document[table]}.items():
+        kind = column.get("type", "text" if column["kind"] == "identity" else "int")
+        fields.append(pa.field(name, _TYPES[kind]))
+    return pa.schema(fields)
+
+
+class MadeRecording:
+    """A recording whose rows are given as dictionaries; what a row leaves out is null."""
+
+    def __init__(
+        self,
+        rows: dict[str, list[dict[str, Any]]],
+        description: dict[str, Any] | None = None,
+        sources: dict[str, dict[str, Any]] | None = None,
+    ) -> None:
+        self.rows = rows
+        self.path = "made.satline"
+        self.description = description or {"host": {"page_bytes": 4096}}
+        self.sources = sources or {}
+        self.damage: list[Any] = []
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        connection = duckdb.connect()
+        for table in TABLES:
+            wanted = schema(table)
+            rows = [{"run": 1, **r} for r in self.rows.get(table, [])]
+            unknown = {k for r in rows for k in r} - set(wanted.names)
+            assert not unknown, f"{table} has no {unknown}"
+            made = pa.Table.from_pylist(rows, schema=wanted)
+            connection.register(f"arrow_{table}", made)
+            connection.execute(f'CREATE VIEW "{table}" AS SELECT * FROM arrow_{table}')
+        return connection
+
+
+def at(seconds: float) -> dict[str, int]:
+    """The time columns of a row `seconds` after the start."""
+    ns = round(seconds * SECOND)
+    return {"time_ns": EPOCH + ns, "monotonic_ns": ns}
+
+
+def steady(
+    seconds: float, interval: float = 1.0, processors: int = 1, **counters: float
+) -> dict[str, list[dict[str, Any]]]:
+    """System and processor rows whose counters rise evenly: `counters` gives each one's rise per second."""
+    rows: dict[str, list[dict[str, Any]]] = {"system": [], "processor": []}
+    names = set(schema("system").names)
+    for k in range(round(seconds / interval) + 1):
+        t = k * interval
+        system = {n: round(v * t) for n, v in counters.items() if n in names}
+        rows["system"].append({**at(t), "sample": k, **system})
+        for p in range(processors):
+            values = {n: round(v * t) for n, v in counters.items() if n not in names}
+            rows["processor"].append({**at(t), "processor": str(p), **values})
+    return rows
