@@ -13,6 +13,7 @@ from satline.errors import InputError
 from satline.reduction._classes import assign, describe, distinct_classes, merged_classes
 from satline.reduction._observations import Filters, Plan, make_periods, make_scopes, plan
 from satline.reduction._results import Curve, Curves
+from satline.reduction._shares import whole_shares
 from satline.reduction._source import Settings, Source
 from satline.reduction._statistics import Floats, Integers, point
 from satline.reduction._transactions import make_transactions
@@ -266,7 +267,7 @@ def _curves(
         load_axis=axis,
         observation_s=the_plan.observation_s,
         classes=describe(bounds, number, seconds),
-        curves=curves,
+        curves=whole_shares(curves),
         missing=_missing(catalogue, curves, recording.sources, transactions, settings),
         settings=settings,
         observations=observations,

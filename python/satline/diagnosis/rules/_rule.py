@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from satline.diagnosis._results import Evidence, Finding, Saturation, State
 from satline.reduction import Reduction
+from satline.reduction._shares import PARTS
 
 NOT_SATURATED = "not saturated in the range seen: no bottleneck is named"
 
@@ -156,11 +157,15 @@ class Context:
 
     def share(self, part: str) -> Measure | None:
         """Part of the users' transaction time at saturation, as a ratio of means; ``None`` without
-        transactions."""
+        transactions.
+
+        The whole is at least the sum of its parts: see `satline.reduction._shares`."""
         spent, whole = self.high(part), self.high("users_in_transaction")
         if spent is None or whole is None or not whole.value > 0:
             return None
-        return Measure(max(0.0, spent.value / whole.value), spent.error / whole.value)
+        parts = (self.high(f"user_{name}") for name in PARTS)
+        time = max(whole.value, sum(p.value for p in parts if p is not None))
+        return Measure(max(0.0, spent.value / time), spent.error / time)
 
     def evidence(
         self,
