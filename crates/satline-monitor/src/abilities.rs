@@ -1,0 +1,78 @@
+//! What this host lets the monitor do.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::MonitorError;
+use crate::files::{self, Roots};
+use crate::missing::Missing;
+use crate::options::Options;
+use crate::taskstats::TaskStats;
+
+/// The thermometer program, if it is there when it is needed.
+pub fn thermometer_program(options: &Options) -> Result<PathBuf, MonitorError> {
+    let beside = || {
+        Some(
+            std::env::current_exe()
+                .ok()?
+                .with_file_name("satline-thermometer"),
+        )
+    };
+    let program = options
+        .thermometer_program
+        .clone()
+        .or_else(beside)
+        .unwrap_or_default();
+    if !options.thermometer.is_empty() && !program.is_file() {
+        let message = format!(
+            "{}: no such program, and --thermometer needs it",
+            program.display()
+        );
+        return Err(MonitorError::input(
+            message,
+            "name it with --thermometer-program, or leave --thermometer out",
+        ));
+    }
+    Ok(program)
+}
+
+/// Opens taskstats and registers for the ends of tasks; says what is missing where it cannot.
+pub fn open_taskstats(options: &Options, roots: &Roots, missing: &mut Vec<Missing>) -> Option<TaskStats> {
+    let reason = if options.no_taskstats {
+        "--no-taskstats was given".to_owned()
+    } else if roots.proc != Path::new("/proc") {
+        "the processes read are not this kernel's".to_owned()
+    } else {
+        let processors = files::read(&roots.sys.join("devices/system/cpu/possible")).unwrap_or_default();
+        let processors = String::from_utf8_lossy(&processors).into_owned();
+        let opened = TaskStats::open().and_then(|mut stats| stats.listen(&processors).map(|()| stats));
+        match opened {
+            Ok(stats) => return Some(stats),
+            Err(error) => format!("taskstats cannot be used: {error}"),
+        }
+    };
+    let need =
+        "root (CAP_NET_ADMIN) outside containers, and a kernel with CONFIG_TASKSTATS and CONFIG_TASK_XACCT";
+    missing.push(Missing::new(
+        "user: tasks that end between samples, exactly",
+        reason,
+        need,
+    ));
+    None
+}
+
+/// Whether delays can be asked for; says what is missing where not.
+pub fn delays_are_on(options: &Options, roots: &Roots, taskstats: bool, missing: &mut Vec<Missing>) -> bool {
+    let switch = files::read_number(&roots.proc.join("sys/kernel/task_delayacct"));
+    let reason = match switch {
+        _ if options.no_delay_accounting => "--no-delay-accounting was given",
+        _ if !taskstats => "delays are told by taskstats only",
+        Some(1) => return true,
+        Some(_) => "kernel.task_delayacct is 0",
+        None => "/proc/sys/kernel/task_delayacct does not exist",
+    };
+    for signal in ["user.io_delay_us", "user.page_delay_us"] {
+        let need = "root, CONFIG_TASK_DELAY_ACCT, and sysctl kernel.task_delayacct=1 before the work begins";
+        missing.push(Missing::new(signal, reason, need));
+    }
+    false
+}

@@ -1,0 +1,355 @@
+//! All processes of the host, and what their users have used.
+//!
+//! A user's totals never fall: each reading of a process gives the user what has come since the reading before, and
+//! the end of a task gives the rest. So nothing is counted twice:
+//!
+//! * Processor time and run delay are counted by thread, in the scheduler's own nanoseconds; the account of an ended
+//!   thread has the same numbers, so the rest is (account − last reading).
+//! * Faults, supervisor time and block traffic are counted by process, since `/proc/PID/stat` and `io` hold those of
+//!   ended threads too. When the process has ended, the rest is (sum over its threads' accounts − last reading), which
+//!   is exact for every process that began during the run, and too small by what threads used that had
+//!   ended before the run where one began earlier.
+//! * Tasks that began and ended between two readings are known by their account alone. Their user is that of
+//!   their process or parent; by uid, their own.
+//!
+//! Where the kernel does not tell of ends, the times and faults of children that a parent has waited for
+//! take their place: what a parent's `cutime`, `cstime`, `cminflt` and `cmajflt` rise by, less what
+//! was counted of those children while they could be seen.
+
+use std::io;
+use std::path::Path;
+
+use crate::by_pid::Processes;
+use crate::counters::{Children, Totals};
+use crate::files::DescriptorBudget;
+use crate::listing::Listing;
+use crate::process::{Process, Reader, Thread};
+use crate::taskstats::{Exit, TaskStats};
+use crate::users::{Facts, HOST, UserId, Users};
+use crate::waited::WaitedChildren;
+
+/// How far a scan looks for the user of an ancestor.
+const ANCESTORS: usize = 64;
+/// Scans after which the user of a process is found anew, unless something shows earlier that it may have changed.
+const USER_CHECK_SCANS: u64 = 32;
+/// So many first scans of a process look for its user each time: programs that log people on change theirs early.
+const YOUNG_SCANS: u64 = 4;
+
+/// How the monitor learns of what ended between two readings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitMethod {
+    TaskStats,
+    WaitedChildren,
+}
+
+/// What a scan needs to know of the host.
+#[derive(Debug, Clone, Copy)]
+pub struct ScanOptions {
+    pub exits: ExitMethod,
+    /// Whether delays are asked for.
+    pub delays: bool,
+    /// Whether /proc/PID/schedstat exists.
+    pub schedstat: bool,
+    pub ns_per_tick: u64,
+}
+
+/// All processes.
+#[derive(Debug)]
+pub struct ProcessTable {
+    listing: Listing,
+    budget: DescriptorBudget,
+    options: ScanOptions,
+    processes: Processes,
+    /// Ended processes whose number another has taken since.
+    replaced: Vec<Process>,
+    numbers: Vec<i32>,
+    buffer: Vec<u8>,
+    scan: u64,
+    /// The first scan is over: from it on everything counts.
+    has_base: bool,
+    waited: WaitedChildren,
+    /// Totals of users, by their number.
+    totals: Vec<Totals>,
+    /// Users of whom some process' block traffic could not be read.
+    io_unreadable: Vec<bool>,
+    pub exits_lost: u64,
+}
+
+impl ProcessTable {
+    /// Opens `/proc`, or what stands for it.
+    pub fn open(proc: &Path, budget: DescriptorBudget, options: ScanOptions) -> io::Result<Self> {
+        Ok(Self {
+            listing: Listing::open(proc)?,
+            budget,
+            options,
+            processes: Processes::default(),
+            replaced: Vec::new(),
+            numbers: Vec::new(),
+            buffer: vec![0; 4096],
+            scan: 0,
+            has_base: false,
+            waited: WaitedChildren::default(),
+            totals: Vec::new(),
+            io_unreadable: Vec::new(),
+            exits_lost: 0,
+        })
+    }
+
+    /// The processes that the last scan saw.
+    pub fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
+        self.processes.iter_mut()
+    }
+
+    /// A user's totals since the run began.
+    pub fn totals(&self, user: UserId) -> Totals {
+        self.totals.get(user).copied().unwrap_or_default()
+    }
+
+    /// Whether all block traffic of a user could be read.
+    pub fn io_is_known(&self, user: UserId) -> bool {
+        !self.io_unreadable.get(user).copied().unwrap_or(false)
+    }
+
+    /// Number of the last scan, from 1. The first makes the base from which everything is counted.
+    pub fn scan_number(&self) -> u64 {
+        self.scan
+    }
+
+    /// Takes the ends that wait to be read. To be called before they overflow, also between scans.
+    pub fn drain(&mut self, taskstats: &mut Option<TaskStats>) {
+        let Some(taskstats) = taskstats else { return };
+        let lost = taskstats.drain(|exit| self.take_exit(&exit));
+        self.exits_lost += lost;
+    }
+
+    /// Reads all processes and gives their users what has come since the last scan.
+    ///
+    /// # Errors
+    /// `/proc` cannot be listed.
+    pub fn scan(&mut self, users: &mut Users, taskstats: &mut Option<TaskStats>) -> io::Result<()> {
+        self.drain(taskstats);
+        self.scan += 1;
+        users.refresh();
+        let mut numbers = std::mem::take(&mut self.numbers);
+        self.listing.update(&mut numbers)?;
+        numbers.retain(|&pid| self.observe(pid, taskstats));
+        self.numbers = numbers;
+        // Whatever is missing from the listing ended before it was read, so that its account is there by now.
+        self.drain(taskstats);
+        self.find_users(users);
+        self.settle();
+        self.has_base = true;
+        Ok(())
+    }
+
+    /// Reads a process; whether it is there.
+    fn observe(&mut self, pid: i32, taskstats: &mut Option<TaskStats>) -> bool {
+        let first_scan = self.scan == 1;
+        let process = self.processes.get_or_new(pid);
+        let mut reader = Reader {
+            directory: self.listing.directory().descriptor(),
+            budget: &mut self.budget,
+            buffer: &mut self.buffer,
+            scan: self.scan,
+            ns_per_tick: self.options.ns_per_tick,
+            schedstat: self.options.schedstat,
+            thread_ends: self.options.exits == ExitMethod::TaskStats,
+            history_counts: !first_scan,
+        };
+        let Some((stat, renamed)) = process.read_stat(&mut reader) else {
+            return false;
+        };
+        if process.seen != 0 && process.start_ticks != stat.start_ticks {
+            // The number has gone to another process.
+            let mut old = std::mem::replace(process, Process::new(pid));
+            old.close(reader.budget);
+            self.replaced.push(old);
+            if process.read_stat(&mut reader).is_none() {
+                return false;
+            }
+        }
+        if renamed || process.session != stat.session {
+            process.user_due = self.scan;
+        }
+        let is_new = process.seen == 0;
+        let children = Children::of(&stat);
+        let waited = if is_new && first_scan {
+            Children::default()
+        } else {
+            children.since(process.children)
+        };
+        process.children = children;
+        let ran = process.advance(&stat, &mut reader);
+        let skip = is_new && first_scan;
+        if ran || waits(process) {
+            process.read_io(&mut reader, skip);
+        }
+        if ran && self.options.delays && !process.kernel_thread {
+            if let Some(account) = taskstats.as_mut().and_then(|t| t.process(pid)) {
+                process.take_delays(account.io_delay_ns(), account.page_delay_ns(), skip);
+            }
+        }
+        if self.options.exits == ExitMethod::WaitedChildren {
+            process
+                .step
+                .add(self.waited.unaccounted(pid, waited, self.options.ns_per_tick));
+        }
+        true
+    }
+
+    /// Takes the account of a task that ended.
+    fn take_exit(&mut self, exit: &Exit) {
+        let task = &exit.task;
+        let pid = task
+            .tgid
+            .filter(|&t| t > 0)
+            .unwrap_or_else(|| self.process_of_thread(task.pid));
+        if !self.has_base && self.processes.get(pid).is_none() {
+            // What it used, it used before the run.
+            return;
+        }
+        let process = self.processes.get_or_new(pid);
+        if process.seen == 0 {
+            process.parent = task.parent;
+            process.ended_uid = Some(task.uid);
+        }
+        let place = process
+            .threads
+            .iter()
+            .position(|t| t.tid == task.pid)
+            .unwrap_or_else(|| {
+                process.threads.push(Thread::new(task.pid));
+                process.threads.len() - 1
+            });
+        let thread = &mut process.threads[place];
+        let rest = Totals {
+            cpu_ns: task.cpu_ns.saturating_sub(thread.cpu_ns),
+            run_delay_ns: task.run_delay_ns.saturating_sub(thread.run_delay_ns),
+            exits: 1,
+            ..Totals::default()
+        };
+        // A main thread that ended before the others can still be read; it must not count twice.
+        thread.cpu_ns = thread.cpu_ns.max(task.cpu_ns);
+        thread.run_delay_ns = thread.run_delay_ns.max(task.run_delay_ns);
+        process.step.add(if process.by_ticks {
+            Totals { cpu_ns: 0, ..rest }
+        } else {
+            rest
+        });
+        process.ended.add(Totals {
+            cpu_ns: if process.by_ticks { task.cpu_ns } else { 0 },
+            system_ns: task.system_ns(),
+            minor_faults: task.minor_faults,
+            major_faults: task.major_faults,
+            read_bytes: task.read_bytes,
+            write_bytes: task.write_bytes,
+            io_delay_ns: task.io_delay_ns(),
+            page_delay_ns: task.page_delay_ns(),
+            ..Totals::default()
+        });
+        if let Some(all) = exit.process {
+            let delays = Totals {
+                io_delay_ns: all.io_delay_ns(),
+                page_delay_ns: all.page_delay_ns(),
+                ..Totals::default()
+            };
+            process.ended = process.ended.max(delays);
+        }
+    }
+
+    /// The process of a thread, for kernels whose accounts do not say.
+    fn process_of_thread(&self, tid: i32) -> i32 {
+        let with = |p: &&Process| p.threads.len() > 1 && p.threads.iter().any(|t| t.tid == tid);
+        self.processes.iter().find(with).map_or(tid, |p| p.pid)
+    }
+
+    fn find_users(&mut self, users: &mut Users) {
+        let (scan, generation) = (self.scan, users.generation());
+        let due = |p: &Process| p.user.is_none() || p.user_due <= scan || p.user_generation != generation;
+        let mut pids: Vec<i32> = self.processes.iter().filter(|p| due(p)).map(|p| p.pid).collect();
+        pids.sort_unstable();
+        for pid in pids {
+            self.find_user(pid, users, ANCESTORS);
+        }
+    }
+
+    fn find_user(&mut self, pid: i32, users: &mut Users, depth: usize) -> Option<UserId> {
+        let (scan, generation) = (self.scan, users.generation());
+        let process = self.processes.get(pid)?;
+        let is_due = process.user_due <= scan || process.user_generation != generation;
+        if process.user.is_some() && !is_due || depth == 0 {
+            return process.user;
+        }
+        let mut facts = Facts {
+            pid,
+            session: process.session,
+            kernel_thread: process.kernel_thread,
+            uid: process.ended_uid.filter(|_| process.seen == 0),
+            parent: None,
+        };
+        let (parent, gone, before) = (process.parent, process.seen != scan, process.user);
+        let age = scan.saturating_sub(process.first_seen);
+        let of_parent = if parent == pid {
+            None
+        } else {
+            self.find_user(parent, users, depth - 1)
+        };
+        // One whose parent has ended belongs to whom it belonged: its new parent adopts it, no more.
+        facts.parent = before.filter(|&user| user != HOST).or(of_parent);
+        let user = match before {
+            Some(user) if gone => user,
+            _ => users.of(facts),
+        };
+        let process = self.processes.get_mut(pid)?;
+        process.user = Some(user);
+        process.user_generation = generation;
+        // Spread over scans, lest all processes are asked about in one.
+        let spread = u64::from(pid.unsigned_abs()) % USER_CHECK_SCANS;
+        process.user_due = scan
+            + if age < YOUNG_SCANS {
+                1
+            } else {
+                USER_CHECK_SCANS + spread
+            };
+        Some(user)
+    }
+
+    /// Gives users what their processes have used since the last scan, and forgets the processes that ended.
+    fn settle(&mut self) {
+        let scan = self.scan;
+        let told = self.options.exits == ExitMethod::TaskStats;
+        let (totals, io_unreadable) = (&mut self.totals, &mut self.io_unreadable);
+        let (waited, budget) = (&mut self.waited, &mut self.budget);
+        let mut stays = |process: &mut Process| {
+            let gone = process.seen != scan;
+            if gone {
+                let mut rest = process.ended.since(process.counted);
+                if !process.by_ticks {
+                    rest.cpu_ns = 0;
+                }
+                rest.exits = u64::from(!told && process.seen != 0);
+                process.step.add(rest);
+                if !told {
+                    waited.owe(process, scan);
+                }
+                process.close(budget);
+            }
+            let user = process.user.unwrap_or(HOST);
+            if totals.len() <= user {
+                totals.resize(user + 1, Totals::default());
+                io_unreadable.resize(user + 1, false);
+            }
+            totals[user].add(std::mem::take(&mut process.step));
+            io_unreadable[user] |= process.io_unreadable && !gone;
+            !gone
+        };
+        self.replaced.iter_mut().for_each(|process| _ = stays(process));
+        self.processes.retain(stays);
+        self.replaced.clear();
+        self.waited.forget(scan);
+    }
+}
+
+fn waits(process: &Process) -> bool {
+    process.threads.iter().any(|thread| thread.state == b'D')
+}

@@ -1,0 +1,227 @@
+//! When samples are due: absolute times on CLOCK_MONOTONIC, so that lateness never adds up.
+
+use std::time::Duration;
+
+/// The clocks. Tests give times that they made.
+pub trait Clock {
+    /// CLOCK_MONOTONIC, ns.
+    fn monotonic_ns(&self) -> i64;
+    /// Real time, ns since 1970.
+    fn real_ns(&self) -> i64;
+    /// Sleeps until a time on CLOCK_MONOTONIC; may return earlier, when a signal comes.
+    fn sleep_until(&self, monotonic_ns: i64);
+}
+
+/// The clocks of the system.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemClock;
+
+fn read_clock(clock: libc::clockid_t) -> i64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is valid; the clocks asked for always exist.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+impl Clock for SystemClock {
+    fn monotonic_ns(&self) -> i64 {
+        read_clock(libc::CLOCK_MONOTONIC)
+    }
+
+    fn real_ns(&self) -> i64 {
+        read_clock(libc::CLOCK_REALTIME)
+    }
+
+    fn sleep_until(&self, monotonic_ns: i64) {
+        let (tv_sec, tv_nsec) = (
+            monotonic_ns.div_euclid(1_000_000_000),
+            monotonic_ns.rem_euclid(1_000_000_000),
+        );
+        let until = libc::timespec { tv_sec, tv_nsec };
+        // SAFETY: `until` is valid; the remainder is not asked for.
+        unsafe {
+            libc::clock_nanosleep(
+                libc::CLOCK_MONOTONIC,
+                libc::TIMER_ABSTIME,
+                &until,
+                std::ptr::null_mut(),
+            );
+        }
+    }
+}
+
+/// Processor time of the whole monitor so far, µs.
+pub fn own_cpu_us() -> i64 {
+    read_clock(libc::CLOCK_PROCESS_CPUTIME_ID) / 1000
+}
+
+/// The sequence of due times: the start plus whole intervals.
+#[derive(Debug, Clone, Copy)]
+pub struct Schedule {
+    start_ns: i64,
+    interval_ns: i64,
+    last: Option<i64>,
+}
+
+impl Schedule {
+    /// The first sample is due at `start_ns`.
+    pub fn new(start_ns: i64, interval: Duration) -> Self {
+        let interval_ns = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX).max(1);
+        Self {
+            start_ns,
+            interval_ns,
+            last: None,
+        }
+    }
+
+    /// When a sample is due.
+    pub fn due_ns(&self, sample: i64) -> i64 {
+        self.start_ns
+            .saturating_add(self.interval_ns.saturating_mul(sample))
+    }
+
+    /// The sample to take next, and how many before it are lost.
+    ///
+    /// One that is late, but by less than an interval, is taken late; those whose successor is due already are lost.
+    pub fn next(&mut self, now_ns: i64) -> (i64, i64) {
+        let following = self.last.map_or(0, |last| last + 1);
+        let reached = now_ns.saturating_sub(self.start_ns).div_euclid(self.interval_ns);
+        let sample = following.max(reached);
+        self.last = Some(sample);
+        (sample, sample - following)
+    }
+}
+
+/// Finds steps of the real-time clock: readings are paired, and real time minus monotonic time must stay.
+#[derive(Debug, Default)]
+pub struct ClockWatch {
+    difference_ns: Option<i64>,
+}
+
+/// A clock that is slewed changes by up to 500 ppm, 30 ms in a minute; a step is more.
+const STEP_NS: i64 = 100_000_000;
+
+impl ClockWatch {
+    /// The step since the last call, s, if there was one.
+    pub fn step(&mut self, real_ns: i64, monotonic_ns: i64) -> Option<f64> {
+        let difference = real_ns.saturating_sub(monotonic_ns);
+        let change = difference.saturating_sub(self.difference_ns.replace(difference).unwrap_or(difference));
+        (change.saturating_abs() >= STEP_NS).then_some(change as f64 / 1e9)
+    }
+}
+
+/// Lateness in classes an eighth of an octave wide: quantiles within 9 %, in constant room.
+#[derive(Debug, Default)]
+pub struct Lateness {
+    classes: Vec<u64>,
+    max_us: i64,
+    count: u64,
+}
+
+impl Lateness {
+    /// Adds one, in µs.
+    pub fn add(&mut self, us: i64) {
+        let class = class_of(us.max(0));
+        if self.classes.len() <= class {
+            self.classes.resize(class + 1, 0);
+        }
+        self.classes[class] += 1;
+        self.count += 1;
+        self.max_us = self.max_us.max(us);
+    }
+
+    /// The upper end of the class that holds the quantile, µs, and never more than the maximum.
+    pub fn quantile(&self, q: f64) -> i64 {
+        let rank = (q * self.count as f64).ceil().max(1.0) as u64;
+        let mut below = 0;
+        for (class, count) in self.classes.iter().enumerate() {
+            below += count;
+            if below >= rank {
+                return upper_end(class).min(self.max_us);
+            }
+        }
+        self.max_us
+    }
+
+    /// The largest, µs.
+    pub fn max(&self) -> i64 {
+        self.max_us
+    }
+}
+
+fn class_of(us: i64) -> usize {
+    if us < 8 {
+        return us as usize;
+    }
+    let octave = us.ilog2();
+    (octave as usize - 2) * 8 + (us >> (octave - 3)) as usize - 8
+}
+
+fn upper_end(class: usize) -> i64 {
+    if class < 8 {
+        return class as i64;
+    }
+    let (octave, part) = (class / 8 + 2, class % 8);
+    ((part as i64 + 9) << (octave - 3)) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MS: i64 = 1_000_000;
+
+    #[test]
+    fn due_times_do_not_drift_and_overrun_samples_are_counted() {
+        let mut schedule = Schedule::new(1000 * MS, Duration::from_millis(100));
+        assert_eq!(schedule.next(1000 * MS), (0, 0));
+        assert_eq!(schedule.next(1030 * MS), (1, 0));
+        assert_eq!(schedule.due_ns(1), 1100 * MS);
+        assert_eq!(schedule.next(1199 * MS), (2, 0));
+        assert_eq!(
+            schedule.next(1310 * MS),
+            (3, 0),
+            "late by less than an interval: taken late"
+        );
+        assert_eq!(schedule.next(1650 * MS), (6, 2), "4 and 5 are lost");
+        assert_eq!(schedule.next(1650 * MS), (7, 0));
+    }
+
+    #[test]
+    fn steps_of_the_clock_are_told_once() {
+        let mut watch = ClockWatch::default();
+        assert_eq!(watch.step(10_000 * MS, 500 * MS), None);
+        assert_eq!(watch.step(11_020 * MS, 1500 * MS), None, "slewed");
+        assert_eq!(watch.step(9020 * MS, 2500 * MS), Some(-3.0));
+        assert_eq!(watch.step(10_020 * MS, 3500 * MS), None);
+    }
+
+    #[test]
+    fn quantiles_of_lateness() {
+        let mut lateness = Lateness::default();
+        assert_eq!(lateness.quantile(0.5), 0);
+        for us in 1..=1000 {
+            lateness.add(us);
+        }
+        assert!(
+            (500..=545).contains(&lateness.quantile(0.5)),
+            "{}",
+            lateness.quantile(0.5)
+        );
+        assert!((990..=1000).contains(&lateness.quantile(0.99)));
+        assert_eq!(lateness.max(), 1000);
+    }
+
+    proptest! {
+        #[test]
+        fn a_class_holds_its_values(us in 0i64..i64::MAX / 16) {
+            let class = class_of(us);
+            prop_assert!(upper_end(class) >= us);
+            prop_assert!(class == 0 || upper_end(class - 1) < us);
+        }
+    }
+}

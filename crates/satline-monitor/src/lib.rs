@@ -1,0 +1,30 @@
+//! The monitor: Linux kernel text → typed counters → recording.
+//!
+//! It knows nothing of what is made of its readings. Raw counters are recorded; what this kernel does not give is null
+//! and named in `sources/monitor.toml`.
+
+pub mod abilities;
+pub mod accounting;
+pub mod by_pid;
+pub mod cgroup;
+pub mod clockwork;
+pub mod counters;
+pub mod device;
+pub mod error;
+pub mod files;
+pub mod listing;
+pub mod missing;
+pub mod monitor;
+pub mod netlink;
+pub mod options;
+pub mod parse;
+pub mod population;
+pub mod process;
+pub mod recorder;
+pub mod scheduling;
+pub mod source;
+pub mod system;
+pub mod taskstats;
+pub mod thermometer;
+pub mod users;
+pub mod waited;

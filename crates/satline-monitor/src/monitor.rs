@@ -1,0 +1,426 @@
+//! The run: sample after sample into a recording, until told to end.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use satline_recording::{
+    HostFacts, RecordingDescription, RecordingWriter, WriterOptions, create_if_absent, end_recording,
+    write_toml_atomically,
+};
+
+use crate::abilities::{delays_are_on, open_taskstats, thermometer_program};
+use crate::accounting::{ExitMethod, ProcessTable, ScanOptions};
+use crate::cgroup::{self, Hierarchy, WatchedGroup};
+use crate::clockwork::{self, Clock, ClockWatch, Lateness, Schedule};
+use crate::device::Devices;
+use crate::error::MonitorError;
+use crate::files::{self, DescriptorBudget, Roots};
+use crate::missing::Missing;
+use crate::options::Options;
+use crate::population::{Census, Known};
+use crate::recorder::{OwnReading, Recorder, Stamp};
+use crate::scheduling::{self, Scheduling};
+use crate::source::{Cost, Methods, Sampling, Source, UsersHead};
+use crate::system;
+use crate::taskstats::TaskStats;
+use crate::thermometer::{ThermometerReading, Thermometers};
+use crate::users::Users;
+
+/// Between samples the ends of tasks are taken and thermometers looked after this often.
+const CHORES: Duration = Duration::from_secs(1);
+/// `sources/monitor.toml` is written, and mounts are looked at, this often.
+const MINUTE_NS: i64 = 60_000_000_000;
+
+/// Why a run ended, when nothing went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// `--duration` ran out, or SIGTERM.
+    Complete,
+    /// SIGINT.
+    Interrupted,
+}
+
+impl End {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// A running monitor.
+pub struct Monitor<C: Clock> {
+    options: Options,
+    roots: Roots,
+    clock: C,
+    recorder: Recorder,
+    users: Users,
+    table: ProcessTable,
+    taskstats: Option<TaskStats>,
+    census: Census,
+    devices: Devices,
+    device_names: Option<Vec<String>>,
+    hierarchies: Vec<Hierarchy>,
+    groups: Vec<WatchedGroup>,
+    parents: Vec<WatchedGroup>,
+    /// Groups whose missing signals have been named.
+    groups_looked_at: BTreeMap<String, ()>,
+    thermometers: Thermometers,
+    schedule: Schedule,
+    start_ns: i64,
+    lateness: Lateness,
+    clock_watch: ClockWatch,
+    samples: i64,
+    samples_lost: i64,
+    exits_lost: u64,
+    before: Option<(i64, i64)>,
+    minute_due_ns: i64,
+    known: Known,
+    methods: Methods,
+    missing: Vec<Missing>,
+    ticks_per_second: i64,
+    owns_description: bool,
+}
+
+fn system_value(name: libc::c_int, otherwise: i64) -> i64 {
+    // SAFETY: sysconf reads no memory of ours.
+    Some(unsafe { libc::sysconf(name) })
+        .filter(|&value| value > 0)
+        .unwrap_or(otherwise)
+}
+
+impl<C: Clock> Monitor<C> {
+    /// Opens the recording and everything that is read.
+    ///
+    /// # Errors
+    /// The recording cannot be written, `/proc` cannot be listed, or an option asks for what is not there.
+    pub fn open(options: Options, clock: C) -> Result<Self, MonitorError> {
+        let roots = Roots {
+            proc: options.proc.clone(),
+            sys: options.sys.clone(),
+        };
+        let program = thermometer_program(&options)?;
+        let dir = &options.recording;
+        let facts = HostFacts::read(&roots.proc, &options.etc.join("os-release"));
+        let description = RecordingDescription::plain("satline-monitor", clock.real_ns(), facts)?;
+        let owns_description = create_if_absent(dir, &description)? || is_ours(dir);
+        let flush_interval = options.interval.max(Duration::from_secs(1));
+        let writer = RecordingWriter::open(
+            dir,
+            "monitor",
+            WriterOptions {
+                flush_interval,
+                ..WriterOptions::default()
+            },
+        )?;
+        let recorder = Recorder::new(writer)?;
+        if let Some(processor) = options.processor {
+            scheduling::pin(processor).map_err(|error| {
+                let message = format!("--processor {processor}: cannot run there: {error}");
+                MonitorError::input(message, "see /sys/devices/system/cpu/online")
+            })?;
+        }
+        let scheduling = if options.ordinary_priority {
+            Scheduling::Ordinary
+        } else {
+            scheduling::prefer()
+        };
+        let mut missing = Vec::new();
+        let taskstats = open_taskstats(&options, &roots, &mut missing);
+        let exits = if taskstats.is_some() {
+            ExitMethod::TaskStats
+        } else {
+            ExitMethod::WaitedChildren
+        };
+        let delays = delays_are_on(&options, &roots, taskstats.is_some(), &mut missing);
+        let schedstat = roots.proc.join("self/schedstat").exists();
+        if !schedstat {
+            let need = "a kernel with CONFIG_SCHED_INFO";
+            missing.push(Missing::new(
+                "user.run_delay_us",
+                "/proc/PID/schedstat does not exist",
+                need,
+            ));
+        }
+        let ticks_per_second = system_value(libc::_SC_CLK_TCK, 100);
+        let ns_per_tick = 1_000_000_000 / ticks_per_second.unsigned_abs();
+        let scan = ScanOptions {
+            exits,
+            delays,
+            schedstat,
+            ns_per_tick,
+        };
+        let table =
+            ProcessTable::open(&roots.proc, DescriptorBudget::from_limit(), scan).map_err(|source| {
+                MonitorError::Proc {
+                    path: roots.proc.display().to_string(),
+                    source,
+                }
+            })?;
+        let own_pid = i32::try_from(std::process::id()).unwrap_or(0);
+        let users = Users::new(
+            options.users.clone(),
+            roots.clone(),
+            &options.etc.join("passwd"),
+            own_pid,
+        );
+        let hierarchies = cgroup::hierarchies(&roots);
+        let watched = |list: &[(String, String)]| list.iter().map(|(n, p)| WatchedGroup::new(n, p)).collect();
+        let start_ns = clock.monotonic_ns();
+        let probe_groups = options.thermometer_cgroup.iter();
+        let probe_groups = probe_groups
+            .flat_map(|p| WatchedGroup::new("thermometers", p).directories(&hierarchies))
+            .collect();
+        Ok(Self {
+            thermometers: Thermometers::new(program, options.thermometer.clone(), probe_groups, start_ns),
+            schedule: Schedule::new(start_ns, options.interval),
+            groups: watched(&options.cgroup),
+            parents: watched(&options.cgroup_users),
+            known: Known {
+                run_delay: schedstat,
+                delays,
+                page_bytes: system_value(libc::_SC_PAGESIZE, 4096),
+            },
+            methods: Methods::new(exits, delays, schedstat, scheduling),
+            census: Census::default(),
+            devices: Devices::default(),
+            device_names: None,
+            groups_looked_at: BTreeMap::new(),
+            lateness: Lateness::default(),
+            clock_watch: ClockWatch::default(),
+            samples: 0,
+            samples_lost: 0,
+            exits_lost: 0,
+            before: None,
+            minute_due_ns: start_ns,
+            options,
+            roots,
+            clock,
+            recorder,
+            users,
+            table,
+            taskstats,
+            hierarchies,
+            start_ns,
+            missing,
+            ticks_per_second,
+            owns_description,
+        })
+    }
+
+    /// Samples until `--duration` is over or `stop` says how to end; then closes the recording.
+    ///
+    /// # Errors
+    /// The first error of the recording; it is closed as well as it can be, and says why it ended.
+    pub fn run(mut self, stop: impl Fn() -> Option<End>) -> Result<End, MonitorError> {
+        let result = self.sample_until(stop);
+        let at = self.stamp();
+        for reading in self.thermometers.stop() {
+            self.take_thermometer(&reading);
+        }
+        let finished = self.recorder.writer().finish().map_err(MonitorError::from);
+        let result = result.and_then(|end| finished.map(|()| end));
+        let (reason, error) = match &result {
+            Ok(end) => (end.word(), None),
+            Err(error) => (error.end_reason(), Some(error.to_string())),
+        };
+        let described = self.write_source(Some(reason), error);
+        let ended = match self.owns_description {
+            true => end_recording(&self.options.recording, at.time_ns, reason).map_err(MonitorError::from),
+            false => Ok(()),
+        };
+        let end = result?;
+        described.and(ended).map(|()| end)
+    }
+
+    fn sample_until(&mut self, stop: impl Fn() -> Option<End>) -> Result<End, MonitorError> {
+        let duration = self
+            .options
+            .duration
+            .map(|d| i64::try_from(d.as_nanos()).unwrap_or(i64::MAX));
+        let end_ns = duration.map(|d| self.start_ns.saturating_add(d));
+        loop {
+            let (sample, lost) = self.schedule.next(self.clock.monotonic_ns());
+            let due_ns = self.schedule.due_ns(sample);
+            let is_last = end_ns.is_some_and(|end| due_ns > end);
+            let until = if is_last { end_ns.unwrap_or(due_ns) } else { due_ns };
+            loop {
+                if let Some(end) = stop() {
+                    return Ok(end);
+                }
+                let now = self.clock.monotonic_ns();
+                if now >= until {
+                    break;
+                }
+                self.clock.sleep_until(until.min(now + CHORES.as_nanos() as i64));
+                if self.clock.monotonic_ns() < until {
+                    self.table.drain(&mut self.taskstats);
+                    self.look_after_thermometers();
+                }
+            }
+            if is_last {
+                return Ok(End::Complete);
+            }
+            self.sample(sample, due_ns, lost)?;
+        }
+    }
+
+    fn stamp(&self) -> Stamp {
+        Stamp {
+            time_ns: self.clock.real_ns(),
+            monotonic_ns: self.clock.monotonic_ns(),
+        }
+    }
+
+    /// Takes one sample.
+    fn sample(&mut self, sample: i64, due_ns: i64, lost: i64) -> Result<(), MonitorError> {
+        let at = self.stamp();
+        let cpu_us = clockwork::own_cpu_us();
+        let lateness_us = (at.monotonic_ns - due_ns).max(0) / 1000;
+        self.samples += 1;
+        self.lateness.add(lateness_us);
+        if lost > 0 {
+            self.samples_lost += lost;
+            self.recorder.event(at, "samples-lost", Some(lost as f64), None);
+        }
+        if let Some(step) = self.clock_watch.step(at.time_ns, at.monotonic_ns) {
+            self.recorder.event(at, "clock-step", Some(step), None);
+        }
+        let reading = system::read(&self.roots, self.ticks_per_second);
+        self.watch_groups(at);
+        self.watch_devices(at);
+        self.table
+            .scan(&mut self.users, &mut self.taskstats)
+            .map_err(|source| MonitorError::Proc {
+                path: self.roots.proc.display().to_string(),
+                source,
+            })?;
+        let exits_lost = self.table.exits_lost - self.exits_lost;
+        if exits_lost > 0 {
+            self.exits_lost = self.table.exits_lost;
+            self.recorder
+                .event(at, "exits-lost", Some(exits_lost as f64), None);
+        }
+        let elapsed_ns = self.before.map_or(0, |(ns, _)| at.monotonic_ns - ns);
+        let population = self
+            .census
+            .take(&mut self.table, &self.users, self.known, elapsed_ns);
+        let own = OwnReading {
+            sample,
+            lateness_us,
+            sample_cpu_us: self.before.map(|(_, before)| cpu_us - before),
+            monitor_cpu_us: cpu_us,
+            monitor_rss_bytes: self.own_rss_bytes(),
+            users_logged_on: population.logged_on,
+            users_in_queue: population.in_queue,
+        };
+        self.recorder.system(at, &own, &reading);
+        population
+            .users
+            .iter()
+            .for_each(|user| self.recorder.user(at, user));
+        population
+            .tasks
+            .iter()
+            .for_each(|task| self.recorder.task(at, task));
+        if self.before.is_none() {
+            self.missing.extend(system::missing(&reading, &self.roots));
+        }
+        self.before = Some((at.monotonic_ns, cpu_us));
+        self.look_after_thermometers();
+        self.recorder.writer().flush_due(at.monotonic_ns)?;
+        if at.monotonic_ns >= self.minute_due_ns {
+            self.minute_due_ns = at.monotonic_ns + MINUTE_NS;
+            self.hierarchies = cgroup::hierarchies(&self.roots);
+            self.write_source(None, None)?;
+        }
+        Ok(())
+    }
+
+    fn own_rss_bytes(&self) -> Option<i64> {
+        let statm = files::read(&self.roots.proc.join("self/statm"))?;
+        let pages = crate::parse::signed(crate::parse::fields(&statm).nth(1)?)?;
+        pages.checked_mul(self.known.page_bytes)
+    }
+
+    fn watch_groups(&mut self, at: Stamp) {
+        let mut groups = self.groups.clone();
+        groups.extend(
+            self.parents
+                .iter()
+                .flat_map(|parent| parent.children(&self.hierarchies)),
+        );
+        for group in groups {
+            if let Some(values) = group.read(&self.hierarchies) {
+                if self.groups_looked_at.insert(group.name.clone(), ()).is_none() {
+                    self.missing
+                        .extend(cgroup::missing(&group.name, &values, &self.missing));
+                }
+                self.recorder.cgroup(at, &group.name, &values);
+            }
+        }
+    }
+
+    fn watch_devices(&mut self, at: Stamp) {
+        let devices = self.devices.read(&self.roots);
+        let names: Vec<String> = devices
+            .iter()
+            .map(|d| format!("{} ({})", d.name, d.kind))
+            .collect();
+        if let Some(before) = &self.device_names {
+            for name in names.iter().filter(|name| !before.contains(name)) {
+                self.recorder.event(at, "device-appeared", None, Some(name));
+            }
+            for name in before.iter().filter(|name| !names.contains(name)) {
+                self.recorder.event(at, "device-gone", None, Some(name));
+            }
+        }
+        self.device_names = Some(names);
+        self.recorder.devices(at, &devices);
+    }
+
+    fn look_after_thermometers(&mut self) {
+        let at = self.stamp();
+        for reading in self.thermometers.poll(at.time_ns, at.monotonic_ns) {
+            self.take_thermometer(&reading);
+        }
+    }
+
+    fn take_thermometer(&mut self, reading: &ThermometerReading) {
+        if let Some(failure) = &reading.failure {
+            eprintln!("satline-monitor: thermometer {}: {failure}", reading.thermometer);
+        }
+        self.recorder.thermometer(reading);
+    }
+
+    fn write_source(&mut self, end_reason: Option<&str>, error: Option<String>) -> Result<(), MonitorError> {
+        let source = Source {
+            writer: "monitor",
+            version: env!("CARGO_PKG_VERSION"),
+            end_reason,
+            error,
+            sampling: Sampling {
+                interval_ms: i64::try_from(self.options.interval.as_millis()).unwrap_or(i64::MAX),
+                samples: self.samples,
+                samples_lost: self.samples_lost,
+                lateness_us: (&self.lateness).into(),
+            },
+            users: UsersHead {
+                definition: self.options.users.word(),
+            },
+            methods: self.methods,
+            cost: Cost::now(self.recorder.writer().bytes_written()),
+            missing: &self.missing,
+        };
+        let path = self.options.recording.join("sources/monitor.toml");
+        Ok(write_toml_atomically(&path, &source)?)
+    }
+}
+
+/// A recording that an earlier run of the monitor began has this one end it.
+fn is_ours(dir: &Path) -> bool {
+    let text = std::fs::read_to_string(dir.join("recording.toml")).unwrap_or_default();
+    text.lines().any(|line| line == "creator = \"satline-monitor\"")
+}

@@ -1,0 +1,182 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+
+use crate::thermometer::ThermometerPlan;
+use crate::users::UserDefinition;
+
+/// Record what a Linux host does and what its users get, cheaply and without losing a sample.
+///
+/// Reads system, processor, device, pressure, control-group, user and busy-task counters at every interval and appends
+/// them, raw, to a recording that can be read while it is written.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "satline-monitor", version, after_long_help = EXAMPLES)]
+pub struct Options {
+    /// Directory of the recording, usually NAME.satline; made if absent, continued with a new run if present
+    #[arg(long, value_name = "DIR")]
+    pub recording: PathBuf,
+
+    /// Time between samples: 100ms to 1h, such as 500ms, 1s, 2m
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    pub interval: Duration,
+
+    /// End after this time [default: until SIGTERM or SIGINT]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub duration: Option<Duration>,
+
+    /// What a user is: uid, session, cgroup or emulated:FILE
+    ///
+    /// uid: the effective user of a process. session: its audit login session, written name#session; processes of no
+    /// session are _host. cgroup: its systemd user slice, service or container, else the path of its group.
+    /// emulated:FILE: lines "pid<TAB>user" appended to FILE by the emulator; the process, its session and its
+    /// descendants are that user's, all others _host.
+    #[arg(long, value_name = "WHAT", default_value = "uid")]
+    pub users: UserDefinition,
+
+    /// Record a control group under a name; the path is looked for in every mounted hierarchy [repeatable]
+    #[arg(long, value_name = "NAME=/PATH", value_parser = named_path)]
+    pub cgroup: Vec<(String, String)>,
+
+    /// Record every child of a control group as NAME/CHILD, as they come and go [repeatable]
+    #[arg(long, value_name = "NAME=/PATH", value_parser = named_path)]
+    pub cgroup_users: Vec<(String, String)>,
+
+    /// Run a thermometer at intervals, such as trivial@30s [repeatable]
+    #[arg(long, value_name = "NAME@PERIOD")]
+    pub thermometer: Vec<ThermometerPlan>,
+
+    /// The thermometer program [default: satline-thermometer beside this program]
+    #[arg(long, value_name = "FILE")]
+    pub thermometer_program: Option<PathBuf>,
+
+    /// Control group that thermometers run in, looked for in every mounted hierarchy
+    #[arg(long, value_name = "/PATH")]
+    pub thermometer_cgroup: Option<String>,
+
+    /// Keep the monitor on this processor
+    #[arg(long, value_name = "N")]
+    pub processor: Option<usize>,
+
+    /// Do not ask for delays, even where kernel.task_delayacct is 1
+    #[arg(long)]
+    pub no_delay_accounting: bool,
+
+    /// Do not take the ends of tasks from taskstats; count what parents have waited for instead
+    #[arg(long)]
+    pub no_taskstats: bool,
+
+    /// Keep the ordinary priority [default: real-time, else the highest nice value, as far as allowed]
+    #[arg(long)]
+    pub ordinary_priority: bool,
+
+    /// Where the kernel's process files are
+    #[arg(long, value_name = "DIR", default_value = "/proc", hide_short_help = true)]
+    pub proc: PathBuf,
+
+    /// Where the kernel's device files are
+    #[arg(long, value_name = "DIR", default_value = "/sys", hide_short_help = true)]
+    pub sys: PathBuf,
+
+    /// Where passwd and os-release are
+    #[arg(long, value_name = "DIR", default_value = "/etc", hide_short_help = true)]
+    pub etc: PathBuf,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  satline-monitor --recording day.satline --duration 24h --interval 10s
+  satline-monitor --recording lab.satline --users session --thermometer trivial@30s --thermometer io@2m
+  satline-monitor --recording box.satline --users cgroup --cgroup web=/system.slice/nginx.service
+
+As root it sees the ends of tasks (taskstats) and everybody's block traffic; `sysctl kernel.task_delayacct=1` before the
+work begins adds how long users wait for pages and I/O. Without, these are null, and DIR/sources/monitor.toml says why.
+
+SIGTERM, and the end of --duration, end the recording as complete; SIGINT as interrupted. Exit codes: 0 ended as asked,
+1 the recording could not go on (a full disk), 2 wrong input.";
+
+/// A time such as `100ms`, `2s`, `1.5m`, `24h`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let expected =
+        || format!("{text:?} is not a time; write a number and ms, s, m or h, such as 500ms or 2m");
+    let unit_at = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .ok_or_else(expected)?;
+    let (number, unit) = text.split_at(unit_at);
+    let seconds_per_unit = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(expected()),
+    };
+    let number: f64 = number.parse().map_err(|_| expected())?;
+    let time = Duration::try_from_secs_f64(number * seconds_per_unit).map_err(|_| expected())?;
+    if time.is_zero() {
+        Err(format!("{text:?} is no time at all"))
+    } else {
+        Ok(time)
+    }
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = duration(text)?;
+    if interval < Duration::from_millis(100) || interval > Duration::from_secs(3600) {
+        return Err(format!("{text:?} is not between 100ms and 1h"));
+    }
+    Ok(interval)
+}
+
+fn named_path(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, path)) if !name.is_empty() && path.starts_with('/') => {
+            if path.split('/').any(|part| part == "..") {
+                return Err("the path must not go up (..)".into());
+            }
+            Ok((name.to_owned(), path.to_owned()))
+        }
+        _ => Err("expected NAME=/PATH, the path as seen from the root of its hierarchy".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("100ms"), Ok(Duration::from_millis(100)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("24h"), Ok(Duration::from_secs(86_400)));
+        for wrong in ["", "5", "5d", "-1s", "s", "0s", "nans", "infs", "1e300h"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn wrong_input_is_refused() {
+        let parse = |args: &[&str]| {
+            Options::try_parse_from([&["satline-monitor", "--recording", "r"], args].concat())
+        };
+        assert!(parse(&[]).is_ok());
+        for wrong in [
+            &["--interval", "10ms"][..],
+            &["--interval", "2h"],
+            &["--users", "pid"],
+            &["--cgroup", "load"],
+            &["--cgroup", "load=relative"],
+            &["--cgroup", "load=/a/../b"],
+            &["--thermometer", "io"],
+        ] {
+            assert_eq!(parse(wrong).unwrap_err().exit_code(), 2, "{wrong:?}");
+        }
+    }
+}

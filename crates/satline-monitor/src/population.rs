@@ -1,0 +1,172 @@
+//! Users as they are now: levels from the states of their tasks, totals from the accounting; busy tasks.
+
+use crate::accounting::ProcessTable;
+use crate::counters::Totals;
+use crate::process::Process;
+use crate::recorder::{TaskReading, UserReading};
+use crate::users::{HOST, UserId, Users};
+
+/// What one scan tells of users and tasks.
+#[derive(Debug, Default)]
+pub struct Population {
+    pub users: Vec<UserReading>,
+    pub tasks: Vec<TaskReading>,
+    pub logged_on: i64,
+    pub in_queue: i64,
+}
+
+/// What makes some columns null.
+#[derive(Debug, Clone, Copy)]
+pub struct Known {
+    pub run_delay: bool,
+    pub delays: bool,
+    pub page_bytes: i64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Levels {
+    processes: i64,
+    runnable: i64,
+    page_wait: i64,
+    io_wait: i64,
+    resident_pages: u64,
+}
+
+/// Makes readings of scans; keeps what it needs to know which rows are news.
+#[derive(Debug, Default)]
+pub struct Census {
+    /// Totals in a user's last row, and whether that row had processes.
+    last: Vec<Option<(Totals, bool)>>,
+}
+
+impl Census {
+    /// Reads the table after a scan. `elapsed_ns` is the time since the scan before.
+    ///
+    /// A user without processes has one more row after the last in which there were some, and whenever its totals
+    /// have changed: so a difference over any period is right, and users who left long ago cost nothing.
+    pub fn take(
+        &mut self,
+        table: &mut ProcessTable,
+        users: &Users,
+        known: Known,
+        elapsed_ns: i64,
+    ) -> Population {
+        let mut population = Population::default();
+        let mut levels = vec![Levels::default(); users.names().len()];
+        let busy_ns = u64::try_from(elapsed_ns / 5).unwrap_or(u64::MAX).max(1);
+        let is_first = table.scan_number() == 1;
+        for process in table.processes() {
+            let user = process.user.unwrap_or(HOST);
+            count(process, &mut levels[user]);
+            if !is_first {
+                busy_threads(process, &users.names()[user], busy_ns, &mut population.tasks);
+            }
+        }
+        population.tasks.sort_by_key(|task| (task.pid, task.tid));
+        self.last.resize(levels.len(), None);
+        for (user, levels) in levels.iter().enumerate() {
+            if Users::is_real(user) {
+                population.logged_on += i64::from(levels.processes > 0);
+                let in_queue = levels.runnable + levels.page_wait + levels.io_wait > 0;
+                population.in_queue += i64::from(in_queue);
+            }
+            let totals = table.totals(user);
+            let is_news = levels.processes > 0
+                || self.last[user].is_some_and(|(last, had_processes)| had_processes || last != totals)
+                || totals != Totals::default() && self.last[user].is_none();
+            if is_news {
+                self.last[user] = Some((totals, levels.processes > 0));
+                population.users.push(reading(
+                    user,
+                    users,
+                    *levels,
+                    totals,
+                    known,
+                    table.io_is_known(user),
+                ));
+            }
+        }
+        population
+    }
+}
+
+fn count(process: &Process, levels: &mut Levels) {
+    let main_state = process.threads[0].state;
+    let is_dead = |state: u8| matches!(state, b'Z' | b'X' | b'x');
+    if is_dead(main_state) && process.threads.len() == 1 {
+        return;
+    }
+    levels.processes += 1;
+    levels.resident_pages = levels.resident_pages.saturating_add(process.resident_pages);
+    for thread in process
+        .threads
+        .iter()
+        .filter(|thread| thread.seen == process.seen)
+    {
+        match thread.state {
+            b'R' => levels.runnable += 1,
+            // Without leave to see its block reads, only a major fault shows that it waits for a page.
+            b'D' if process.major_faults_rose || process.block_reads_rose == Some(false) => {
+                levels.page_wait += 1
+            }
+            b'D' => levels.io_wait += 1,
+            _ => {}
+        }
+    }
+}
+
+fn busy_threads(process: &mut Process, user: &str, busy_ns: u64, tasks: &mut Vec<TaskReading>) {
+    let (pid, seen) = (process.pid, process.seen);
+    for thread in process.threads.iter_mut().filter(|thread| thread.seen == seen) {
+        let is_busy = thread.cpu_step_ns >= busy_ns;
+        if is_busy || std::mem::take(&mut thread.had_row) {
+            tasks.push(TaskReading {
+                pid: i64::from(pid),
+                tid: i64::from(thread.tid),
+                start_ticks: signed(thread.start_ticks),
+                user: user.to_owned(),
+                name: thread.name.text().into_owned(),
+                cpu_us: microseconds(thread.cpu_ns),
+                run_delay_us: microseconds(thread.run_delay_ns),
+                state: char::from(thread.state),
+            });
+        }
+        thread.had_row = is_busy;
+    }
+}
+
+fn reading(
+    user: UserId,
+    users: &Users,
+    levels: Levels,
+    totals: Totals,
+    known: Known,
+    io_is_known: bool,
+) -> UserReading {
+    UserReading {
+        user: users.names()[user].clone(),
+        processes: levels.processes,
+        tasks_runnable: levels.runnable,
+        tasks_page_wait: levels.page_wait,
+        tasks_io_wait: levels.io_wait,
+        cpu_us: microseconds(totals.cpu_ns),
+        cpu_system_us: microseconds(totals.system_ns),
+        run_delay_us: known.run_delay.then(|| microseconds(totals.run_delay_ns)),
+        io_delay_us: known.delays.then(|| microseconds(totals.io_delay_ns)),
+        page_delay_us: known.delays.then(|| microseconds(totals.page_delay_ns)),
+        major_faults: signed(totals.major_faults),
+        minor_faults: signed(totals.minor_faults),
+        read_bytes: io_is_known.then(|| signed(totals.read_bytes)),
+        write_bytes: io_is_known.then(|| signed(totals.write_bytes)),
+        resident_bytes: signed(levels.resident_pages).saturating_mul(known.page_bytes),
+        exits: signed(totals.exits),
+    }
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn microseconds(ns: u64) -> i64 {
+    signed(ns / 1000)
+}

@@ -1,0 +1,329 @@
+//! One process and what has been counted of it.
+
+use std::os::fd::RawFd;
+
+use crate::counters::{Children, Name, Totals};
+use crate::files::{self, DescriptorBudget, KeptFile, RelativePath};
+use crate::parse::{self, Stat};
+use crate::users::UserId;
+
+/// One thread. The first of a process is its main thread.
+#[derive(Debug)]
+pub struct Thread {
+    pub tid: i32,
+    /// Scan that saw it last.
+    pub seen: u64,
+    pub start_ticks: u64,
+    pub name: Name,
+    pub state: u8,
+    pub cpu_ns: u64,
+    pub run_delay_ns: u64,
+    /// Processor time since the scan before.
+    pub cpu_step_ns: u64,
+    /// Had a row in table `task` at the scan before.
+    pub had_row: bool,
+    stat: KeptFile,
+    schedstat: KeptFile,
+}
+
+impl Thread {
+    pub fn new(tid: i32) -> Self {
+        Self {
+            tid,
+            seen: 0,
+            start_ticks: 0,
+            name: Name::new(b""),
+            state: b'?',
+            cpu_ns: 0,
+            run_delay_ns: 0,
+            cpu_step_ns: 0,
+            had_row: false,
+            stat: KeptFile::default(),
+            schedstat: KeptFile::default(),
+        }
+    }
+
+    /// Takes a new reading of the scheduler's counters and returns what has come since the last. A fall means
+    /// that the number has gone to another thread, all of whose time is new.
+    pub fn advance(&mut self, cpu_ns: u64, run_delay_ns: u64) -> (u64, u64) {
+        let restarted = cpu_ns < self.cpu_ns;
+        let (cpu_before, delay_before) = if restarted {
+            (0, 0)
+        } else {
+            (self.cpu_ns, self.run_delay_ns)
+        };
+        let step = (cpu_ns - cpu_before, run_delay_ns.saturating_sub(delay_before));
+        (self.cpu_ns, self.run_delay_ns) = (cpu_ns, run_delay_ns);
+        step
+    }
+
+    fn close(&mut self, budget: &mut DescriptorBudget) {
+        self.stat.close(budget);
+        self.schedstat.close(budget);
+    }
+}
+
+/// One process.
+#[derive(Debug)]
+pub struct Process {
+    pub pid: i32,
+    pub start_ticks: u64,
+    pub parent: i32,
+    pub session: i32,
+    pub kernel_thread: bool,
+    /// Scan that saw it last; 0: known only from what ended of it.
+    pub seen: u64,
+    /// Scan that saw it first.
+    pub first_seen: u64,
+    pub threads: Vec<Thread>,
+    pub resident_pages: u64,
+    /// Totals of the whole process at the last reading, which hold those of its ended threads.
+    pub counted: Totals,
+    /// Totals of its threads that ended, by their own accounts.
+    pub ended: Totals,
+    pub children: Children,
+    /// Its own processor time at the last reading, in ticks: user, system.
+    pub ticks: (u64, u64),
+    /// To be given to its user at the end of the scan.
+    pub step: Totals,
+    /// Time from ticks: for want of the scheduler's numbers, or, when ends are not told, for several threads.
+    pub by_ticks: bool,
+    pub major_faults_rose: bool,
+    pub block_reads_rose: Option<bool>,
+    pub io_unreadable: bool,
+    pub user: Option<UserId>,
+    pub ended_uid: Option<u32>,
+    /// When, by scan number and users' generation, its user is to be found anew.
+    pub user_due: u64,
+    pub user_generation: u64,
+}
+
+/// What a reading of a process needs beside the process.
+pub struct Reader<'a> {
+    pub directory: RawFd,
+    pub budget: &'a mut DescriptorBudget,
+    pub buffer: &'a mut [u8],
+    pub scan: u64,
+    pub ns_per_tick: u64,
+    /// Whether the kernel gives schedstat at all.
+    pub schedstat: bool,
+    /// Whether the ends of single threads are told.
+    pub thread_ends: bool,
+    /// Whether what a process had used before it was first seen counts.
+    pub history_counts: bool,
+}
+
+impl Process {
+    pub fn new(pid: i32) -> Self {
+        Self {
+            pid,
+            start_ticks: 0,
+            parent: 0,
+            session: 0,
+            kernel_thread: false,
+            seen: 0,
+            first_seen: 0,
+            threads: vec![Thread::new(pid)],
+            resident_pages: 0,
+            counted: Totals::default(),
+            ended: Totals::default(),
+            children: Children::default(),
+            ticks: (0, 0),
+            step: Totals::default(),
+            by_ticks: false,
+            major_faults_rose: false,
+            block_reads_rose: None,
+            io_unreadable: false,
+            user: None,
+            ended_uid: None,
+            user_due: 0,
+            user_generation: 0,
+        }
+    }
+
+    /// Reads `/proc/PID/stat`; `None` if the process has gone.
+    pub fn read_stat(&mut self, reader: &mut Reader<'_>) -> Option<(Stat, bool)> {
+        let path = RelativePath::of_process(self.pid, "stat");
+        let text = self.threads[0]
+            .stat
+            .read(reader.directory, &path, reader.budget, reader.buffer)?;
+        let stat = parse::stat(text)?;
+        let name = &text[stat.name.0..stat.name.1];
+        let renamed = !self.threads[0].name.is(name);
+        if renamed {
+            self.threads[0].name = Name::new(name);
+        }
+        Some((stat, renamed))
+    }
+
+    /// Takes a reading of the process' totals into `step`, and reads its threads' schedstat.
+    ///
+    /// Returns whether it has run since the scan before.
+    pub fn advance(&mut self, stat: &Stat, reader: &mut Reader<'_>) -> bool {
+        let is_new = self.seen == 0;
+        let skip = is_new && !reader.history_counts;
+        (self.parent, self.session) = (stat.parent, stat.session);
+        (self.start_ticks, self.kernel_thread) = (stat.start_ticks, stat.kernel_thread);
+        (self.resident_pages, self.ticks) = (stat.resident_pages, (stat.user_ticks, stat.system_ticks));
+        self.seen = reader.scan;
+        if is_new {
+            self.first_seen = reader.scan;
+        }
+        let ticks = |n: u64| n.saturating_mul(reader.ns_per_tick);
+        let now = Totals {
+            cpu_ns: ticks(stat.user_ticks.saturating_add(stat.system_ticks)),
+            system_ns: ticks(stat.system_ticks),
+            minor_faults: stat.minor_faults,
+            major_faults: stat.major_faults,
+            ..self.counted
+        };
+        let mut step = now.since(self.counted);
+        self.major_faults_rose = !is_new && step.major_faults > 0;
+        self.counted = now;
+        let by_threads = self.read_threads(stat, reader, skip);
+        self.by_ticks |= !reader.schedstat || (stat.threads > 1 && !reader.thread_ends);
+        let (cpu_ns, run_delay_ns) = by_threads.unwrap_or((0, 0));
+        let ran = is_new || cpu_ns > 0 || step.cpu_ns > 0;
+        if !self.by_ticks {
+            step.cpu_ns = cpu_ns;
+        }
+        step.run_delay_ns = run_delay_ns;
+        if !skip {
+            self.step.add(step);
+        }
+        ran
+    }
+
+    /// Reads `/proc/PID/io`, which is dear: only for processes that ran.
+    pub fn read_io(&mut self, reader: &mut Reader<'_>, skip: bool) {
+        let path = RelativePath::of_process(self.pid, "io");
+        let text = files::read_below(reader.directory, &path, reader.buffer);
+        // One that ends meanwhile cannot be read either, but its account will tell.
+        let refused = |e: &std::io::Error| e.kind() == std::io::ErrorKind::PermissionDenied;
+        self.io_unreadable |= text.as_ref().err().is_some_and(refused);
+        let values = text.ok().and_then(|t| {
+            let value = |key| u64::try_from(parse::value_of(t, key)?).ok();
+            Some((value("read_bytes")?, value("write_bytes")?))
+        });
+        self.block_reads_rose = None;
+        if let Some((read_bytes, write_bytes)) = values {
+            let now = Totals {
+                read_bytes,
+                write_bytes,
+                ..self.counted
+            };
+            let step = now.since(self.counted);
+            self.block_reads_rose = Some(step.read_bytes > 0);
+            self.counted = now;
+            if !skip {
+                self.step.add(step);
+            }
+        }
+    }
+
+    /// Takes the delays of the whole process from its account.
+    pub fn take_delays(&mut self, io_delay_ns: u64, page_delay_ns: u64, skip: bool) {
+        let now = Totals {
+            io_delay_ns,
+            page_delay_ns,
+            ..self.counted
+        };
+        if !skip {
+            self.step.add(now.since(self.counted));
+        }
+        self.counted = now.max(self.counted);
+    }
+
+    /// Reads every thread; returns the processor time and run delay that came since, ns.
+    fn read_threads(&mut self, stat: &Stat, reader: &mut Reader<'_>, skip: bool) -> Option<(u64, u64)> {
+        let main = &mut self.threads[0];
+        (main.seen, main.start_ticks, main.state) = (reader.scan, stat.start_ticks, stat.state);
+        let path = RelativePath::of_process(self.pid, "schedstat");
+        let mut sum = read_schedstat(main, &path, reader)?;
+        if stat.threads > 1 {
+            let (pid, mut place) = (self.pid, 0);
+            for tid in thread_numbers(reader.directory, pid)
+                .into_iter()
+                .filter(|&tid| tid != pid)
+            {
+                place = self.place_of(tid, place + 1);
+                let (cpu, delay) = self.read_thread(place, reader).unwrap_or((0, 0));
+                sum = (sum.0.saturating_add(cpu), sum.1.saturating_add(delay));
+            }
+        }
+        if self.threads.len() > 1 {
+            let (scan, pid) = (reader.scan, self.pid);
+            self.threads.retain_mut(|thread| {
+                let stays = thread.seen == scan || thread.tid == pid;
+                if !stays {
+                    thread.close(reader.budget);
+                }
+                stays
+            });
+        }
+        if skip {
+            self.threads.iter_mut().for_each(|thread| thread.cpu_step_ns = 0);
+        }
+        Some(sum)
+    }
+
+    /// Where a thread stands, which is mostly behind the one before it.
+    fn place_of(&mut self, tid: i32, guess: usize) -> usize {
+        if self.threads.get(guess).is_some_and(|t| t.tid == tid) {
+            return guess;
+        }
+        self.threads.iter().position(|t| t.tid == tid).unwrap_or_else(|| {
+            self.threads.push(Thread::new(tid));
+            self.threads.len() - 1
+        })
+    }
+
+    fn read_thread(&mut self, place: usize, reader: &mut Reader<'_>) -> Option<(u64, u64)> {
+        let thread = &mut self.threads[place];
+        let tid = thread.tid;
+        let path = RelativePath::of_thread(self.pid, tid, "stat");
+        let text = thread
+            .stat
+            .read(reader.directory, &path, reader.budget, reader.buffer)?;
+        let stat = parse::stat(text)?;
+        let name = &text[stat.name.0..stat.name.1];
+        if !thread.name.is(name) {
+            thread.name = Name::new(name);
+        }
+        if thread.start_ticks != 0 && thread.start_ticks != stat.start_ticks {
+            (thread.cpu_ns, thread.run_delay_ns, thread.had_row) = (0, 0, false);
+        }
+        (thread.seen, thread.start_ticks, thread.state) = (reader.scan, stat.start_ticks, stat.state);
+        read_schedstat(
+            thread,
+            &RelativePath::of_thread(self.pid, tid, "schedstat"),
+            reader,
+        )
+    }
+
+    /// Gives the descriptors back.
+    pub fn close(&mut self, budget: &mut DescriptorBudget) {
+        self.threads.iter_mut().for_each(|thread| thread.close(budget));
+    }
+}
+
+fn read_schedstat(thread: &mut Thread, path: &RelativePath, reader: &mut Reader<'_>) -> Option<(u64, u64)> {
+    let text = thread
+        .schedstat
+        .read(reader.directory, path, reader.budget, reader.buffer)?;
+    let (cpu_ns, run_delay_ns, _) = parse::schedstat(text)?;
+    let step = thread.advance(cpu_ns, run_delay_ns);
+    thread.cpu_step_ns = step.0;
+    Some(step)
+}
+
+fn thread_numbers(directory: RawFd, pid: i32) -> Vec<i32> {
+    let mut numbers = Vec::new();
+    if let Some(mut tasks) =
+        files::KeptDirectory::open_below(directory, &RelativePath::of_process(pid, "task"))
+    {
+        // A process that ends meanwhile has no threads to read.
+        let _ = tasks.numbers(&mut numbers);
+    }
+    numbers
+}

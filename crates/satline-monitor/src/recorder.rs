@@ -1,0 +1,312 @@
+//! Readings → rows of the recording.
+
+use satline_recording::{ColumnId, RecordingError, RecordingWriter, TableId};
+
+use crate::cgroup;
+use crate::device::{self, DeviceReading};
+use crate::system::{self, SystemReading};
+use crate::thermometer::ThermometerReading;
+
+/// When a reading was made, ns.
+#[derive(Debug, Clone, Copy)]
+pub struct Stamp {
+    pub time_ns: i64,
+    pub monotonic_ns: i64,
+}
+
+/// What the monitor says of a sample and of itself, for table `system`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OwnReading {
+    pub sample: i64,
+    pub lateness_us: i64,
+    pub sample_cpu_us: Option<i64>,
+    pub monitor_cpu_us: i64,
+    pub monitor_rss_bytes: Option<i64>,
+    pub users_logged_on: i64,
+    pub users_in_queue: i64,
+}
+
+/// One row of table `user`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UserReading {
+    pub user: String,
+    pub processes: i64,
+    pub tasks_runnable: i64,
+    pub tasks_page_wait: i64,
+    pub tasks_io_wait: i64,
+    pub cpu_us: i64,
+    pub cpu_system_us: i64,
+    pub run_delay_us: Option<i64>,
+    pub io_delay_us: Option<i64>,
+    pub page_delay_us: Option<i64>,
+    pub major_faults: i64,
+    pub minor_faults: i64,
+    pub read_bytes: Option<i64>,
+    pub write_bytes: Option<i64>,
+    pub resident_bytes: i64,
+    pub exits: i64,
+}
+
+/// One row of table `task`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskReading {
+    pub pid: i64,
+    pub tid: i64,
+    pub start_ticks: i64,
+    pub user: String,
+    pub name: String,
+    pub cpu_us: i64,
+    pub run_delay_us: i64,
+    pub state: char,
+}
+
+/// A table and its columns, in an order of ours.
+#[derive(Debug)]
+struct Table {
+    id: TableId,
+    columns: Vec<ColumnId>,
+}
+
+impl Table {
+    fn open<'a>(
+        writer: &mut RecordingWriter,
+        name: &str,
+        columns: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, RecordingError> {
+        let id = writer.table(name)?;
+        let columns = columns
+            .into_iter()
+            .map(|column| writer.column(id, column))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { id, columns })
+    }
+}
+
+const OWN: [&str; 9] = [
+    "sample",
+    "lateness_us",
+    "sample_cpu_us",
+    "monitor_cpu_us",
+    "monitor_rss_bytes",
+    "monitor_written_bytes",
+    "users_logged_on",
+    "users_in_queue",
+    "load_average_1",
+];
+const USER: [&str; 16] = [
+    "user",
+    "processes",
+    "tasks_runnable",
+    "tasks_page_wait",
+    "tasks_io_wait",
+    "cpu_us",
+    "cpu_system_us",
+    "run_delay_us",
+    "io_delay_us",
+    "page_delay_us",
+    "major_faults",
+    "minor_faults",
+    "read_bytes",
+    "write_bytes",
+    "resident_bytes",
+    "exits",
+];
+const TASK: [&str; 8] = [
+    "pid",
+    "tid",
+    "start_ticks",
+    "user",
+    "name",
+    "cpu_us",
+    "run_delay_us",
+    "state",
+];
+const THERMOMETER: [&str; 4] = ["thermometer", "elapsed_us", "cpu_us", "parameters"];
+const EVENT: [&str; 4] = ["source", "event", "value", "text"];
+
+/// Writes the monitor's tables.
+pub struct Recorder {
+    writer: RecordingWriter,
+    own: Table,
+    system: Table,
+    processor: Table,
+    device: Table,
+    cgroup: Table,
+    user: Table,
+    task: Table,
+    thermometer: Table,
+    event: Table,
+}
+
+impl Recorder {
+    /// Asks for all tables and columns, so that a catalogue that lacks one shows at once.
+    ///
+    /// # Errors
+    /// The catalogue lacks a table or column, or the recording cannot be written.
+    pub fn new(mut writer: RecordingWriter) -> Result<Self, RecordingError> {
+        let w = &mut writer;
+        let processor = system::PROCESSOR_COLUMNS.iter().map(|&(column, ..)| column);
+        Ok(Self {
+            own: Table::open(w, "system", OWN)?,
+            system: Table::open(w, "system", system::SIGNALS.iter().map(|s| s.column))?,
+            processor: Table::open(w, "processor", std::iter::once("processor").chain(processor))?,
+            device: Table::open(
+                w,
+                "device",
+                ["device", "device_kind"].iter().chain(device::COLUMNS).copied(),
+            )?,
+            cgroup: Table::open(
+                w,
+                "cgroup",
+                std::iter::once("cgroup").chain(cgroup::COLUMNS.iter().copied()),
+            )?,
+            user: Table::open(w, "user", USER)?,
+            task: Table::open(w, "task", TASK)?,
+            thermometer: Table::open(w, "thermometer", THERMOMETER)?,
+            event: Table::open(w, "event", EVENT)?,
+            writer,
+        })
+    }
+
+    /// The writer, to flush and finish.
+    pub fn writer(&mut self) -> &mut RecordingWriter {
+        &mut self.writer
+    }
+
+    fn row(&mut self, id: TableId, at: Stamp, fill: impl FnOnce(&mut RecordingWriter)) {
+        self.writer.begin_row(id, at.time_ns, at.monotonic_ns);
+        fill(&mut self.writer);
+        self.writer.end_row(id);
+    }
+
+    /// The row of table `system`, and those of table `processor`.
+    pub fn system(&mut self, at: Stamp, own: &OwnReading, reading: &SystemReading) {
+        let written = i64::try_from(self.writer.bytes_written()).ok();
+        let own_values = [
+            Some(own.sample),
+            Some(own.lateness_us),
+            own.sample_cpu_us,
+            Some(own.monitor_cpu_us),
+            own.monitor_rss_bytes,
+            written,
+            Some(own.users_logged_on),
+            Some(own.users_in_queue),
+        ];
+        let (own_columns, columns) = (self.own.columns.clone(), self.system.columns.clone());
+        self.row(self.system.id, at, |w| {
+            set_all(w, &own_columns, &own_values);
+            set_all(w, &columns, &reading.values);
+            if let Some(load) = reading.load_average_1 {
+                w.set_float(own_columns[8], load);
+            }
+        });
+        let columns = self.processor.columns.clone();
+        for (number, values) in &reading.processors {
+            self.row(self.processor.id, at, |w| {
+                w.set_text(columns[0], &number.to_string());
+                set_all(w, &columns[1..], values);
+            });
+        }
+    }
+
+    /// Rows of table `device`.
+    pub fn devices(&mut self, at: Stamp, readings: &[DeviceReading]) {
+        let columns = self.device.columns.clone();
+        for reading in readings {
+            self.row(self.device.id, at, |w| {
+                w.set_text(columns[0], &reading.name);
+                w.set_text(columns[1], reading.kind);
+                set_all(w, &columns[2..], &reading.values());
+            });
+        }
+    }
+
+    /// A row of table `cgroup`.
+    pub fn cgroup(&mut self, at: Stamp, name: &str, values: &[Option<i64>]) {
+        let columns = self.cgroup.columns.clone();
+        self.row(self.cgroup.id, at, |w| {
+            w.set_text(columns[0], name);
+            set_all(w, &columns[1..], values);
+        });
+    }
+
+    /// A row of table `user`.
+    pub fn user(&mut self, at: Stamp, reading: &UserReading) {
+        let r = reading;
+        let values = [
+            Some(r.processes),
+            Some(r.tasks_runnable),
+            Some(r.tasks_page_wait),
+            Some(r.tasks_io_wait),
+            Some(r.cpu_us),
+            Some(r.cpu_system_us),
+            r.run_delay_us,
+            r.io_delay_us,
+            r.page_delay_us,
+            Some(r.major_faults),
+            Some(r.minor_faults),
+            r.read_bytes,
+            r.write_bytes,
+            Some(r.resident_bytes),
+            Some(r.exits),
+        ];
+        let columns = self.user.columns.clone();
+        self.row(self.user.id, at, |w| {
+            w.set_text(columns[0], &r.user);
+            set_all(w, &columns[1..], &values);
+        });
+    }
+
+    /// A row of table `task`.
+    pub fn task(&mut self, at: Stamp, reading: &TaskReading) {
+        let columns = self.task.columns.clone();
+        self.row(self.task.id, at, |w| {
+            w.set(columns[0], reading.pid);
+            w.set(columns[1], reading.tid);
+            w.set(columns[2], reading.start_ticks);
+            w.set_text(columns[3], &reading.user);
+            w.set_text(columns[4], &reading.name);
+            w.set(columns[5], reading.cpu_us);
+            w.set(columns[6], reading.run_delay_us);
+            w.set_text(columns[7], reading.state.encode_utf8(&mut [0; 4]));
+        });
+    }
+
+    /// A row of table `thermometer`, with the times of the probe's start.
+    pub fn thermometer(&mut self, reading: &ThermometerReading) {
+        let columns = self.thermometer.columns.clone();
+        let at = Stamp {
+            time_ns: reading.time_ns,
+            monotonic_ns: reading.monotonic_ns,
+        };
+        self.row(self.thermometer.id, at, |w| {
+            w.set_text(columns[0], &reading.thermometer);
+            w.set_option(columns[1], reading.elapsed_us);
+            w.set_option(columns[2], reading.cpu_us);
+            if let Some(parameters) = &reading.parameters {
+                w.set_text(columns[3], parameters);
+            }
+        });
+    }
+
+    /// A row of table `event`.
+    pub fn event(&mut self, at: Stamp, event: &str, value: Option<f64>, text: Option<&str>) {
+        let columns = self.event.columns.clone();
+        self.row(self.event.id, at, |w| {
+            w.set_text(columns[0], "monitor");
+            w.set_text(columns[1], event);
+            if let Some(value) = value {
+                w.set_float(columns[2], value);
+            }
+            if let Some(text) = text {
+                w.set_text(columns[3], text);
+            }
+        });
+    }
+}
+
+fn set_all(writer: &mut RecordingWriter, columns: &[ColumnId], values: &[Option<i64>]) {
+    for (column, value) in columns.iter().zip(values) {
+        writer.set_option(*column, *value);
+    }
+}

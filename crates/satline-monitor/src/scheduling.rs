@@ -1,0 +1,60 @@
+//! How the monitor sees to it that it runs when a sample is due.
+
+use std::io;
+
+/// What the system allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheduling {
+    /// SCHED_FIFO, lowest real-time priority: before all ordinary tasks, after all other real-time ones.
+    RealTime,
+    /// A nice value below 0.
+    Nice,
+    Ordinary,
+}
+
+impl Scheduling {
+    /// The word for `[methods] scheduling`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::RealTime => "real-time",
+            Self::Nice => "nice",
+            Self::Ordinary => "ordinary",
+        }
+    }
+}
+
+/// Takes the best that is allowed, for the calling thread only: the thread that compresses and writes has time until the
+/// next sample.
+pub fn prefer() -> Scheduling {
+    // SAFETY: the parameter is valid; both calls concern the calling thread and its future children only.
+    unsafe {
+        let mut lowest: libc::sched_param = std::mem::zeroed();
+        lowest.sched_priority = 1;
+        if libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &lowest) == 0 {
+            return Scheduling::RealTime;
+        }
+        if libc::setpriority(libc::PRIO_PROCESS, 0, -20) == 0 {
+            return Scheduling::Nice;
+        }
+    }
+    Scheduling::Ordinary
+}
+
+/// Keeps the calling thread, and threads that it starts later, on one processor.
+///
+/// # Errors
+/// There is no such processor, or it may not be used.
+pub fn pin(processor: usize) -> io::Result<()> {
+    if processor >= libc::CPU_SETSIZE as usize {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: the set is plain data and the processor is within it.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(processor, &mut set);
+        if libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! `sources/monitor.toml`: what the monitor says of itself.
+
+use serde::Serialize;
+
+use crate::accounting::ExitMethod;
+use crate::clockwork::{self, Lateness};
+use crate::missing::Missing;
+use crate::scheduling::Scheduling;
+
+/// The whole file.
+#[derive(Debug, Serialize)]
+pub struct Source<'a> {
+    pub writer: &'static str,
+    pub version: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    pub sampling: Sampling,
+    pub users: UsersHead<'a>,
+    pub methods: Methods,
+    pub cost: Cost,
+    #[serde(skip_serializing_if = "<[Missing]>::is_empty")]
+    pub missing: &'a [Missing],
+}
+
+/// `[sampling]`
+#[derive(Debug, Serialize)]
+pub struct Sampling {
+    pub interval_ms: i64,
+    pub samples: i64,
+    pub samples_lost: i64,
+    pub lateness_us: LatenessSummary,
+}
+
+/// `lateness_us`
+#[derive(Debug, Serialize)]
+pub struct LatenessSummary {
+    pub p50: i64,
+    pub p99: i64,
+    pub max: i64,
+}
+
+impl From<&Lateness> for LatenessSummary {
+    fn from(lateness: &Lateness) -> Self {
+        Self {
+            p50: lateness.quantile(0.5),
+            p99: lateness.quantile(0.99),
+            max: lateness.max(),
+        }
+    }
+}
+
+/// `[users]`
+#[derive(Debug, Serialize)]
+pub struct UsersHead<'a> {
+    pub definition: &'a str,
+}
+
+/// `[methods]`
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Methods {
+    pub exits: &'static str,
+    pub io_delay: &'static str,
+    pub run_delay: &'static str,
+    pub user_cpu: &'static str,
+    pub scheduling: &'static str,
+}
+
+impl Methods {
+    /// Says in words what was found possible.
+    pub fn new(exits: ExitMethod, delays: bool, schedstat: bool, scheduling: Scheduling) -> Self {
+        Self {
+            exits: match exits {
+                ExitMethod::TaskStats => "taskstats",
+                ExitMethod::WaitedChildren => "waited-children",
+            },
+            io_delay: if delays {
+                "delay-accounting"
+            } else {
+                "sampled-states"
+            },
+            run_delay: if schedstat { "schedstat" } else { "none" },
+            user_cpu: if schedstat { "schedstat" } else { "ticks" },
+            scheduling: scheduling.word(),
+        }
+    }
+}
+
+/// `[cost]`
+#[derive(Debug, Serialize)]
+pub struct Cost {
+    pub cpu_us: i64,
+    pub written_bytes: i64,
+    pub peak_rss_bytes: i64,
+}
+
+impl Cost {
+    /// What the monitor has cost so far.
+    pub fn now(written_bytes: u64) -> Self {
+        // SAFETY: rusage is plain data that the call fills.
+        let peak_kib = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+            usage.ru_maxrss
+        };
+        Self {
+            cpu_us: clockwork::own_cpu_us(),
+            written_bytes: i64::try_from(written_bytes).unwrap_or(i64::MAX),
+            peak_rss_bytes: peak_kib.saturating_mul(1024),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+use super::*;
+use proptest::prelude::*;
+use std::io::Write;
+
+fn users(definition: UserDefinition, root: &Path) -> Users {
+    let passwd = root.join("passwd");
+    std::fs::write(
+        &passwd,
+        "root:x:0:0::/root:/bin/sh\nann:x:1000:1000::/:/bin/sh\nalias:x:1000:1::/:\n",
+    )
+    .unwrap();
+    let roots = Roots {
+        proc: root.into(),
+        sys: root.into(),
+    };
+    Users::new(definition, roots, &passwd, 500)
+}
+
+fn process(pid: i32, parent: Option<UserId>) -> Facts {
+    Facts {
+        pid,
+        session: pid,
+        kernel_thread: false,
+        uid: None,
+        parent,
+    }
+}
+
+fn name_of(users: &mut Users, facts: Facts) -> String {
+    let id = users.of(facts);
+    users.names()[id].clone()
+}
+
+#[test]
+fn definitions_are_read() {
+    assert_eq!(
+        "emulated:/tmp/u".parse(),
+        Ok(UserDefinition::Emulated("/tmp/u".into()))
+    );
+    assert_eq!("cgroup".parse(), Ok(UserDefinition::Cgroup));
+    for wrong in ["", "emulated", "emulated:", "uid:1", "pid"] {
+        assert!(wrong.parse::<UserDefinition>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn uids_have_their_first_name_or_their_number() {
+    let root = tempfile::tempdir().unwrap();
+    let mut users = users(UserDefinition::Uid, root.path());
+    let ended = |uid| Facts {
+        uid: Some(uid),
+        ..process(9, None)
+    };
+    assert_eq!(name_of(&mut users, ended(1000)), "ann");
+    assert_eq!(name_of(&mut users, ended(77)), "77");
+    assert_eq!(
+        name_of(
+            &mut users,
+            Facts {
+                kernel_thread: true,
+                ..process(2, None)
+            }
+        ),
+        "_kernel"
+    );
+    assert_eq!(name_of(&mut users, process(500, None)), "_satline");
+    assert_eq!(name_of(&mut users, process(501, Some(SATLINE))), "_satline");
+}
+
+#[test]
+fn a_login_session_is_a_user_and_none_is_the_host() {
+    let root = tempfile::tempdir().unwrap();
+    for (pid, uid, session) in [(10, "1000", "7"), (11, "4294967295", "4294967295")] {
+        let directory = root.path().join(pid.to_string());
+        std::fs::create_dir(&directory).unwrap();
+        std::fs::write(directory.join("loginuid"), uid).unwrap();
+        std::fs::write(directory.join("sessionid"), session).unwrap();
+    }
+    let mut users = users(UserDefinition::Session, root.path());
+    assert_eq!(name_of(&mut users, process(10, None)), "ann#7");
+    assert_eq!(name_of(&mut users, process(11, None)), "_host");
+    let ann = users.of(process(10, None));
+    assert_eq!(
+        users.of(process(99, Some(ann))),
+        ann,
+        "one that ended unseen is its parent's"
+    );
+}
+
+#[test]
+fn control_groups_that_people_have() {
+    for (text, expected) in [
+        (
+            "0::/user.slice/user-1000.slice/session-3.scope\n",
+            Some("user-1000.slice"),
+        ),
+        (
+            "0::/user.slice/user-1000.slice/user@1000.service/app.slice/x.service\n",
+            Some("user-1000.slice"),
+        ),
+        (
+            "0::/system.slice/jupyter-ann.service\n",
+            Some("jupyter-ann.service"),
+        ),
+        (
+            "0::/system.slice/docker-0123abcd.scope/init\n",
+            Some("docker-0123abcd.scope"),
+        ),
+        (
+            "0::/system.slice/slurmstepd.scope/job_12/step_0\n",
+            Some("job_12"),
+        ),
+        ("4:memory:/x\n1:name=systemd:/load/ann\n0::/\n", Some("load/ann")),
+        ("4:memory:/x/y\n0::/\n", Some("x/y")),
+        ("4:memory:/\n0::/\n", None),
+        ("", None),
+    ] {
+        assert_eq!(cgroup_user(text.as_bytes()).as_deref(), expected, "{text}");
+    }
+}
+
+#[test]
+fn emulated_users_own_their_session_and_descendants() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("list");
+    let mut file = File::create(&path).unwrap();
+    write!(file, "40\t_satline\n50\tuser-1\n60\tus").unwrap();
+    let mut users = users(UserDefinition::Emulated(path), root.path());
+    users.refresh();
+    let one = users.of(process(50, Some(SATLINE)));
+    assert_eq!(users.names()[one], "user-1");
+    assert_eq!(users.of(process(40, None)), SATLINE);
+    assert_eq!(
+        users.of(Facts {
+            session: 50,
+            ..process(51, Some(HOST))
+        }),
+        one,
+        "by session"
+    );
+    assert_eq!(users.of(process(52, Some(one))), one, "by parent");
+    assert_eq!(
+        users.of(process(60, None)),
+        HOST,
+        "a line that is not finished is not read"
+    );
+    let generation = users.generation();
+    writeln!(file, "er-2").unwrap();
+    users.refresh();
+    assert!(users.generation() > generation);
+    assert_eq!(name_of(&mut users, process(60, None)), "user-2");
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_panic(text in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let _ = (cgroup_user(&text), passwd_names(&text));
+    }
+}

@@ -1,0 +1,313 @@
+//! The monitor against a false /proc and /sys: every field of every table.
+
+mod common;
+mod false_host;
+
+use std::cell::Cell;
+use std::fs;
+
+use clap::Parser;
+use common::rows;
+use false_host::{FalseClock, SECOND, false_host, put, record, second};
+use satline_monitor::monitor::{End, Monitor};
+use satline_monitor::options::Options;
+
+#[test]
+fn every_field_of_the_host() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    false_host(root);
+    second(root, 0);
+    assert_eq!(
+        record(
+            root,
+            "1s",
+            &["--cgroup", "load=/load", "--cgroup", "absent=/absent"]
+        ),
+        End::Complete
+    );
+    let recording = root.join("r.satline");
+    let page_bytes = 25 * unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    let system = rows(&recording, "system");
+    assert_eq!(system.len(), 2);
+    assert_eq!(system[0].int("time_ns"), Some((1_795_251_600 + 100) * SECOND));
+    assert_eq!(
+        (system[1].int("monotonic_ns"), system[1].int("run")),
+        (Some(101 * SECOND), Some(1))
+    );
+    let varying = ["monitor_cpu_us=", "monitor_written_bytes=", "sample_cpu_us="];
+    let told: Vec<_> = system[0]
+        .told()
+        .into_iter()
+        .filter(|t| !varying.iter().any(|v| t.starts_with(v)))
+        .collect();
+    let expected = [
+        "sample=0",
+        "lateness_us=0",
+        &format!("monitor_rss_bytes={page_bytes}"),
+        "context_switches=1234",
+        "interrupts=321",
+        "forks=55",
+        "tasks_runnable=2",
+        "tasks_blocked=1",
+        "load_average_1=1.25",
+        "tasks_total=345",
+        "users_logged_on=1",
+        "users_in_queue=0",
+        "mem_total_bytes=1024000",
+        "mem_free_bytes=204800",
+        "mem_available_bytes=307200",
+        "cached_bytes=30720",
+        "anonymous_bytes=30720",
+        "dirty_bytes=4096",
+        "slab_bytes=51200",
+        "swap_total_bytes=614400",
+        "swap_free_bytes=512000",
+        "swap_in_pages=1",
+        "swap_out_pages=2",
+        "page_faults=3",
+        "major_faults=4",
+        "block_in_bytes=5120",
+        "block_out_bytes=6144",
+        "refault_anonymous_pages=7",
+        "refault_file_pages=8",
+        "steal_background_pages=9",
+        "steal_direct_pages=10",
+        "scan_direct_pages=11",
+        "out_of_memory_kills=12",
+        "zswap_in_pages=13",
+        "zswap_out_pages=14",
+        "pressure_cpu_some_us=101",
+        "pressure_memory_some_us=102",
+        "pressure_memory_full_us=103",
+        "pressure_io_some_us=104",
+        "pressure_io_full_us=105",
+    ];
+    assert_eq!(told, expected);
+
+    let told = |table: &str| {
+        rows(&recording, table)
+            .iter()
+            .map(|row| row.told().join(" "))
+            .collect::<Vec<_>>()
+    };
+    let hundredths: fn(i64) -> i64 = |ticks| ticks * 1_000_000 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    let [user, nice, irq, guest] = [910, 190, 13, 100].map(hundredths);
+    let [system_us, idle, iowait, steal] = [300, 4000, 50, 8].map(hundredths);
+    assert_eq!(
+        told("processor")[0],
+        format!(
+            "processor=\"0\" user_us={user} nice_us={nice} system_us={system_us} irq_us={irq} idle_us={idle} \
+             iowait_us={iowait} steal_us={steal} guest_us={guest}"
+        )
+    );
+    assert_eq!(
+        told("device")[..4],
+        [
+            "device=\"vda\" device_kind=\"block\" reads=1 read_bytes=1536 read_wait_us=4000 writes=5 write_bytes=3584 \
+             write_wait_us=8000 in_flight=9 busy_us=10000 queue_us=11000",
+            "device=\"zram0\" device_kind=\"zram\" reads=21 read_bytes=11264 read_wait_us=23000 writes=24 \
+             write_bytes=12800 write_wait_us=26000 in_flight=27 busy_us=28000 queue_us=29000 size_bytes=8192 \
+             used_bytes=4000 stored_bytes=3000",
+            "device=\"/var/my swap\" device_kind=\"swap\" size_bytes=102400 used_bytes=40960 priority=-2",
+            "device=\"eth0\" device_kind=\"network\" reads=12 read_bytes=11 writes=14 write_bytes=13 errors=10",
+        ]
+    );
+    assert_eq!(told("device").len(), 8, "unused devices are left out");
+    assert_eq!(
+        told("cgroup"),
+        ["cgroup=\"load\" cpu_us=1000 cpu_user_us=600 cpu_system_us=400 quota_periods=5 quota_throttled_periods=2 \
+          quota_throttled_us=7 quota_limit_millicpu=250 memory_bytes=111 memory_limit_bytes=222 swap_bytes=4 \
+          anonymous_bytes=5 file_bytes=6 limit_hits=3 major_faults=7 refault_pages=17 reads=4 read_bytes=10 writes=2 \
+          write_bytes=20 read_limit_per_second=400 read_limit_bytes_per_second=1000 pressure_cpu_some_us=61 \
+          pressure_memory_some_us=62 pressure_memory_full_us=63 pressure_io_some_us=64 pressure_io_full_us=65";
+            2]
+    );
+    let source: toml::Table = fs::read_to_string(recording.join("sources/monitor.toml"))
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert_eq!(source["end_reason"].as_str(), Some("complete"));
+    assert_eq!(source["sampling"]["samples"].as_integer(), Some(2));
+    assert_eq!(source["methods"]["exits"].as_str(), Some("waited-children"));
+    let missing: Vec<_> = source["missing"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|m| m["signal"].as_str().unwrap())
+        .collect();
+    let ends = "user: tasks that end between samples, exactly";
+    assert_eq!(
+        missing,
+        [
+            ends,
+            "user.io_delay_us",
+            "user.page_delay_us",
+            "pressure_irq_full_us"
+        ]
+    );
+    let head: toml::Table = fs::read_to_string(recording.join("recording.toml"))
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert_eq!(head["recording"]["creator"].as_str(), Some("satline-monitor"));
+    assert_eq!(head["recording"]["end_reason"].as_str(), Some("complete"));
+    assert_eq!(head["host"]["name"].as_str(), Some("false"));
+}
+
+#[test]
+fn users_and_tasks_as_they_change() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    false_host(root);
+    second(root, 0);
+    put(root, "users", "50\tann\n");
+    let users = format!("emulated:{}", root.join("users").display());
+    record(root, "4s", &["--users", &users]);
+    let recording = root.join("r.satline");
+    let ann: Vec<String> = rows(&recording, "user")
+        .iter()
+        .map(|row| row.told().join(" "))
+        .filter(|t| t.contains("ann"))
+        .collect();
+    let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    let row = |levels: [i64; 4],
+               cpu: i64,
+               system: i64,
+               delay: i64,
+               faults: [i64; 2],
+               read: i64,
+               pages: i64,
+               exits: i64| {
+        let [processes, runnable, page, io] = levels;
+        let [major, minor] = faults;
+        format!(
+            "user=\"ann\" processes={processes} tasks_runnable={runnable} tasks_page_wait={page} tasks_io_wait={io} \
+             cpu_us={cpu} cpu_system_us={system} run_delay_us={delay} major_faults={major} minor_faults={minor} \
+             read_bytes={read} write_bytes=0 resident_bytes={} exits={exits}",
+            pages * page_bytes
+        )
+    };
+    let tick = 1_000_000 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    assert_eq!(
+        ann,
+        [
+            row([1, 0, 0, 0], 0, 0, 0, [0, 0], 0, 4, 0),
+            // The shell 150 ms and 5 ticks; the server, which has several threads whose ends nobody tells, by ticks.
+            row(
+                [2, 1, 1, 0],
+                150_000 + 4 * tick,
+                6 * tick,
+                5_000,
+                [12, 39],
+                8192,
+                6,
+                0
+            ),
+            row(
+                [2, 1, 0, 0],
+                150_000 + 52 * tick,
+                6 * tick,
+                5_000,
+                [12, 45],
+                8192,
+                6,
+                0
+            ),
+            row(
+                [1, 0, 0, 0],
+                150_000 + 52 * tick,
+                6 * tick,
+                5_000,
+                [12, 45],
+                8192,
+                4,
+                1
+            ),
+            row(
+                [1, 0, 0, 0],
+                150_000 + 52 * tick,
+                6 * tick,
+                5_000,
+                [12, 45],
+                8192,
+                4,
+                1
+            ),
+        ]
+    );
+    let tasks: Vec<String> = rows(&recording, "task")
+        .iter()
+        .map(|row| row.told().join(" "))
+        .collect();
+    let busy = "pid=60 tid=60 start_ticks=900 user=\"ann\" name=\"se(rv) er\" cpu_us=430000 run_delay_us=1000 state=\"R\"";
+    assert_eq!(
+        tasks,
+        [busy],
+        "the shell used less than a fifth; the server has gone when its second row is due"
+    );
+    let names: Vec<_> = rows(&recording, "user")
+        .iter()
+        .filter_map(|r| r.text("user").map(str::to_owned))
+        .collect();
+    assert!(
+        names.contains(&"_kernel".to_owned()) && !names.contains(&"_host".to_owned()),
+        "{names:?}"
+    );
+    let events: Vec<String> = rows(&recording, "event")
+        .iter()
+        .map(|row| row.told().join(" "))
+        .collect();
+    assert_eq!(events, ["source=\"monitor\" event=\"clock-step\" value=5"]);
+}
+
+#[test]
+fn devices_that_come_and_go_are_events_and_a_second_run_continues() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    false_host(root);
+    record(root, "1s", &[]);
+    record(root, "1s", &[]);
+    let recording = root.join("r.satline");
+    let runs: Vec<_> = rows(&recording, "system")
+        .iter()
+        .map(|r| (r.int("run").unwrap(), r.int("sample").unwrap()))
+        .collect();
+    assert_eq!(runs, [(1, 0), (1, 1), (2, 0), (2, 1)]);
+    assert!(rows(&recording, "event").is_empty());
+    let options = Options::parse_from([
+        "satline-monitor",
+        "--recording",
+        &recording.display().to_string(),
+        "--proc",
+        &root.join("proc").display().to_string(),
+        "--sys",
+        &root.join("sys").display().to_string(),
+        "--etc",
+        "/nonexistent",
+        "--duration",
+        "2s",
+        "--ordinary-priority",
+    ]);
+    let change = |n: i64| {
+        let swaps = ["", "Filename\n/dev/new partition 8 0 1\n", "Filename\n"];
+        put(root, "proc/swaps", swaps[usize::try_from(n).unwrap().min(2)]);
+    };
+    let clock = FalseClock {
+        now_ns: Cell::new(100 * SECOND),
+        at_second: &change,
+    };
+    Monitor::open(options, clock).unwrap().run(|| None).unwrap();
+    let events: Vec<String> = rows(&recording, "event")
+        .iter()
+        .map(|row| row.told()[1..].join(" "))
+        .collect();
+    assert_eq!(
+        events,
+        [
+            "event=\"device-appeared\" text=\"/dev/new (swap)\"",
+            "event=\"device-gone\" text=\"/var/my swap (swap)\"",
+            "event=\"device-gone\" text=\"/dev/new (swap)\"",
+        ]
+    );
+}

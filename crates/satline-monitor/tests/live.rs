@@ -1,0 +1,309 @@
+//! The monitor on the kernel it runs on.
+
+mod common;
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::rows;
+
+const MONITOR: &str = env!("CARGO_BIN_EXE_satline-monitor");
+
+struct Running(Child);
+
+impl Running {
+    fn start(recording: &Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new(MONITOR);
+        command
+            .arg("--recording")
+            .arg(recording)
+            .args(arguments)
+            .stderr(Stdio::piped());
+        let running = Self(command.spawn().unwrap());
+        // Its own description is written with the first sample.
+        wait_for(|| recording.join("sources/monitor.toml").exists());
+        running
+    }
+
+    fn end(mut self, signal: i32) -> std::process::Output {
+        unsafe { libc::kill(self.0.id() as i32, signal) };
+        let status = self.0.wait().unwrap();
+        let mut stderr = Vec::new();
+        std::io::Read::read_to_end(self.0.stderr.as_mut().unwrap(), &mut stderr).unwrap();
+        std::process::Output {
+            status,
+            stdout: Vec::new(),
+            stderr,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn wait_for(condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "waited a minute in vain"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn source(recording: &Path) -> toml::Table {
+    fs::read_to_string(recording.join("sources/monitor.toml"))
+        .unwrap()
+        .parse()
+        .unwrap()
+}
+
+/// Runs a command as the session leader of an emulated user and returns its processor time, children included, µs.
+#[allow(clippy::zombie_processes)] // wait4 below waits for it, and tells its processor time.
+fn run_as(list: &Path, user: &str, command: &mut Command) -> i64 {
+    // The leader waits for a line on its input, so that it is listed before it does anything.
+    unsafe {
+        command.pre_exec(|| {
+            libc::setsid();
+            Ok(())
+        });
+    }
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    writeln!(
+        fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(list)
+            .unwrap(),
+        "{}\t{user}",
+        child.id()
+    )
+    .unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    drop(child.stdin.take());
+    let mut status = 0;
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        assert!(libc::wait4(child.id() as i32, &mut status, 0, &mut usage) > 0);
+        usage
+    };
+    assert_eq!(status, 0, "{user}");
+    let us = |t: libc::timeval| t.tv_sec * 1_000_000 + t.tv_usec;
+    us(usage.ru_utime) + us(usage.ru_stime)
+}
+
+fn last_of(recording: &Path, user: &str, column: &str) -> i64 {
+    let rows = rows(recording, "user");
+    let values: Vec<i64> = rows
+        .iter()
+        .filter(|r| r.text("user") == Some(user))
+        .filter_map(|r| r.int(column))
+        .collect();
+    assert!(values.is_sorted(), "{user}'s {column} fell: {values:?}");
+    *values.last().unwrap_or_else(|| panic!("no {column} of {user}"))
+}
+
+const SHORT_LIVED: &str = "read line; i=0; while [ $i -lt 60 ]; do i=$((i+1)); \
+    sh -c 'j=0; while [ $j -lt 4000 ]; do j=$((j+1)); done; (:; :)'; done; :";
+
+fn near(told: i64, used: i64, share: f64, what: &str) {
+    let error = (told - used) as f64 / used as f64;
+    assert!(
+        error.abs() < share,
+        "{what}: the monitor says {told} µs, the kernel {used} µs ({:+.1} %)",
+        error * 100.0
+    );
+}
+
+#[test]
+fn time_of_processes_that_no_scan_saw_is_their_users() {
+    let directory = tempfile::tempdir().unwrap();
+    let (recording, list) = (directory.path().join("r.satline"), directory.path().join("users"));
+    let users = format!("emulated:{}", list.display());
+    let running = Running::start(&recording, &["--interval", "1s", "--users", &users]);
+    let is_told = source(&recording)["methods"]["exits"].as_str() == Some("taskstats");
+    let short = run_as(&list, "short", Command::new("sh").args(["-c", SHORT_LIVED]));
+    let exe = std::env::current_exe().unwrap();
+    let threads = run_as(
+        &list,
+        "threads",
+        Command::new(exe)
+            .args(["--exact", "helper_that_burns_in_threads"])
+            .env("SATLINE_TEST_BURN", "1"),
+    );
+    std::thread::sleep(Duration::from_millis(2500));
+    assert!(running.end(libc::SIGTERM).status.success());
+    // Waited-for children are counted in ticks.
+    let share = if is_told { 0.05 } else { 0.35 };
+    near(
+        last_of(&recording, "short", "cpu_us"),
+        short,
+        share,
+        "short-lived processes",
+    );
+    near(
+        last_of(&recording, "threads", "cpu_us"),
+        threads,
+        share,
+        "threads",
+    );
+    assert!(last_of(&recording, "short", "minor_faults") > 0);
+    if is_told {
+        assert!(
+            last_of(&recording, "short", "exits") >= 61,
+            "60 children and the shell"
+        );
+        assert!(last_of(&recording, "threads", "exits") >= 5);
+    } else {
+        eprintln!("not as root: counted by waited-for children");
+    }
+}
+
+#[test]
+fn without_taskstats_waited_for_children_stand_in() {
+    let directory = tempfile::tempdir().unwrap();
+    let (recording, list) = (directory.path().join("r.satline"), directory.path().join("users"));
+    let users = format!("emulated:{}", list.display());
+    let running = Running::start(
+        &recording,
+        &["--interval", "200ms", "--users", &users, "--no-taskstats"],
+    );
+    let short = run_as(&list, "short", Command::new("sh").args(["-c", SHORT_LIVED]));
+    std::thread::sleep(Duration::from_millis(800));
+    assert!(running.end(libc::SIGTERM).status.success());
+    assert_eq!(
+        source(&recording)["methods"]["exits"].as_str(),
+        Some("waited-children")
+    );
+    near(
+        last_of(&recording, "short", "cpu_us"),
+        short,
+        0.35,
+        "short-lived processes",
+    );
+}
+
+/// Not a test of anything: the process that the test above watches. Threads end before, with and after one another.
+#[test]
+fn helper_that_burns_in_threads() {
+    if std::env::var_os("SATLINE_TEST_BURN").is_none() {
+        return;
+    }
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    let burn = |ms: u64| {
+        move || {
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_millis(ms) {
+                std::hint::black_box((0..1000u64).sum::<u64>());
+            }
+        }
+    };
+    let threads: Vec<_> = [50, 300, 700, 1400].map(|ms| std::thread::spawn(burn(ms))).into();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn signals_end_it_as_documented() {
+    for (signal, reason) in [(libc::SIGTERM, "complete"), (libc::SIGINT, "interrupted")] {
+        let directory = tempfile::tempdir().unwrap();
+        let recording = directory.path().join("r.satline");
+        let running = Running::start(&recording, &["--interval", "100ms"]);
+        std::thread::sleep(Duration::from_millis(350));
+        let output = running.end(signal);
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert_eq!(source(&recording)["end_reason"].as_str(), Some(reason));
+        let samples: Vec<_> = rows(&recording, "system")
+            .iter()
+            .map(|r| r.int("sample").unwrap())
+            .collect();
+        assert!(samples.len() >= 3 && samples.is_sorted(), "{samples:?}");
+    }
+}
+
+#[test]
+fn wrong_input_is_told_with_a_hint_and_exit_code_2() {
+    let directory = tempfile::tempdir().unwrap();
+    let recording = directory.path().join("r.satline");
+    for arguments in [
+        &["--processor", "9999"][..],
+        &["--thermometer", "io@1s", "--thermometer-program", "/nonexistent"],
+    ] {
+        let output = Command::new(MONITOR)
+            .arg("--recording")
+            .arg(&recording)
+            .args(arguments)
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(
+            stderr.contains(arguments[arguments.len() - 1]) && stderr.contains("hint: "),
+            "{stderr}"
+        );
+    }
+}
+
+#[test]
+fn a_full_disk_ends_in_a_valid_recording() {
+    let directory = tempfile::tempdir().unwrap();
+    let mount_point = directory.path().join("small");
+    fs::create_dir(&mount_point).unwrap();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=400k", "tmpfs"])
+        .arg(&mount_point)
+        .output();
+    if !mounted.is_ok_and(|o| o.status.success()) {
+        return eprintln!("skipped: mounting a small file system needs root");
+    }
+    let recording = mount_point.join("r.satline");
+    let mut child = Running::start(&recording, &["--interval", "100ms"]);
+    let start = Instant::now();
+    let filler =
+        fs::File::create(mount_point.join("filler")).and_then(|mut file| file.write_all(&vec![1; 180 << 10]));
+    let status = loop {
+        match child.0.try_wait().unwrap() {
+            Some(status) => break Some(status),
+            None if start.elapsed() > Duration::from_secs(60) => break None,
+            None => std::thread::sleep(Duration::from_millis(50)),
+        }
+    };
+    let mut stderr = String::new();
+    if status.is_some() {
+        std::io::Read::read_to_string(child.0.stderr.as_mut().unwrap(), &mut stderr).unwrap();
+    }
+    let (rows, source) = (rows(&recording, "system").len(), source(&recording));
+    drop(child);
+    assert!(
+        Command::new("umount")
+            .arg(&mount_point)
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert!(filler.is_ok(), "the filler alone must fit");
+    assert_eq!(status.and_then(|s| s.code()), Some(1), "{stderr}");
+    assert!(
+        stderr.contains("no space left") && stderr.contains("hint: "),
+        "{stderr}"
+    );
+    assert_eq!(source["end_reason"].as_str(), Some("disk-full"));
+    assert!(rows > 0);
+}
