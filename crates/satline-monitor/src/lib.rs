@@ -21,7 +21,6 @@ pub mod parse;
 pub mod population;
 pub mod process;
 pub mod recorder;
-pub mod scheduling;
 pub mod source;
 pub mod system;
 pub mod taskstats;

@@ -8,6 +8,7 @@ use satline_recording::{
     HostFacts, RecordingDescription, RecordingWriter, WriterOptions, create_if_absent, end_recording,
     write_toml_atomically,
 };
+use satline_scheduling::Scheduling;
 
 use crate::abilities::{delays_are_on, open_taskstats, thermometer_program};
 use crate::accounting::{ExitMethod, ProcessTable, ScanOptions};
@@ -20,7 +21,6 @@ use crate::missing::Missing;
 use crate::options::Options;
 use crate::population::{Census, Known};
 use crate::recorder::{OwnReading, Recorder, Stamp};
-use crate::scheduling::{self, Scheduling};
 use crate::source::{Cost, Methods, Sampling, Source, UsersHead};
 use crate::system;
 use crate::taskstats::TaskStats;
@@ -117,7 +117,7 @@ impl<C: Clock> Monitor<C> {
         )?;
         let recorder = Recorder::new(writer)?;
         if let Some(processor) = options.processor {
-            scheduling::pin(processor).map_err(|error| {
+            satline_scheduling::pin(&[processor]).map_err(|error| {
                 let message = format!("--processor {processor}: cannot run there: {error}");
                 MonitorError::input(message, "see /sys/devices/system/cpu/online")
             })?;
@@ -125,7 +125,7 @@ impl<C: Clock> Monitor<C> {
         let scheduling = if options.ordinary_priority {
             Scheduling::Ordinary
         } else {
-            scheduling::prefer()
+            satline_scheduling::prefer()
         };
         let mut missing = Vec::new();
         let taskstats = open_taskstats(&options, &roots, &mut missing);

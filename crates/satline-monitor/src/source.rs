@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::accounting::ExitMethod;
 use crate::clockwork::{self, Lateness};
 use crate::missing::Missing;
-use crate::scheduling::Scheduling;
+use satline_scheduling::Scheduling;
 
 /// The whole file.
 #[derive(Debug, Serialize)]

@@ -32,6 +32,7 @@ struct Source<'a> {
     version: &'a str,
     workload: &'a str,
     seed: i64,
+    scheduling: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     end_reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,6 +125,8 @@ fn record(
         .and_then(|description| create_if_absent(recording, &description))
         .map_err(|error| recording_failed(&error))?;
     let recorder = Recorder::open(recording).map_err(|error| recording_failed(&error))?;
+    // After the recorder, whose own thread need not be punctual; the users' shells do not inherit it.
+    let scheduling = satline_scheduling::prefer();
     let source_path = recording.join("sources/terminal.toml");
     let name = workload.name.clone();
     let source = |end: Option<&End>, figures: Option<&Statistics>| {
@@ -141,6 +144,7 @@ fn record(
                 version: env!("CARGO_PKG_VERSION"),
                 workload: &name,
                 seed: options.seed as i64,
+                scheduling: scheduling.word(),
                 end_reason: end.map(reason),
                 error: failure.map(|error| error.message.as_str()),
                 valid: figures.map(Statistics::valid),
@@ -280,7 +284,7 @@ fn programs(
 /// What would otherwise fail only after the start.
 fn look_at_limits(options: &RunOptions, most: usize) -> Result<(), TerminalError> {
     if let Some(processor) = options.processor {
-        spawn::pin(&[processor]).map_err(|error| {
+        satline_scheduling::pin(&[processor]).map_err(|error| {
             let what = format!("--processor: cannot run on processor {processor}: {error}");
             TerminalError::input(what, "name a processor that exists and is allowed")
         })?;

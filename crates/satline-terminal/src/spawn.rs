@@ -51,25 +51,6 @@ pub fn find_program(name: &str, path: &str) -> Option<PathBuf> {
         .find_map(|part| usable(&Path::new(part).join(name)))
 }
 
-/// A set of processors for sched_setaffinity.
-pub fn processor_set(processors: &[usize]) -> libc::cpu_set_t {
-    // SAFETY: cpu_set_t is plain bits; CPU_SET checks the index against its size.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        for &processor in processors {
-            libc::CPU_SET(processor, &mut set);
-        }
-        set
-    }
-}
-
-/// Pins this process (threads started later included) to processors.
-pub fn pin(processors: &[usize]) -> io::Result<()> {
-    let set = processor_set(processors);
-    // SAFETY: `set` is a whole cpu_set_t.
-    check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) }).map(drop)
-}
-
 /// Raises this process's limit of open files as far as it may go; gives the limit as it was.
 pub fn raise_file_limit() -> libc::rlimit {
     // SAFETY: plain structures, filled by the kernel.
@@ -105,7 +86,7 @@ impl Launcher {
                 .iter()
                 .map(|path| text(path.as_os_str().as_bytes()))
                 .collect::<io::Result<_>>()?,
-            affinity: affinity.map(processor_set),
+            affinity: affinity.map(satline_scheduling::processor_set).transpose()?,
             file_limit,
         })
     }

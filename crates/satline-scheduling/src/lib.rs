@@ -1,4 +1,4 @@
-//! How the monitor sees to it that it runs when a sample is due.
+//! How the monitor and the emulator see to it that they run when a sample or a stimulus is due.
 
 use std::io;
 
@@ -40,21 +40,33 @@ pub fn prefer() -> Scheduling {
     Scheduling::Ordinary
 }
 
-/// Keeps the calling thread, and threads that it starts later, on one processor.
+/// Keeps the calling thread, and threads that it starts later, on these processors.
 ///
 /// # Errors
-/// There is no such processor, or it may not be used.
-pub fn pin(processor: usize) -> io::Result<()> {
-    if processor >= libc::CPU_SETSIZE as usize {
-        return Err(io::Error::from_raw_os_error(libc::EINVAL));
-    }
-    // SAFETY: the set is plain data and the processor is within it.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(processor, &mut set);
-        if libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) != 0 {
-            return Err(io::Error::last_os_error());
-        }
+/// None of them exists, or may be used.
+pub fn pin(processors: &[usize]) -> io::Result<()> {
+    let set = processor_set(processors)?;
+    // SAFETY: `set` is a whole cpu_set_t.
+    if unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) } != 0 {
+        return Err(io::Error::last_os_error());
     }
     Ok(())
+}
+
+/// A set of processors, as the kernel takes it.
+///
+/// # Errors
+/// A number is beyond what a set can hold.
+pub fn processor_set(processors: &[usize]) -> io::Result<libc::cpu_set_t> {
+    // SAFETY: cpu_set_t is plain bits, and every number is checked against its size.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        for &processor in processors {
+            if processor >= libc::CPU_SETSIZE as usize {
+                return Err(io::Error::from_raw_os_error(libc::EINVAL));
+            }
+            libc::CPU_SET(processor, &mut set);
+        }
+        Ok(set)
+    }
 }
