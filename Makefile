@@ -30,7 +30,9 @@ $(VENV)/product: $(VENV)/made $(SOURCES)
 	@touch $@
 
 $(VENV)/tools: $(VENV)/product pyproject.toml
-	@$(BIN)/pip install --quiet --disable-pip-version-check '.[test,lint]'
+	@$(BIN)/python -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
+	  print(*extras["test"], *extras["lint"], sep="\n")' > $(VENV)/tools.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check -r $(VENV)/tools.txt
 	@touch $@
 
 setup: $(VENV)/product ## Build everything and install it into .venv.

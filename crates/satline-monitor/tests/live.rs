@@ -182,7 +182,9 @@ fn without_taskstats_waited_for_children_stand_in() {
         &recording,
         &["--interval", "200ms", "--users", &users, "--no-taskstats"],
     );
-    let short = run_as(&list, "short", Command::new("sh").args(["-c", SHORT_LIVED]));
+    // What a leader waited for after the last sample before its own end is lost to this method: so it lingers.
+    let lingering = format!("{SHORT_LIVED}; sleep 1");
+    let short = run_as(&list, "short", Command::new("sh").args(["-c", &lingering]));
     std::thread::sleep(Duration::from_millis(800));
     assert!(running.end(libc::SIGTERM).status.success());
     assert_eq!(
