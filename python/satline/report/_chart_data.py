@@ -75,7 +75,8 @@ def prepare(chart: Chart, curves: Curves, saturation: Saturation) -> Plot:
     """What `chart` shows of `curves`. What was not recorded becomes a note, never a line at zero."""
     if chart.series[0][0] == THROUGHPUT:
         throughput = saturation.throughput_variable or "transaction_rate"
-        chart = replace(chart, series=((throughput, _words.variable_words(throughput)),))
+        note = chart.note if saturation.at is not None else ""  # without saturation no hinge is drawn
+        chart = replace(chart, series=((throughput, _words.variable_words(throughput)),), note=note)
         hinged = True
     else:
         hinged = False

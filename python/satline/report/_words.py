@@ -89,10 +89,12 @@ def saturation_lines(saturation: Saturation) -> list[str]:
         lines.append(f"Seen from {low} to {high} {axis}.")
     if saturation.throughput_variable:
         lines.append(f"Throughput is judged by: {variable_words(saturation.throughput_variable)}.")
+    saturated = saturation.at is not None
+    light, heavy = ("below it", "above it") if saturated else ("at light load", "at the top of the range")
     for words, estimate in (
         ("Throughput at saturation", saturation.throughput_at),
-        ("Gained by each further user below it", saturation.slope_before),
-        ("Gained by each further user above it", saturation.slope_after),
+        (f"Gained by each further user {light}", saturation.slope_before),
+        (f"Gained by each further user {heavy}", saturation.slope_after),
     ):
         if estimate is not None:
             shown = _numbers.interval(estimate.value, estimate.low, estimate.high, estimate.unit)
