@@ -61,6 +61,7 @@ format: $(VENV)/tools ## Bring the code into its style.
 	$(BIN)/ruff format python tests benches workloads
 
 bench: $(VENV)/tools ## Run the benches, each beside a peer or a floor.
+	cargo build --release --workspace --bins --examples --quiet
 	$(BIN)/python benches/monitor/run.py
 	$(BIN)/python benches/terminal/run.py
 	$(BIN)/python benches/diagnose/run.py

@@ -15,6 +15,7 @@ import click
 
 STATUS_EVERY_S = 2.0
 STOP_TIMEOUT_S = 30.0
+COMPACT_EVERY_S = 3600.0
 _UNITS_MS = {"ms": 1, "": 1000, "s": 1000, "min": 60_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -56,7 +57,7 @@ Examples:
 )
 @click.option("--duration", type=Duration(), help="End after this time; by default at Ctrl-C.")
 @click.option(
-    "--install", is_flag=True, help="Write systemd units that record from boot on, and compact once a day."
+    "--install", is_flag=True, help="Write systemd units that record from boot on, and compact every hour."
 )
 @click.option("--print-unit", is_flag=True, help="Print these units and write nothing.")
 @click.option("--root", type=click.Path(path_type=Path), default=Path("/"), hidden=True)
@@ -115,7 +116,11 @@ def _foreground(command: list[str], recording: Path) -> int:
         )
         try:
             with console.status("") as status:
+                compacted = begun
                 while monitor.poll() is None:
+                    if time.monotonic() - compacted >= COMPACT_EVERY_S:
+                        compact(recording)  # segments that are full; those being written stay
+                        compacted = time.monotonic()
                     status.update(Text(visible(status_line(recording, time.monotonic() - begun))))
                     try:
                         monitor.wait(STATUS_EVERY_S)

@@ -1,4 +1,4 @@
-"""The systemd units of a permanent recording: the monitor, and a daily compaction."""
+"""The systemd units of a permanent recording: the monitor, and an hourly compaction."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ PrivateNetwork=yes
 
 _TIMER = """\
 [Unit]
-Description=Satline: compact the recording once a day
+Description=Satline: compact the recording every hour
 
 [Timer]
-OnCalendar=*-*-* 00:10:00 UTC
+OnCalendar=*-*-* *:10:00 UTC
 RandomizedDelaySec=10min
 Persistent=yes
 

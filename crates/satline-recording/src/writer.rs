@@ -31,7 +31,7 @@ impl Default for WriterOptions {
         WriterOptions {
             flush_interval: Duration::from_secs(1),
             sync_interval: Duration::from_secs(1),
-            segment_bytes: 64 << 20,
+            segment_bytes: 8 << 20,
         }
     }
 }

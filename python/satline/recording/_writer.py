@@ -58,7 +58,7 @@ class RecordingWriter:
         path: Path | str,
         writer: str = "study",
         *,
-        segment_bytes: int = 64 << 20,
+        segment_bytes: int = 8 << 20,
         sync_interval_s: float = 1.0,
         clock: Callable[[], int] = time.time_ns,
         monotonic: Callable[[], int] = time.monotonic_ns,
