@@ -67,7 +67,8 @@ bench: $(VENV)/tools ## Run the benches, each beside a peer or a floor.
 	$(BIN)/python benches/diagnose/run.py
 
 docs: $(VENV)/tools ## Make the reference pages from the catalogue and the rules.
-	$(BIN)/python -m satline.catalogue
+	$(BIN)/python -m satline.catalogue docs/reference/variables.md
+	$(BIN)/python -m satline.diagnosis.reference docs/reference/rules.md
 
 clean: ## Remove what was built.
 	rm -rf target $(VENV) build dist *.egg-info python/*.egg-info
