@@ -78,6 +78,21 @@ def run(arguments: Sequence[str] | None = None) -> int:
             "see permissions and free space",
         )
         return 1
+    except Exception as error:
+        if not _is_unreadable(error):
+            raise
+        _say(f"the recording cannot be read: {error}", "`satline recording check` says which file is broken")
+        return 1
+
+
+def _is_unreadable(error: Exception) -> bool:
+    """Did a query meet a broken Parquet file? DuckDB reads them when a query needs them, not before."""
+    duckdb = sys.modules.get("duckdb")
+    if duckdb is None:
+        return False
+    # Damage within a file is of the base class itself; every other kind would be a fault of a query of ours.
+    kinds = (duckdb.IOException, duckdb.InvalidInputException)
+    return isinstance(error, kinds) or type(error) is duckdb.Error
 
 
 def _say(message: str, hint: str) -> None:

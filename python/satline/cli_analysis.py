@@ -26,12 +26,13 @@ USUAL = ("throughput", "transaction_rate", "response_us", "total_cpu", "page_wai
 
 
 @click.command(
+    short_help="Say where a recording saturates, and what holds it back.",
     epilog="""\b
 Examples:
   satline diagnose host.satline
   satline diagnose host.satline --load active_users
   satline diagnose host.satline --json | jq -r .headline
-"""
+""",
 )
 @RECORDING
 @LOAD
@@ -56,11 +57,12 @@ def diagnose(recording: Path, load_axis: str | None, as_json: bool) -> None:
 
 
 @click.command(
+    short_help="Write a recording's report: one HTML file.",
     epilog="""\b
 Examples:
   satline report host.satline                 writes host.satline/report.html
   satline report host.satline -o /tmp/host.html
-"""
+""",
 )
 @RECORDING
 @LOAD
@@ -71,6 +73,7 @@ def report(recording: Path, load_axis: str | None, output: Path | None) -> None:
     from satline.errors import InputError
     from satline.recording import Recording
     from satline.reduction import reduce as to_curves
+    from satline.report._escape import visible
     from satline.report.html import write_report
 
     opened = Recording.open(recording)
@@ -80,15 +83,16 @@ def report(recording: Path, load_axis: str | None, output: Path | None) -> None:
         write_report(path, opened, curves, judge(opened, curves))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}", hint="name a file that you may write with -o") from None
-    click.echo(str(path))
+    click.echo(visible(path))
 
 
 @click.command(
+    short_help="Show a recording's variables against load.",
     epilog="""\b
 Examples:
   satline reduce host.satline --variables total_cpu,page_wait
   satline reduce host.satline --csv > curves.csv
-"""
+""",
 )
 @RECORDING
 @LOAD
@@ -158,6 +162,8 @@ def curves_content(curves: Curves, names: list[str]) -> dict[str, Any]:
 
 def write_csv(curves: Curves, names: list[str]) -> None:
     """Curves as CSV on standard output; what is missing is an empty field."""
+    from satline.report._escape import visible
+
     fields = ("n", "mean", "sd", "standard_error", "honest_error", "effective_n")
     writer = csv.writer(sys.stdout, lineterminator="\n")
     heads = [f"p{percentile}" for percentile in PERCENTILES]
@@ -169,4 +175,4 @@ def write_csv(curves: Curves, names: list[str]) -> None:
         for load, point in zip(curves.classes, curve.points, strict=True):
             values = [getattr(point, field) for field in fields]
             values += [point.percentiles.get(percentile) for percentile in PERCENTILES]
-            writer.writerow([load.low, load.high, load.midpoint, name, curve.unit, *values])
+            writer.writerow([load.low, load.high, load.midpoint, visible(name), curve.unit, *values])

@@ -13,12 +13,20 @@ from satline.cli_analysis import RECORDING
 JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 
 
-@click.group()
+@click.group(
+    short_help="Look after recordings: check, compact, info.",
+    epilog="""\b
+Examples:
+  satline recording check host.satline        is it whole, what is missing; exit code 1 if not
+  satline recording compact host.satline      also while it is being written
+  satline recording info host.satline --json | jq .sources.monitor.cost
+""",
+)
 def recording() -> None:
     """Look after recordings."""
 
 
-@recording.command()
+@recording.command(short_help="Can it be read, what does it hold, what is missing.")
 @RECORDING
 @JSON
 def check(recording: Path, as_json: bool) -> int:
@@ -44,7 +52,7 @@ def check(recording: Path, as_json: bool) -> int:
     return 0 if found.ok else 1
 
 
-@recording.command()
+@recording.command(short_help="Turn what is closed into Parquet.")
 @RECORDING
 @JSON
 def compact(recording: Path, as_json: bool) -> None:
@@ -65,14 +73,14 @@ def compact(recording: Path, as_json: bool) -> None:
         click.echo(json.dumps(content, indent=2))
         return
     for damage in done.damage:
-        click.echo(f"damaged tail: {visible(damage)}")
+        click.echo(f"warning: {visible(damage)}")
     click.echo(
         f"{done.segments} segments, {done.rows:,} rows: {done.bytes_before:,} → {done.bytes_after:,} bytes; "
         f"{len(done.left)} segments may still grow"
     )
 
 
-@recording.command()
+@recording.command(short_help="Show what a recording says of itself.")
 @RECORDING
 @JSON
 def info(recording: Path, as_json: bool) -> None:
@@ -110,10 +118,11 @@ def _flat(value: Any, key: str = "") -> list[tuple[str, Any]]:
 
 
 @click.command(
+    short_help="Add a note of yours to a recording.",
     epilog="""\b
 Example:
   satline annotate host.satline "second drum installed"
-"""
+""",
 )
 @RECORDING
 @click.argument("text")

@@ -16,19 +16,22 @@ if TYPE_CHECKING:
 
 
 @click.command(
+    short_help="Run emulated users in steps: where it saturates, and why.",
     epilog="""\b
 Examples:
   satline study this-host
   satline study my-study.toml --out try.satline --seed 7
   satline study cpu-bound --quick --json | jq .diagnosis.headline
-"""
+""",
 )
 @click.argument("name_or_file")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="The recording to make; a new directory here by default."
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), help="Seed of think times and choices, in place of the study's."
+    "--seed",
+    type=click.IntRange(min=0, max=2**63 - 1),
+    help="Seed of think times and choices, in place of the study's.",
 )
 @click.option("--quick", is_flag=True, help="Shorter windows and fewer steps; the verdict is less sure.")
 @click.option(
@@ -75,6 +78,7 @@ def study(
 def _print(result: Result, console: Console) -> None:
     from rich.text import Text
 
+    from satline.report._escape import visible
     from satline.report.terminal import print_diagnosis
 
     if result.diagnosis is not None:
@@ -87,11 +91,11 @@ def _print(result: Result, console: Console) -> None:
         message = f"ended early by {name}: {result.windows} window(s) measured, {enough}"
         console.print(Text(message), soft_wrap=True)
     if result.report is not None:
-        console.print(Text(f"report:    {result.report}"), soft_wrap=True)
+        console.print(Text(f"report:    {visible(result.report)}"), soft_wrap=True)
     if result.recording.exists():
-        console.print(Text(f"recording: {result.recording}"), soft_wrap=True)
+        console.print(Text(f"recording: {visible(result.recording)}"), soft_wrap=True)
     for problem in result.left_behind:
-        console.print(Text(f"left behind: {problem}"), soft_wrap=True)
+        console.print(Text(f"left behind: {visible(problem)}"), soft_wrap=True)
     if result.left_behind:
         console.print("hint: `satline clean` tries again")
 
@@ -151,13 +155,20 @@ def duration_s(load: object) -> float:
     return len(load.users) * (load.ramp_seconds + load.warmup_seconds + load.window_seconds)
 
 
-@click.command()
-def clean() -> int:
-    """Undo what killed studies left behind: control groups, swap files, processes, files, settings."""
+@click.command(short_help="Undo what killed studies left behind.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def clean(as_json: bool) -> int:
+    """Undo what killed studies left behind: control groups, swap files, processes, files, settings.
+
+    A study that still runs is left alone. The exit code is 1 when something could not be undone.
+    """
     from satline.report._escape import visible
     from satline.systems.janitor_process import clean_stale
 
     undone, problems, living = clean_stale()
+    if as_json:
+        click.echo(json.dumps({"undone": undone, "left_behind": problems, "running": living}, indent=2))
+        return 1 if problems else 0
     for run_id in undone:
         click.echo(f"undone: run {visible(run_id)}")
     for run_id in living:

@@ -11,7 +11,7 @@ import pytest
 from satline import __version__
 from satline.cli import run
 from satline.experiment.study import shipped_studies
-from satline.recording import RecordingWriter, describe
+from satline.recording import RecordingWriter, describe, write_parquet_table
 
 COMMANDS = ("study", "studies", "clean", "record", "diagnose", "report", "reduce", "recording", "annotate")
 
@@ -137,6 +137,8 @@ def test_studies_are_listed_with_their_questions(capsys: pytest.CaptureFixture[s
 def test_clean_with_nothing_to_clean(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["clean"]) == 0
     assert capsys.readouterr().out == "nothing was left behind\n"
+    assert run(["clean", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"undone": [], "left_behind": [], "running": []}
 
 
 def test_check_info_annotate_compact(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,6 +164,22 @@ def test_a_damaged_tail_is_told(recording: Path, capsys: pytest.CaptureFixture[s
     shown = capsys.readouterr().out
     assert "warning: " in shown
     assert segment.name in shown
+
+
+def test_a_file_at_rest_that_is_broken_inside_is_an_error_with_a_hint(
+    recording: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"time_ns": n, "monotonic_ns": n, "sample": n} for n in range(100)]
+    (file,) = write_parquet_table(recording, "system", rows)
+    content = bytearray(file.read_bytes())
+    content[4:200] = bytes(196)
+    file.write_bytes(content)
+    assert run(["diagnose", str(recording)]) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith("error: the recording cannot be read")
+    assert "hint: `satline recording check`" in shown
+    assert run(["recording", "check", str(recording)]) == 1
+    assert f"problem: {file}: cannot be read" in capsys.readouterr().out
 
 
 def test_a_reader_that_has_enough_is_no_error() -> None:

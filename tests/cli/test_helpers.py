@@ -72,3 +72,13 @@ def test_shipped_files_are_found() -> None:
     assert (share.path("workloads") / "programs/server.py").is_file()
     with pytest.raises(SatlineError, match="holograms"):
         share.path("holograms")
+
+
+def test_csv_shows_hostile_names_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "device_busy:\x1b]0;gone\x07"
+    point = Point(1, 0.5, None, None, None, None, {})
+    curve = Curve(name, "fraction", "", (point,))
+    write_csv(Curves("users", 1.0, (LoadClass(1, 1, 1, 1, 1.0),), {name: curve}, {}), [name])
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "device_busy:\\x1b]0;gone\\x07,fraction,1,0.5,," in shown

@@ -12,6 +12,8 @@ from satline.diagnosis.rules import RULES, Context
 from satline.diagnosis.saturation import saturation as judge_saturation
 from satline.reduction import Curves, Reduction, Source, reduce
 
+MANY_FAILED = 0.2
+
 
 def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str | None = None) -> Diagnosis:
     """Diagnose a recording.
@@ -38,6 +40,21 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
         )
     )
     verdict = judge_saturation(reduction)
+    invalid = _invalid(recording)
+    if invalid is not None:
+        verdict = _withdrawn(
+            verdict,
+            f"the run is invalid: {invalid}",
+            "Run it again with fewer users, or leave the emulator a processor of its own "
+            "(limits.processors in the study).",
+        )
+    failures = _failures(reduction)
+    if failures > MANY_FAILED and verdict.outcome == "not-saturated":
+        verdict = _withdrawn(
+            verdict,
+            f"{failures:.0%} of the transactions failed: what is left of the load says little",
+            "See why they failed (time-outs, dead sessions), mend it, and run it again.",
+        )
     limits = recording.description.get("system_under_test", {}).get("limits", {})
     not_set = recording.description.get("system_under_test", {}).get("not_set", {})
     context = Context(
@@ -78,6 +95,34 @@ def headline(verdict: Saturation, holding: tuple[Finding, ...]) -> str:
         return "One or a few batch users are the load: saturation by the number of users has no meaning here"
     reason = verdict.reasons[0] if verdict.reasons else "too few data"
     return f"Whether it saturates cannot be told: {reason}"
+
+
+def _invalid(recording: Source) -> str | None:
+    """Why the run is invalid [AW79]: a late emulator did not bring the load that was intended."""
+    terminal = recording.sources.get("terminal", {})
+    if terminal.get("valid") is not False:
+        return None
+    facts = []
+    p99 = (terminal.get("lateness") or {}).get("p99_us")
+    if p99 is not None:
+        facts.append(f"99th percentile {p99 / 1000:.1f} ms")
+    share = (terminal.get("cost") or {}).get("window_processor_share")
+    if share is not None:
+        facts.append(f"{share:.0%} of a processor used")
+    return "the emulator was late or overloaded" + (f" ({', '.join(facts)})" if facts else "")
+
+
+def _withdrawn(verdict: Saturation, why: str, advice: str) -> Saturation:
+    """No answer in place of this verdict, whatever the curves look like."""
+    return Saturation(
+        "cannot-tell",
+        verdict.load_axis,
+        verdict.range_low,
+        verdict.range_high,
+        verdict.throughput_variable,
+        reasons=(why,),
+        advice=(advice,),
+    )
 
 
 def _unseen(sources: Mapping[str, Mapping[str, Any]], reduction: Reduction) -> tuple[Unseen, ...]:
@@ -125,8 +170,8 @@ def _warnings(recording: Source, context: Context) -> tuple[str, ...]:
     reduction = context.reduction
     found: list[str] = []
     for damage in getattr(recording, "damage", ()) or ():
-        found.append(f"damaged tail, left out: {damage}")
-    monitor, terminal = recording.sources.get("monitor", {}), recording.sources.get("terminal", {})
+        found.append(f"left out: {damage}")
+    monitor = recording.sources.get("monitor", {})
     sampling = monitor.get("sampling", {})
     lost, samples = int(sampling.get("samples_lost") or 0), int(sampling.get("samples") or 0)
     if lost:
@@ -136,13 +181,9 @@ def _warnings(recording: Source, context: Context) -> tuple[str, ...]:
         found.append(
             f"samples were late: 99th percentile {late / 1000:.0f} ms of an interval of {interval} ms"
         )
-    if terminal.get("valid") is False:
-        p99 = (terminal.get("lateness") or {}).get("p99_us")
-        found.append(
-            "the emulator was late"
-            + (f" (99th percentile {p99 / 1000:.1f} ms)" if p99 else "")
-            + ": the run is marked invalid"
-        )
+    invalid = _invalid(recording)
+    if invalid is not None:
+        found.append(f"{invalid}: the run is marked invalid")
     for writer, source in recording.sources.items():
         if source.get("end_reason") in {"failed", "disk-full"}:
             found.append(
@@ -163,6 +204,12 @@ def _warnings(recording: Source, context: Context) -> tuple[str, ...]:
     if drift:
         found.append(drift)
     return tuple(found)
+
+
+def _failures(reduction: Reduction) -> float:
+    """Part of the transactions that failed; 0 without transactions."""
+    failed, done = (_total(reduction, f"transactions_{what}") for what in ("failed", "completed"))
+    return failed / (failed + done) if failed > 0 else 0.0
 
 
 def _total(reduction: Reduction, which: str) -> float:

@@ -54,6 +54,17 @@ class Hinge:
     grid: Floats
 
 
+def firm_levels(number: Integers, batches: Integers, at_least: int = 2) -> Integers:
+    """The levels whose error can be known: their observations lie in at least so many blocks.
+
+    To a level with one block the bootstrap would give no error at all, and the verdict would rest on it as on
+    nothing else.
+    """
+    pairs = np.unique(np.stack([number, batches]), axis=1)
+    level, blocks = np.unique(pairs[0], return_counts=True)
+    return np.asarray(level[blocks >= at_least], dtype=np.int64)
+
+
 def make_levels(
     number: Integers,
     load: Floats,

@@ -13,7 +13,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from satline.diagnosis._hinge import Floats, Integers, Levels, fit, make_levels, slope_ratio, slopes_at
+from satline.diagnosis._hinge import (
+    Floats,
+    Integers,
+    Levels,
+    firm_levels,
+    fit,
+    make_levels,
+    slope_ratio,
+    slopes_at,
+)
 from satline.diagnosis._load import contended, nongranular
 from satline.diagnosis._results import Estimate, Outcome, Saturation
 from satline.reduction import Reduction
@@ -89,6 +98,17 @@ def judge(
         return outcome(
             "cannot-tell", [f"only {int(usable.sum())} usable observations"], ["Record for longer."]
         )
+    seen = np.unique(series.number[usable])
+    if len(seen) >= LEAST_LEVELS:
+        firm = firm_levels(series.number[usable], series.batches[usable])
+        if len(firm) < LEAST_LEVELS:
+            thin = f"{len(seen) - len(firm)} of {len(seen)} load levels"
+            return outcome(
+                "cannot-tell",
+                [f"{thin} have too few observations for their error to be known"],
+                ["Record for longer at each load, or with a shorter interval between samples."],
+            )
+        series = replace(series, number=np.where(np.isin(series.number, firm), series.number, -1))
     levels = _levels(series, series.throughput, replicates, seed)
     low, high = float(levels.load[0]), float(levels.load[-1])
     outcome = _Verdict(load_axis, variable, unit, low, high)
@@ -303,13 +323,13 @@ def _doubt(series: Series, kept: tuple[float, float] | None) -> tuple[str, str] 
             "users, not the system, limit it",
             "See whether users failed to log on, died, or the emulator was late.",
         )
-    if series.in_transaction is None and series.contended is False:
+    if kept is None and series.contended is False:
         return (
             "throughput levels off, but nothing in the recording waits: more users may simply bring no "
             "more work",
             "Record a heavier period, or response times.",
         )
-    if series.in_transaction is None and series.contended is None:
+    if kept is None and series.contended is None:
         return (
             "throughput levels off, but the recording cannot show whether anything waits",
             "Record processor times, delays or response times.",

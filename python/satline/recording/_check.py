@@ -116,7 +116,7 @@ def _check_rest(recording: Recording, found: Layout, report: CheckReport) -> boo
     for file in found.rest:
         try:
             schema = pq.read_schema(file.path)
-            report.damage += recorded_damage(file.path)
+            recorded_damage(file.path)
         except (pa.ArrowInvalid, OSError, ValueError, KeyError, TypeError) as error:
             report.problems.append(f"{file.path}: cannot be read: {error}")
             unreadable = True
@@ -127,9 +127,7 @@ def _check_rest(recording: Recording, found: Layout, report: CheckReport) -> boo
 
 def _check_segments(recording: Recording, found: Layout, report: CheckReport) -> None:
     report.damage += recording.damage
-    report.warnings += [
-        f"{d.path}: {d.length} bytes of a damaged tail after {d.offset}: {d.reason}" for d in report.damage
-    ]
+    report.warnings += map(str, report.damage)
     highest: dict[tuple[str, str, int], int] = {}
     for f in found.rest:
         series = (f.table, f.writer, f.run)
@@ -182,7 +180,24 @@ def _check_rows(recording: Recording, report: CheckReport) -> None:
         try:
             _check_table(connection, definition, report)
         except duckdb.Error as error:
-            report.problems.append(f"table {name!r}: cannot be read: {error}")
+            report.problems += _broken(recording, name) or [f"table {name!r}: cannot be read: {error}"]
+    if "system" in report.rows:
+        _check_samples(connection, report)
+    connection.close()
+
+
+def _broken(recording: Recording, table: str) -> list[str]:
+    """Which of the table's files it is that cannot be read, though its schema could."""
+    problems = []
+    for file in (f.path for f in layout(recording.path).rest if f.table == table):
+        try:
+            pq.ParquetFile(file).read()
+        except (pa.ArrowException, OSError, ValueError) as error:
+            problems.append(f"{file}: cannot be read: {error}")
+    return problems
+
+
+def _check_samples(connection: duckdb.DuckDBPyConnection, report: CheckReport) -> None:
     gaps = """
         SELECT run, max(sample) - min(sample) + 1 - count(DISTINCT sample),
             count(sample) - count(DISTINCT sample)
@@ -194,7 +209,6 @@ def _check_rows(recording: Recording, report: CheckReport) -> None:
             report.warnings.append(f"run {run}: {lost} samples are missing")
         if doubled:
             report.problems.append(f"run {run}: {doubled} sample numbers come more than once")
-    connection.close()
 
 
 def _check_table(

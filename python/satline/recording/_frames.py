@@ -34,6 +34,9 @@ class Damage:
     length: int
     reason: str
 
+    def __str__(self) -> str:
+        return f"{self.path}: {self.length} bytes of a damaged tail after {self.offset}: {self.reason}"
+
 
 @dataclass(frozen=True)
 class Segment:

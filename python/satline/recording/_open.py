@@ -73,10 +73,15 @@ class Recording:
 
     @cached_property
     def damage(self) -> tuple[Damage, ...]:
-        """Damaged tails of segments; what a living writer is just writing is not damage."""
+        """Damaged tails of segments, those that compaction has taken over included.
+
+        What a living writer is just writing is not damage.
+        """
         found = layout(self.path)
-        tails = (_damage(s) for s in (*found.segments, *found.covered))
-        return tuple(t for t in tails if t is not None)
+        tails = [t for s in found.segments if (t := _damage(s)) is not None]
+        for file in found.rest:
+            tails += _recorded_damage(file.path)
+        return tuple(tails)
 
     def connect(
         self, *, tables: Iterable[str] | None = None, connection: duckdb.DuckDBPyConnection | None = None
@@ -173,6 +178,17 @@ def literal(text: str) -> str:
 
 def _glob_escaped(path: str) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in path)
+
+
+def _recorded_damage(file: Path) -> list[Damage]:
+    import pyarrow as pa
+
+    from satline.recording._parquet import recorded_damage
+
+    try:
+        return recorded_damage(file)
+    except (pa.ArrowInvalid, OSError, ValueError, KeyError, TypeError):
+        return []  # whoever queries the file is told that it is broken
 
 
 def _damage(segment: SegmentFile) -> Damage | None:

@@ -91,8 +91,10 @@ def write(file: Path, table: pa.Table, definition: TableDefinition, damage: Iter
 def publish(temporary: Path, file: Path) -> None:
     """Give a written file its name; from then on its rows count."""
     temporary.replace(file)
-    sync_directory(file.parent)
-    sync_directory(file.parent.parent)
+    for directory in list(file.parents)[
+        :3
+    ]:  # the day's, the table's and tables/ may all have a new name in them
+        sync_directory(directory)
 
 
 def recorded_damage(file: Path) -> list[Damage]:

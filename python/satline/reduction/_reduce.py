@@ -52,6 +52,10 @@ class Reduction(Curves):
         Class of each observation, −1 for none.
     batches
         Block of successive observations to which each belongs: blocks are taken as independent.
+    seconds
+        Length of each observation.
+    tasks
+        The busiest threads of each class.
     """
 
     settings: Settings
@@ -61,8 +65,6 @@ class Reduction(Curves):
     batches: Integers = field(repr=False)
     seconds: Floats = field(repr=False)
     tasks: tuple[BusyTask, ...] = ()
-    transactions: bool = False
-    windows: bool = False
 
 
 def reduce(
@@ -276,8 +278,6 @@ def _curves(
         batches=batches,
         seconds=seconds,
         tasks=_busy_tasks(connection, number, seconds, count),
-        transactions=transactions,
-        windows=the_plan.windows,
     )
 
 

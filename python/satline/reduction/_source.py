@@ -34,6 +34,8 @@ class Settings:
         Stated processor quota, in processors; ``None``: none stated.
     cgroup
         Control group that is the whole load; ``None``: none.
+    page_bytes
+        Size of a page of main storage, in bytes; 4096 where the description does not say.
     interval_s
         Sampling interval as stated; ``None``: not stated.
     threads
@@ -45,7 +47,6 @@ class Settings:
     cgroup: str | None
     page_bytes: int
     interval_s: float | None
-    emulated: bool
     threads: bool
 
     @classmethod
@@ -70,5 +71,4 @@ class Settings:
             interval_s=float(interval) / 1000 if interval else None,
             threads=bool(monitor)
             and not any("task" in str(m.get("signal")) for m in monitor.get("missing", ())),
-            emulated=monitor.get("users", {}).get("definition") == "emulated",
         )

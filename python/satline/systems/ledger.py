@@ -77,7 +77,14 @@ class Ledger:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         ledger = cls(directory / f"{run_id}.ledger")
         owner = os.getpid() if pid is None else pid
-        ledger.add("owner", pid=owner, start_ticks=start_ticks(owner), boot_id=boot_id(), run_id=run_id)
+        # It gets its name with its owner in it: one without would look like a dead run's to `satline clean`.
+        begun = cls(directory / f".{run_id}.new")
+        try:
+            begun.add("owner", pid=owner, start_ticks=start_ticks(owner), boot_id=boot_id(), run_id=run_id)
+            begun.path.rename(ledger.path)
+        except BaseException:
+            begun.path.unlink(missing_ok=True)
+            raise
         _sync(directory)
         return ledger
 
@@ -117,7 +124,8 @@ class Ledger:
         if owner is None or owner.get("boot_id") != boot_id(proc):
             return False
         return (
-            owner.get("start_ticks") is not None and start_ticks(owner["pid"], proc) == owner["start_ticks"]
+            owner.get("start_ticks") is not None
+            and start_ticks(owner.get("pid", 0), proc) == owner["start_ticks"]
         )
 
     def booted_since(self, proc: Path = Path("/proc")) -> bool:

@@ -129,7 +129,7 @@ class ThisHost:
                 "cgroup", directories=[str(directory) for directory in group.directories]
             )
             group.make()
-        except UnsettableError as error:
+        except (UnsettableError, OSError) as error:
             return str(error)
         self._conditions.cgroup = group.path
         self._conditions.cgroup_procs = group.procs_files()
@@ -177,7 +177,7 @@ class ThisHost:
             if isinstance(group, str):
                 raise UnsettableError(group)
             apply()
-        except UnsettableError as error:
+        except (UnsettableError, OSError) as error:
             self._conditions.not_set[name] = str(error)
             return False
         self._conditions.limits[name] = value

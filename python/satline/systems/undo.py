@@ -5,6 +5,7 @@ Standard library only: the janitor imports this.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -18,6 +19,7 @@ from pathlib import Path
 from satline.systems.ledger import Entry, Ledger
 
 KILL_TIMEOUT_S = 15.0
+RUN_ID_LENGTH = 32
 
 
 class NotUndoneError(Exception):
@@ -35,10 +37,16 @@ def undo(ledger: Ledger, *, lock_timeout_s: float = 60.0, proc: Path = Path("/pr
     What is left behind and why; empty when all is gone.
     """
     try:
-        descriptor = os.open(ledger.path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(ledger.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
         return []
+    except OSError as error:
+        return [f"{ledger.path}: {error.strerror}"]
     try:
+        # Root must not do what another user's file says.
+        owner = os.fstat(descriptor).st_uid
+        if owner != os.geteuid():
+            return [f"{ledger.path} belongs to user id {owner}, who can undo it with `satline clean`"]
         if not _locked(descriptor, lock_timeout_s):
             return [f"{ledger.path}: another process has been undoing it for {lock_timeout_s:.0f} s"]
         problems = []
@@ -52,6 +60,8 @@ def undo(ledger: Ledger, *, lock_timeout_s: float = 60.0, proc: Path = Path("/pr
                 handler(entry, proc)
             except (NotUndoneError, OSError) as error:
                 problems.append(str(error))
+            except (KeyError, TypeError, ValueError):  # the others are to be undone all the same
+                problems.append(f"{ledger.path}: an entry {entry['kind']} that cannot be read")
         if not problems:
             ledger.path.unlink(missing_ok=True)
         return problems
@@ -107,8 +117,11 @@ def marked_processes(marker: str, proc: Path = Path("/proc")) -> list[int]:
 
 def _undo_processes(entry: Entry, proc: Path) -> None:
     marker = str(entry["marker"])
-    if not marker.partition("=")[2]:
+    name, _, value = marker.partition("=")
+    if not value:
         return  # an empty marker would match strangers
+    if name != "SATLINE_RUN" or len(value) < RUN_ID_LENGTH:
+        raise NotUndoneError(f"{marker} is not a marker that a run gives")
     _kill_until_none(lambda: marked_processes(marker, proc), "the run")
 
 
@@ -127,8 +140,11 @@ def _undo_cgroup(entry: Entry, proc: Path) -> None:
     del proc
     directories = [Path(name) for name in entry["directories"]]
     for directory in directories:
+        _check_name(directory)
+    for directory in directories:
         if (directory / "cgroup.kill").exists():
-            (directory / "cgroup.kill").write_text("1")
+            with contextlib.suppress(OSError):  # its processes are killed one by one below
+                (directory / "cgroup.kill").write_text("1")
     for directory in directories:
         _kill_until_none(lambda directory=directory: _group_members(directory), str(directory))  # type: ignore[misc]
     for directory in directories:
@@ -182,12 +198,16 @@ def swap_in_use(path: Path, proc: Path = Path("/proc")) -> bool:
     return any(line.startswith((name + " ", name + "\t")) for line in lines)
 
 
+def _check_name(path: Path) -> None:
+    """A ledger is a plain file: whatever it says, only what has a run's name is killed or removed."""
+    if not path.name.startswith("satline-") or len(path.name) < len("satline-") + RUN_ID_LENGTH:
+        raise NotUndoneError(f"{path} does not have a name that a run gives")
+
+
 def _undo_directory(entry: Entry, proc: Path) -> None:
     del proc
     path = Path(entry["path"])
-    # A ledger is a plain file: whatever it says, only directories of this run's own name are removed.
-    if not path.name.startswith("satline-") or len(path.name) < len("satline-") + 32:
-        raise NotUndoneError(f"{path} does not have a name that a run gives")
+    _check_name(path)
     if path.is_symlink():
         raise NotUndoneError(f"{path} has become a symbolic link")
     try:

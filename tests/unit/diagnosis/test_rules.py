@@ -142,6 +142,83 @@ def test_warnings_name_what_weakens_the_answer() -> None:
         assert part in text
 
 
+def test_an_invalid_run_gives_no_verdict_and_names_nothing() -> None:
+    recording = CPU.make()
+    recording.sources["terminal"] = {
+        "valid": False,
+        "lateness": {"p99_us": 25_000},
+        "cost": {"window_processor_share": 0.9},
+    }
+    answer = diagnose(recording)
+    assert answer.saturation.outcome == "cannot-tell"
+    assert answer.saturation.at is None
+    for part in ("invalid", "25.0 ms", "90% of a processor"):
+        assert part in answer.headline
+    assert all(f.component == "none" for f in answer.findings)
+
+
+def test_a_light_load_of_which_much_failed_is_not_called_unsaturated() -> None:
+    recording = CASES["light"].make()
+    for row in recording.rows["transaction"][::4]:
+        row["outcome"] = "timeout"
+    answer = diagnose(recording)
+    assert answer.saturation.outcome == "cannot-tell"
+    assert "25% of the transactions failed" in answer.headline
+
+
+def test_full_processors_are_not_named_when_it_is_unknown_whether_users_wait_for_them() -> None:
+    recording = Made(cpu=0.02, station=0.2, kind="io", background=True).make()
+    for row in recording.rows["user"]:
+        del row["run_delay_us"]
+    found = finding(diagnose(recording), "cpu_bound")
+    assert found.state == "cannot-judge"
+    assert found.missing == ("share_cpu_wait",)
+
+
+def test_a_quota_that_may_hold_the_load_back_unseen_is_not_taken_for_processors() -> None:
+    recording = CASES["quota_bound"].make()
+    for row in recording.rows["cgroup"]:
+        for name in ("quota_periods", "quota_throttled_periods", "quota_throttled_us"):
+            del row[name]
+    assert finding(diagnose(recording), "cpu_bound").state == "cannot-judge"
+
+
+def test_a_thread_that_is_full_at_every_load_is_not_taken_for_the_server() -> None:
+    recording = Made(cpu=0.02, station=0.2, kind="server", processors=2).make()
+    for row in recording.rows["task"]:
+        row["cpu_us"] = (row["monotonic_ns"] - recording.rows["task"][0]["monotonic_ns"]) // 1000
+    found = finding(diagnose(recording), "serialised_server")
+    assert found.state == "cannot-judge"
+    assert "lightest load too" in found.summary
+
+
+def test_paging_that_was_not_recorded_at_light_load_is_not_said_to_climb() -> None:
+    recording = CASES["paging_bound"].make()
+    begun = min(e["monotonic_ns"] for e in recording.rows["event"] if e["users"] == 8)
+    for table, names in (
+        ("system", ("swap_in_pages", "swap_out_pages", "major_faults")),
+        ("cgroup", ("major_faults",)),
+    ):
+        for row in recording.rows[table]:
+            if row["monotonic_ns"] < begun:
+                row.update(dict.fromkeys(names))
+    assert finding(diagnose(recording), "paging_bound").state == "cannot-judge"
+
+
+def test_every_fact_that_is_said_to_support_a_finding_does(diagnoses: dict[str, Diagnosis]) -> None:
+    kernel = diagnoses["two processors"].findings[0]
+    assert kernel.rule == "cpu_bound"
+    assert all(e.supports for e in kernel.evidence)
+    recording = CPU.make()
+    for row in recording.rows["processor"]:
+        row["user_us"], row["system_us"] = row["system_us"], row["user_us"]
+    found = finding(diagnose(recording), "cpu_bound")
+    assert {e.threshold for e in found.evidence if not e.supports} == {
+        "most of total CPU",
+        "less than problem state",
+    }
+
+
 def test_work_outside_the_load_is_told() -> None:
     recording = CPU.make()
     for row in recording.rows["cgroup"]:

@@ -119,6 +119,37 @@ def test_a_plain_recording_whose_users_bring_no_more_work_is_not_called_saturate
     assert verdict(Series(**{**quiet.__dict__, "contended": True}), "active_users").outcome == "saturated"
 
 
+def test_one_observation_at_each_load_cannot_tell_however_clean_the_bend() -> None:
+    levels = list(range(1, 31))
+    series = noisy(levels, np.minimum(np.array(levels), 8.0) * 100, seconds=1)
+    answer = verdict(series)
+    assert answer.outcome == "cannot-tell"
+    assert "30 of 30 load levels" in answer.reasons[0]
+
+
+def test_a_load_seen_in_one_block_only_is_left_out() -> None:
+    n = np.array(LEVELS)
+    series = noisy(LEVELS, np.minimum(n / 1.2, 5.0) * 40)
+    one = Series(**{**series.__dict__, "batches": np.where(series.number == 7, 700, series.batches)})
+    answer = verdict(one)
+    assert answer.outcome == "saturated"
+    assert answer.range_high == LEVELS[-2]
+
+
+def test_active_users_with_transactions_need_a_sign_of_waiting_too() -> None:
+    n = np.array(LEVELS)
+    series = noisy(LEVELS, np.minimum(n * 10, 60.0), seconds=60)
+    quiet = Series(
+        **{
+            **series.__dict__,
+            "in_transaction": np.full(len(series.load), 0.1),
+            "contended": False,
+            "closed": False,
+        }
+    )
+    assert verdict(quiet, "active_users").outcome == "cannot-tell"
+
+
 def test_scatter_between_levels_widens_the_interval() -> None:
     n = np.array(LEVELS)
     clean = np.minimum(n / 1.2, 5.0) * 40

@@ -5,6 +5,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from satline.systems.ledger import Ledger, boot_id, ledgers, start_ticks, state_directory
 
 RUN = "0" * 32
@@ -18,6 +20,20 @@ def test_entries_come_back_in_order(tmp_path: Path) -> None:
     assert kinds == ["owner", "swap", "cgroup"]
     assert ledger.entries()[2]["directories"] == ["/a", "/b"]
     assert [found.path for found in ledgers(tmp_path / "state")] == [ledger.path]
+
+
+def test_a_ledger_never_stands_there_without_its_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def seen_empty(_self: Ledger, kind: str, **_values: object) -> None:
+        assert kind == "owner"
+        assert list(ledgers(tmp_path)) == []
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Ledger, "add", seen_empty)
+    with pytest.raises(KeyboardInterrupt):
+        Ledger.create(tmp_path, RUN)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_line_cut_by_a_crash_is_left_out(tmp_path: Path) -> None:

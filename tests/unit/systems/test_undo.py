@@ -5,11 +5,12 @@ import os
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from satline.systems.janitor_process import JanitorProcess, clean_stale
-from satline.systems.ledger import Ledger, start_ticks
+from satline.systems.ledger import Ledger, boot_id, start_ticks
 from satline.systems.undo import marked_processes, swap_in_use, undo
 
 RUN = "abcd" * 8
@@ -144,6 +145,67 @@ def test_the_last_made_is_the_first_undone(ledger: Ledger, tmp_path: Path) -> No
 def test_an_unknown_kind_is_left_to_a_later_version(ledger: Ledger) -> None:
     ledger.add("hologram", path="/x")
     assert undo(ledger) == []
+
+
+def test_an_entry_that_cannot_be_read_keeps_nothing_else_from_being_undone(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    directory = tmp_path / f"satline-{RUN}"
+    directory.mkdir()
+    ledger.add("directory", path=str(directory))
+    ledger.add("swap")
+    assert "an entry swap" in undo(ledger)[0]
+    assert not directory.exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("cgroup", {"directories": ["user.slice"]}),
+        ("processes", {"marker": "HOME=/root"}),
+        ("processes", {"marker": "SATLINE_RUN=1"}),
+    ],
+)
+def test_only_what_has_a_runs_name_is_killed(
+    ledger: Ledger, tmp_path: Path, kind: str, values: dict[str, Any]
+) -> None:
+    environment = {"HOME": "/root", "SATLINE_RUN": "1"}
+    process = subprocess.Popen(["sleep", "1000"], env=environment)
+    try:
+        # A /proc with this one process: whatever goes wrong here, nobody else is found.
+        proc = tmp_path / "proc"
+        (proc / "sys/kernel/random").mkdir(parents=True)
+        (proc / "sys/kernel/random/boot_id").write_text(boot_id())
+        (proc / str(process.pid)).mkdir()
+        listed = b"".join(f"{name}={value}\0".encode() for name, value in environment.items())
+        (proc / str(process.pid) / "environ").write_bytes(listed)
+        group = tmp_path / "user.slice"
+        group.mkdir()
+        (group / "cgroup.procs").write_text(f"{process.pid}\n")
+        if "directories" in values:
+            values = {"directories": [str(group)]}
+        ledger.add(kind, **values)
+        assert len(undo(ledger, proc=proc)) == 1
+        assert process.poll() is None
+        assert group.is_dir()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_ledger_that_is_a_link_or_another_users_is_not_followed(ledger: Ledger, tmp_path: Path) -> None:
+    setting = tmp_path / "setting"
+    setting.write_text("1")
+    ledger.add("sysctl", path=str(setting), old="0")
+    link = Ledger(tmp_path / "state" / f"{'9' * 32}.ledger")
+    link.path.symlink_to(ledger.path)
+    assert len(undo(link)) == 1
+    if os.geteuid() == 0:
+        os.chown(ledger.path, 12345, 12345)
+        assert "user id 12345" in undo(ledger)[0]
+    else:
+        ledger.path.unlink()
+    assert setting.read_text() == "1"
 
 
 def test_stale_ledgers_are_undone_and_living_ones_left(tmp_path: Path) -> None:

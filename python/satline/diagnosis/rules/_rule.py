@@ -141,10 +141,12 @@ class Context:
             return None
         value = sum(p.n * (p.mean or 0.0) for p in points) / n
         errors = [p.honest_error if p.honest_error is not None else p.standard_error for p in points]
-        if any(e is None for e in errors):
-            spread = max((abs((p.mean or 0.0) - value) for p in points), default=0.0)
-            return Measure(value, spread)
-        variance = sum((p.n * (e or 0.0)) ** 2 for p, e in zip(points, errors, strict=True)) / n**2
+        # A single observation has no error that could be known: not 0, or it would be the surest of all.
+        known = [e for e in errors if e is not None]
+        if len(known) < len(points):
+            spread = max(abs((p.mean or 0.0) - value) for p in points)
+            return Measure(value, max([spread, *known]) if len(points) > 1 else math.inf)
+        variance = sum((p.n * e) ** 2 for p, e in zip(points, known, strict=True)) / n**2
         return Measure(value, math.sqrt(variance))
 
     def high(self, variable: str) -> Measure | None:
@@ -196,7 +198,7 @@ class Context:
         stated = self.reduction.settings.quota is not None
         throttled, used = self.high("throttled_periods"), self.high("load_cpu_fraction")
         if throttled is None:
-            return None if stated and self.reduction.settings.cgroup is not None and used is None else False
+            return None if stated and (used is None or used.value >= 0.85) else False
         capacity, processors = self.high("capacity_processors"), self.high("load_cpu")
         if capacity is None or processors is None or used is None:
             return None

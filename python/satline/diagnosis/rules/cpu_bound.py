@@ -47,12 +47,17 @@ def judge(context: Context) -> Finding:
     total = context.high("total_cpu_fraction")
     if total is None:
         return RULE.blind("total_cpu_fraction")
-    full = total.value >= FULL and total.high >= FULL
+    full = total.value >= FULL
+    light = context.low("total_cpu_fraction")
+    supervisor, problem = context.high("supervisor_fraction"), context.high("problem_fraction")
+    most = problem is not None and problem.value > 0.5 * total.value
+    less = supervisor is not None and problem is not None and supervisor.value < problem.value
+    lower = light is not None and light.value < total.value
     evidence = [
         context.evidence("total_cpu_fraction", f"at least {FULL:g} of capacity", full),
-        context.evidence("total_cpu_fraction", "lower at light load", True, light=True),
-        context.evidence("problem_fraction", "most of total CPU", True),
-        context.evidence("supervisor_fraction", "less than problem state", True),
+        context.evidence("total_cpu_fraction", "lower at light load", lower, light=True),
+        context.evidence("problem_fraction", "most of total CPU", most),
+        context.evidence("supervisor_fraction", "less than problem state", less),
     ]
     quota = context.quota_holds()
     if quota:
@@ -80,7 +85,15 @@ def judge(context: Context) -> Finding:
         evidence.append(context.evidence("share_run", "with CPU wait at least 0.4", ok, value=run))
         if wait is not None:
             evidence.append(context.evidence("share_cpu_wait", "with running at least 0.4", ok, value=wait))
-        if full and not ok and wait is not None:
+        if full and not ok and wait is None:
+            return RULE.finding(
+                "cannot-judge",
+                f"the processors are full and users run in {part:.0%} of their transaction time; whether "
+                "they wait for a processor was not recorded",
+                evidence=evidence,
+                missing=("share_cpu_wait",),
+            )
+        if full and not ok:
             return RULE.finding(
                 "does-not-hold",
                 f"the processors are full, but users run or wait for them in only {part:.0%} of their"
@@ -88,7 +101,8 @@ def judge(context: Context) -> Finding:
                 evidence=evidence,
             )
         strength = min(1.0, part)
-        text += f"; users run or wait for a processor in {min(1.0, part):.0%} of their transaction time"
+        what = "run" if wait is None else "run or wait for a processor"
+        text += f"; users {what} in {min(1.0, part):.0%} of their transaction time"
     if not full:
         return RULE.finding(
             "does-not-hold",
@@ -96,7 +110,6 @@ def judge(context: Context) -> Finding:
             evidence=evidence,
         )
     notes: list[str] = []
-    supervisor, problem = context.high("supervisor_fraction"), context.high("problem_fraction")
     if supervisor is not None and problem is not None and supervisor.value > problem.value:
         text += "; most of it in supervisor state"
         notes.append(

@@ -45,9 +45,9 @@ def judge(context: Context) -> Finding:
     unfit = RULE.unfit(context)
     if unfit is not None:
         return unfit
-    rates = [
-        n for n in ("paging_rate", "major_fault_rate", "load_major_fault_rate") if context.high(n) is not None
-    ]
+    names = ("paging_rate", "major_fault_rate", "load_major_fault_rate")
+    # A rate that was not recorded at light load cannot be seen to climb.
+    rates = [n for n in names if context.high(n) is not None and context.low(n) is not None]
     if not rates:
         return RULE.blind("paging_rate", "major_fault_rate")
     wait = wait_at_saturation(context, "user_page_wait", "page_wait")
@@ -57,13 +57,12 @@ def judge(context: Context) -> Finding:
     evidence = [wait.evidence]
     for name in rates:
         high, low = context.high(name), context.low(name)
-        if high is None:
+        if high is None or low is None:
             continue
-        more = high.value > 5 and (low is None or (high.low > low.value and high.value > 1.5 * low.value))
+        more = high.value > 5 and high.low > low.value and high.value > 1.5 * low.value
         climbs = climbs or more
         evidence.append(context.evidence(name, "above 5 per second, and 1.5 × that at light load", more))
-        if low is not None:
-            evidence.append(context.evidence(name, "lower at light load", more, light=True))
+        evidence.append(context.evidence(name, "lower at light load", more, light=True))
     for name in ("load_memory_fraction", "memory_used_fraction"):
         full = context.high(name)
         if full is not None:

@@ -53,12 +53,13 @@ def judge(context: Context) -> Finding:
     rises = light is None or throttled.value > light.value or light.value > 0.9
     evidence = [
         context.evidence("throttled_periods", "at least 0.5", throttled.value >= 0.5),
-        context.evidence("throttled_periods", "lower at light load", rises, light=True),
+        context.evidence("throttled_periods", "lower at light load", rises and light is not None, light=True),
         context.evidence("load_cpu_fraction", "at least 0.85 of the quota", used.value >= 0.85),
         context.evidence("capacity_processors", "the quota", True),
     ]
-    if context.high("idle_wait") is not None:
-        evidence.append(context.evidence("idle_wait", "processors stand idle", True))
+    idle = context.high("idle_wait")
+    if idle is not None:
+        evidence.append(context.evidence("idle_wait", "above 0.05: processors stand idle", idle.value > 0.05))
     if not (context.quota_holds() and rises):
         return RULE.finding(
             "does-not-hold",

@@ -31,6 +31,8 @@ RULE = Rule(
     false_readings=(
         "A busy thread alone proves nothing: a compute job is one too. Here users wait for another "
         "process most of their time.",
+        "A thread that is full at the lightest load too may be a compute job or a poll; this one fills up "
+        "with load.",
     ),
     references=("[Bitner]",),
 )
@@ -83,6 +85,20 @@ def judge(context: Context) -> Finding:
         what = f"users wait for another process in {other.value:.0%} of their transaction time"
         what += "; no one thread is full" if not full else ""
         return RULE.finding("does-not-hold", what, evidence=evidence)
+    light = _at_lightest(context, server)
+    if light >= FULL:
+        evidence.append(
+            context.evidence(
+                "busiest_task", "less busy at light load", False, light=True, value=Measure(light, 0.0)
+            )
+        )
+        return RULE.finding(
+            "cannot-judge",
+            f"thread {server.name} of {server.user} is full at the lightest load too: that it is the one "
+            "that users wait for cannot be told",
+            evidence=evidence,
+            missing=("a thread that fills up with load",),
+        )
     crowded = total is not None and total.value >= 0.95
     if (alone or crowded) and other.value < 0.6:
         return RULE.finding(
@@ -101,7 +117,7 @@ def judge(context: Context) -> Finding:
 
 
 def _server(context: Context) -> tuple[BusyTask | None, float]:
-    """The thread that is among the busiest of every saturated class, and its least processor time there."""
+    """The thread that is among the busiest of every saturated class, and its mean processor time there."""
     tops = [{t.tid: t for t in context.reduction.tasks if t.load_class == k} for k in context.top]
     tops = [t for t in tops if t]
     if not tops or len(tops) < len(context.top):
@@ -111,3 +127,14 @@ def _server(context: Context) -> tuple[BusyTask | None, float]:
         return None, 0.0
     best = max(common, key=lambda tid: sum(t[tid].cpu for t in tops))
     return tops[-1][best], sum(t[best].cpu for t in tops) / len(tops)
+
+
+def _at_lightest(context: Context, server: BusyTask) -> float:
+    """Processor time per second of this thread in the lightest class, in processors; 0 where it was not among
+    the busiest."""
+    if not context.bottom:
+        return server.cpu
+    first = context.bottom[0]
+    return max(
+        (t.cpu for t in context.reduction.tasks if (t.load_class, t.tid) == (first, server.tid)), default=0.0
+    )
