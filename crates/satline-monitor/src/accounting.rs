@@ -65,6 +65,9 @@ pub struct ProcessTable {
     numbers: Vec<i32>,
     buffer: Vec<u8>,
     scan: u64,
+    /// Start of the youngest process that the first scan saw, ticks: what an older one had used by the time it is first
+    /// seen (or seen again, after a reading that failed) was not used since the last scan.
+    base_ticks: u64,
     /// The first scan is over: from it on everything counts.
     has_base: bool,
     waited: WaitedChildren,
@@ -87,6 +90,7 @@ impl ProcessTable {
             numbers: Vec::new(),
             buffer: vec![0; 4096],
             scan: 0,
+            base_ticks: 0,
             has_base: false,
             waited: WaitedChildren::default(),
             totals: Vec::new(),
@@ -171,16 +175,19 @@ impl ProcessTable {
         if renamed || process.session != stat.session {
             process.user_due = self.scan;
         }
-        let is_new = process.seen == 0;
+        if first_scan {
+            self.base_ticks = self.base_ticks.max(stat.start_ticks);
+        }
+        reader.history_counts = !first_scan && stat.start_ticks >= self.base_ticks;
+        let skip = process.seen == 0 && !reader.history_counts;
         let children = Children::of(&stat);
-        let waited = if is_new && first_scan {
+        let waited = if skip {
             Children::default()
         } else {
             children.since(process.children)
         };
         process.children = children;
         let ran = process.advance(&stat, &mut reader);
-        let skip = is_new && first_scan;
         if ran || waits(process) {
             process.read_io(&mut reader, skip);
         }
@@ -353,3 +360,7 @@ impl ProcessTable {
 fn waits(process: &Process) -> bool {
     process.threads.iter().any(|thread| thread.state == b'D')
 }
+
+#[cfg(test)]
+#[path = "accounting_tests.rs"]
+mod tests;

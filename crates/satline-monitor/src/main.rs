@@ -1,5 +1,6 @@
 //! `satline-monitor`: see `--help`.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,12 +10,14 @@ use satline_monitor::clockwork::SystemClock;
 use satline_monitor::error::MonitorError;
 use satline_monitor::monitor::{End, Monitor};
 use satline_monitor::options::Options;
+use satline_recording::harmless;
 
 fn main() -> ExitCode {
     match run(Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("satline-monitor: {error}");
+            // The text may quote a file: nothing of it may act on the terminal. Standard error may be closed.
+            let _ = writeln!(io::stderr(), "satline-monitor: {}", harmless(&error.to_string()));
             ExitCode::from(error.exit_code())
         }
     }
@@ -25,6 +28,9 @@ fn run(options: Options) -> Result<(), MonitorError> {
         flag(signal_hook::consts::SIGTERM)?,
         flag(signal_hook::consts::SIGINT)?,
     );
+    if !hangup_is_ignored() {
+        register(signal_hook::consts::SIGHUP, &interrupt)?;
+    }
     let stop = || {
         if interrupt.load(Ordering::Relaxed) {
             Some(End::Interrupted)
@@ -38,7 +44,22 @@ fn run(options: Options) -> Result<(), MonitorError> {
 
 fn flag(signal: i32) -> Result<Arc<AtomicBool>, MonitorError> {
     let flag = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(signal, flag.clone())
-        .map_err(|error| MonitorError::input(format!("signal {signal}: {error}"), "report this"))?;
+    register(signal, &flag)?;
     Ok(flag)
+}
+
+fn register(signal: i32, flag: &Arc<AtomicBool>) -> Result<(), MonitorError> {
+    signal_hook::flag::register(signal, flag.clone())
+        .map(drop)
+        .map_err(|error| MonitorError::input(format!("signal {signal}: {error}"), "report this"))
+}
+
+/// Whether it was started by nohup, and is to outlive its terminal.
+fn hangup_is_ignored() -> bool {
+    // SAFETY: the structure is plain data that the call fills.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), &mut action);
+        action.sa_sigaction == libc::SIG_IGN
+    }
 }

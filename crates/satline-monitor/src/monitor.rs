@@ -1,12 +1,14 @@
 //! The run: sample after sample into a recording, until told to end.
 
-use std::collections::BTreeMap;
+mod watch;
+
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
 use satline_recording::{
     HostFacts, RecordingDescription, RecordingWriter, WriterOptions, create_if_absent, end_recording,
-    write_toml_atomically,
+    reopen_recording, write_toml_atomically,
 };
 use satline_scheduling::Scheduling;
 
@@ -24,7 +26,7 @@ use crate::recorder::{OwnReading, Recorder, Stamp};
 use crate::source::{Cost, Methods, Sampling, Source, UsersHead};
 use crate::system;
 use crate::taskstats::TaskStats;
-use crate::thermometer::{ThermometerReading, Thermometers};
+use crate::thermometer::Thermometers;
 use crate::users::Users;
 
 /// Between samples the ends of tasks are taken and thermometers looked after this often.
@@ -66,7 +68,7 @@ pub struct Monitor<C: Clock> {
     groups: Vec<WatchedGroup>,
     parents: Vec<WatchedGroup>,
     /// Groups whose missing signals have been named.
-    groups_looked_at: BTreeMap<String, ()>,
+    groups_looked_at: BTreeSet<String>,
     thermometers: Thermometers,
     schedule: Schedule,
     start_ns: i64,
@@ -102,10 +104,21 @@ impl<C: Clock> Monitor<C> {
             sys: options.sys.clone(),
         };
         let program = thermometer_program(&options)?;
+        // Before the recording: wrong input leaves nothing behind, and the thread that writes is pinned too.
+        if let Some(processor) = options.processor {
+            satline_scheduling::pin(&[processor]).map_err(|error| {
+                let message = format!("--processor {processor}: cannot run there: {error}");
+                MonitorError::input(message, "see /sys/devices/system/cpu/online")
+            })?;
+        }
         let dir = &options.recording;
         let facts = HostFacts::read(&roots.proc, &options.etc.join("os-release"));
         let description = RecordingDescription::plain("satline-monitor", clock.real_ns(), facts)?;
-        let owns_description = create_if_absent(dir, &description)? || is_ours(dir);
+        let created = create_if_absent(dir, &description)?;
+        let owns_description = created || is_ours(dir);
+        if owns_description && !created {
+            reopen_recording(dir)?;
+        }
         let flush_interval = options.interval.max(Duration::from_secs(1));
         let writer = RecordingWriter::open(
             dir,
@@ -116,12 +129,6 @@ impl<C: Clock> Monitor<C> {
             },
         )?;
         let recorder = Recorder::new(writer)?;
-        if let Some(processor) = options.processor {
-            satline_scheduling::pin(&[processor]).map_err(|error| {
-                let message = format!("--processor {processor}: cannot run there: {error}");
-                MonitorError::input(message, "see /sys/devices/system/cpu/online")
-            })?;
-        }
         let scheduling = if options.ordinary_priority {
             Scheduling::Ordinary
         } else {
@@ -187,7 +194,7 @@ impl<C: Clock> Monitor<C> {
             census: Census::default(),
             devices: Devices::default(),
             device_names: None,
-            groups_looked_at: BTreeMap::new(),
+            groups_looked_at: BTreeSet::new(),
             lateness: Lateness::default(),
             clock_watch: ClockWatch::default(),
             samples: 0,
@@ -345,56 +352,6 @@ impl<C: Clock> Monitor<C> {
         pages.checked_mul(self.known.page_bytes)
     }
 
-    fn watch_groups(&mut self, at: Stamp) {
-        let mut groups = self.groups.clone();
-        groups.extend(
-            self.parents
-                .iter()
-                .flat_map(|parent| parent.children(&self.hierarchies)),
-        );
-        for group in groups {
-            if let Some(values) = group.read(&self.hierarchies) {
-                if self.groups_looked_at.insert(group.name.clone(), ()).is_none() {
-                    self.missing
-                        .extend(cgroup::missing(&group.name, &values, &self.missing));
-                }
-                self.recorder.cgroup(at, &group.name, &values);
-            }
-        }
-    }
-
-    fn watch_devices(&mut self, at: Stamp) {
-        let devices = self.devices.read(&self.roots);
-        let names: Vec<String> = devices
-            .iter()
-            .map(|d| format!("{} ({})", d.name, d.kind))
-            .collect();
-        if let Some(before) = &self.device_names {
-            for name in names.iter().filter(|name| !before.contains(name)) {
-                self.recorder.event(at, "device-appeared", None, Some(name));
-            }
-            for name in before.iter().filter(|name| !names.contains(name)) {
-                self.recorder.event(at, "device-gone", None, Some(name));
-            }
-        }
-        self.device_names = Some(names);
-        self.recorder.devices(at, &devices);
-    }
-
-    fn look_after_thermometers(&mut self) {
-        let at = self.stamp();
-        for reading in self.thermometers.poll(at.time_ns, at.monotonic_ns) {
-            self.take_thermometer(&reading);
-        }
-    }
-
-    fn take_thermometer(&mut self, reading: &ThermometerReading) {
-        if let Some(failure) = &reading.failure {
-            eprintln!("satline-monitor: thermometer {}: {failure}", reading.thermometer);
-        }
-        self.recorder.thermometer(reading);
-    }
-
     fn write_source(&mut self, end_reason: Option<&str>, error: Option<String>) -> Result<(), MonitorError> {
         let source = Source {
             writer: "monitor",
@@ -411,10 +368,17 @@ impl<C: Clock> Monitor<C> {
                 definition: self.options.users.word(),
             },
             methods: self.methods,
-            cost: Cost::now(self.recorder.writer().bytes_written()),
+            cost: Cost::now(
+                self.recorder.writer().bytes_written(),
+                files::read(&self.roots.proc.join("self/status")).as_deref(),
+            ),
             missing: &self.missing,
         };
         let path = self.options.recording.join("sources/monitor.toml");
+        if end_reason.is_none() {
+            // A slow disk does not delay the next sample.
+            return Ok(self.recorder.writer().replace_toml(&path, &source)?);
+        }
         Ok(write_toml_atomically(&path, &source)?)
     }
 }

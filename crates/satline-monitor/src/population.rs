@@ -91,9 +91,13 @@ impl Census {
 }
 
 fn count(process: &Process, levels: &mut Levels) {
-    let main_state = process.threads[0].state;
+    let seen = process.seen;
     let is_dead = |state: u8| matches!(state, b'Z' | b'X' | b'x');
-    if is_dead(main_state) && process.threads.len() == 1 {
+    if process
+        .threads
+        .iter()
+        .all(|thread| thread.seen != seen || is_dead(thread.state))
+    {
         return;
     }
     levels.processes += 1;

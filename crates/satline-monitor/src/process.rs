@@ -254,7 +254,9 @@ impl Process {
         if self.threads.len() > 1 {
             let (scan, pid) = (reader.scan, self.pid);
             self.threads.retain_mut(|thread| {
-                let stays = thread.seen == scan || thread.tid == pid;
+                // One that has gone stays for one scan more: its account may be read only after this, and is to find
+                // what was counted of it.
+                let stays = thread.seen + 1 >= scan || thread.tid == pid;
                 if !stays {
                     thread.close(reader.budget);
                 }

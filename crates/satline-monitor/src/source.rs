@@ -92,22 +92,40 @@ impl Methods {
 pub struct Cost {
     pub cpu_us: i64,
     pub written_bytes: i64,
-    pub peak_rss_bytes: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_rss_bytes: Option<i64>,
 }
 
 impl Cost {
-    /// What the monitor has cost so far.
-    pub fn now(written_bytes: u64) -> Self {
-        // SAFETY: rusage is plain data that the call fills.
-        let peak_kib = unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-            usage.ru_maxrss
-        };
+    /// What the monitor has cost so far. `status` is the text of /proc/self/status: rusage will not do, because its peak
+    /// is inherited from the process that started the monitor.
+    pub fn now(written_bytes: u64, status: Option<&[u8]>) -> Self {
         Self {
             cpu_us: clockwork::own_cpu_us(),
             written_bytes: i64::try_from(written_bytes).unwrap_or(i64::MAX),
-            peak_rss_bytes: peak_kib.saturating_mul(1024),
+            peak_rss_bytes: status.and_then(peak_rss_bytes),
         }
+    }
+}
+
+/// The line VmHWM of /proc/self/status, in bytes.
+fn peak_rss_bytes(status: &[u8]) -> Option<i64> {
+    let text = std::str::from_utf8(status).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: i64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::peak_rss_bytes;
+
+    #[test]
+    fn the_peak_is_read_and_damage_is_no_number() {
+        let status = b"Name:\tsatline-monitor\nVmHWM:\t    9216 kB\nVmRSS:\t    9000 kB\n";
+        assert_eq!(peak_rss_bytes(status), Some(9216 * 1024));
+        assert_eq!(peak_rss_bytes(b"VmHWM:\t    9216 pages\n"), None);
+        assert_eq!(peak_rss_bytes(b"VmHWM:\t 9223372036854775807 kB\n"), None);
+        assert_eq!(peak_rss_bytes(b"VmRSS:\t    9000 kB\n"), None);
     }
 }

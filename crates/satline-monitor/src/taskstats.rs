@@ -277,17 +277,14 @@ mod tests {
             Err(error) => return eprintln!("skipped: taskstats cannot be used here: {error}"),
         };
         let pid = i32::try_from(std::process::id()).unwrap();
-        let before = stats.query(REQUEST_PID, pid).unwrap().unwrap();
-        let mut sum = 0u64;
-        while stats.query(REQUEST_PID, pid).unwrap().unwrap().minor_faults < before.minor_faults + 8 {
-            let fresh = vec![1u8; 1 << 20];
-            sum += std::hint::black_box(&fresh)
-                .iter()
-                .map(|b| u64::from(*b))
-                .sum::<u64>();
-        }
-        assert!(sum > 0);
-        let after = stats.query(REQUEST_PID, pid).unwrap().unwrap();
+        // SAFETY: no arguments. Each test runs on a thread of its own, and the account is a thread's.
+        let tid = unsafe { libc::gettid() };
+        let before = stats.query(REQUEST_PID, tid).unwrap().unwrap();
+        // All are kept, so that no allocation can reuse pages that are here already.
+        let fresh: Vec<Vec<u8>> = (0..32).map(|n| vec![n + 1; 1 << 20]).collect();
+        assert!(std::hint::black_box(&fresh).iter().all(|block| block[4096] > 0));
+        let after = stats.query(REQUEST_PID, tid).unwrap().unwrap();
+        assert!(after.minor_faults >= before.minor_faults + 8);
         assert_eq!(after.tgid.unwrap_or(pid), pid);
         assert!(after.major_faults >= before.major_faults && after.write_bytes >= before.write_bytes);
     }

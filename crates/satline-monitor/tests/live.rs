@@ -260,6 +260,7 @@ fn wrong_input_is_told_with_a_hint_and_exit_code_2() {
             stderr.contains(arguments[arguments.len() - 1]) && stderr.contains("hint: "),
             "{stderr}"
         );
+        assert!(!recording.exists(), "{arguments:?} left something behind");
     }
 }
 

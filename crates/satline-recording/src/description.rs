@@ -159,7 +159,20 @@ fn civil_date(days: i64) -> (i64, i64, i64) {
 /// # Errors
 /// `Io`, `DiskFull`, or `Toml` if the value cannot be written as TOML.
 pub fn write_toml_atomically<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), RecordingError> {
-    let temporary = write_beside(path, value)?;
+    replace_atomically(path, &toml_text(path, value)?)
+}
+
+/// The TOML text of what `path` is to hold.
+pub(crate) fn toml_text<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<String, RecordingError> {
+    toml::to_string(value).map_err(|e| RecordingError::Toml {
+        path: path.to_owned(),
+        reason: e.to_string(),
+    })
+}
+
+/// Replaces a file with `text`; see [`write_toml_atomically`].
+pub(crate) fn replace_atomically(path: &Path, text: &str) -> Result<(), RecordingError> {
+    let temporary = write_beside(path, text)?;
     let renamed = fs::rename(&temporary, path).map_err(|e| RecordingError::io(path, "replace it", e));
     settle(path, &temporary, renamed)
 }
@@ -174,7 +187,7 @@ pub fn create_if_absent(dir: &Path, description: &RecordingDescription) -> Resul
     if path.exists() {
         return Ok(false);
     }
-    let temporary = write_beside(&path, description)?;
+    let temporary = write_beside(&path, &toml_text(&path, description)?)?;
     // A link, unlike a rename, does not replace what another creator put there meanwhile.
     match fs::hard_link(&temporary, &path) {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
@@ -199,6 +212,24 @@ pub fn create_if_absent(dir: &Path, description: &RecordingDescription) -> Resul
 /// # Errors
 /// As [`write_toml_atomically`]; `Toml` too if the file is not as the format says.
 pub fn end_recording(dir: &Path, ended_ns: i64, reason: &str) -> Result<(), RecordingError> {
+    change_head(dir, |head| {
+        head.insert("ended".into(), toml::Value::Datetime(utc_datetime(ended_ns)));
+        head.insert("end_reason".into(), toml::Value::String(reason.to_owned()));
+    })
+}
+
+/// Takes `ended` and `end_reason` away again: a further run writes the recording.
+///
+/// # Errors
+/// As [`end_recording`].
+pub fn reopen_recording(dir: &Path) -> Result<(), RecordingError> {
+    change_head(dir, |head| {
+        head.remove("ended");
+        head.remove("end_reason");
+    })
+}
+
+fn change_head(dir: &Path, change: impl FnOnce(&mut toml::Table)) -> Result<(), RecordingError> {
     let path = dir.join("recording.toml");
     let _lock = lock_directory(dir)?;
     let wrong = |reason: String| RecordingError::Toml {
@@ -208,9 +239,7 @@ pub fn end_recording(dir: &Path, ended_ns: i64, reason: &str) -> Result<(), Reco
     let text = fs::read_to_string(&path).map_err(|e| RecordingError::io(&path, "read it", e))?;
     let mut document: toml::Table = text.parse().map_err(|e: toml::de::Error| wrong(e.to_string()))?;
     let head = document.get_mut("recording").and_then(toml::Value::as_table_mut);
-    let head = head.ok_or_else(|| wrong("it has no [recording]".into()))?;
-    head.insert("ended".into(), toml::Value::Datetime(utc_datetime(ended_ns)));
-    head.insert("end_reason".into(), toml::Value::String(reason.to_owned()));
+    change(head.ok_or_else(|| wrong("it has no [recording]".into()))?);
     write_toml_atomically(&path, &document)
 }
 
@@ -223,12 +252,8 @@ fn lock_directory(dir: &Path) -> Result<File, RecordingError> {
     Ok(file)
 }
 
-/// Writes `value` to a hidden file beside `path`, durable.
-fn write_beside<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<PathBuf, RecordingError> {
-    let text = toml::to_string(value).map_err(|e| RecordingError::Toml {
-        path: path.to_owned(),
-        reason: e.to_string(),
-    })?;
+/// Writes `text` to a hidden file beside `path`, durable.
+fn write_beside(path: &Path, text: &str) -> Result<PathBuf, RecordingError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
     let written = OpenOptions::new()

@@ -55,3 +55,16 @@ impl RecordingError {
         matches!(self, RecordingError::DiskFull { .. })
     }
 }
+
+/// A text that may quote files or other programs, with control characters made visible as U+FFFD, so that nothing of it acts
+/// on a terminal. Line ends stay.
+pub fn harmless(text: &str) -> String {
+    let made_visible = |c: char| {
+        if c.is_control() && c != '\n' {
+            '\u{fffd}'
+        } else {
+            c
+        }
+    };
+    text.chars().map(made_visible).collect()
+}

@@ -18,9 +18,9 @@ mod writer;
 pub use catalogue::{Catalogue, ColumnDefinition, ColumnType, Kind, TableDefinition, catalogue};
 pub use description::{
     Annotation, RecordingDescription, RecordingHead, StudyText, SystemUnderTest, create_if_absent,
-    end_recording, random_id, utc_datetime, write_toml_atomically,
+    end_recording, random_id, reopen_recording, utc_datetime, write_toml_atomically,
 };
-pub use error::RecordingError;
+pub use error::{RecordingError, harmless};
 pub use frame::{Damage, SegmentContents, read_segment};
 pub use host::HostFacts;
 pub use rows::{ColumnId, TableId};

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 
 use crate::RecordingError;
+use crate::description::replace_atomically;
 use crate::segment::SegmentSeries;
 
 /// Batches that may wait for a slow disk before the writer waits too.
@@ -21,6 +22,11 @@ enum Message {
         table: usize,
         day: i64,
         batch: RecordBatch,
+    },
+    /// Replaces a small file atomically.
+    Replace {
+        path: PathBuf,
+        text: String,
     },
     /// Answers when everything sent before is written, and durable if `sync`.
     Barrier {
@@ -73,6 +79,10 @@ impl Worker {
 
     pub fn append(&self, table: usize, day: i64, batch: RecordBatch) {
         self.send(Message::Batch { table, day, batch });
+    }
+
+    pub fn replace(&self, path: PathBuf, text: String) {
+        self.send(Message::Replace { path, text });
     }
 
     /// Waits until everything is written, and durable if `sync`.
@@ -136,6 +146,7 @@ impl State {
                     state.unsynced = true;
                     Ok(())
                 }),
+                Ok(Message::Replace { path, text }) => self.attempt(|_| replace_atomically(&path, &text)),
                 Ok(Message::Barrier { sync, done }) => {
                     if sync {
                         self.sync();

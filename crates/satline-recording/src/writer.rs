@@ -5,8 +5,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::RecordingError;
 use crate::catalogue::catalogue;
+use crate::description::toml_text;
 use crate::names::{is_writer_name, next_run};
 use crate::rows::{ColumnId, Rows, TableId};
 use crate::segment::SegmentSeries;
@@ -212,6 +215,19 @@ impl RecordingWriter {
     pub fn flush(&mut self) -> Result<(), RecordingError> {
         self.send_all();
         self.worker.wait(false);
+        self.worker.failure()
+    }
+
+    /// Replaces a file of the recording atomically with `value` as TOML; does not wait for the disk.
+    ///
+    /// # Errors
+    /// `Toml` if the value cannot be written as TOML; else as [`flush_due`](Self::flush_due).
+    pub fn replace_toml<T: Serialize + ?Sized>(
+        &mut self,
+        path: &Path,
+        value: &T,
+    ) -> Result<(), RecordingError> {
+        self.worker.replace(path.to_owned(), toml_text(path, value)?);
         self.worker.failure()
     }
 

@@ -26,13 +26,16 @@ impl Scheduling {
 /// Takes the best that is allowed, for the calling thread only: the thread that compresses and writes has time until the
 /// next sample.
 pub fn prefer() -> Scheduling {
-    // SAFETY: the parameter is valid; both calls concern the calling thread and its future children only.
+    // SAFETY: the parameters are valid; the calls concern the calling thread and its future children only.
     unsafe {
         let mut lowest: libc::sched_param = std::mem::zeroed();
         lowest.sched_priority = 1;
         if libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &lowest) == 0 {
             return Scheduling::RealTime;
         }
+        // The flag is for the nice value too: children begin with 0.
+        let ordinary: libc::sched_param = std::mem::zeroed();
+        libc::sched_setscheduler(0, libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, &ordinary);
         if libc::setpriority(libc::PRIO_PROCESS, 0, -20) == 0 {
             return Scheduling::Nice;
         }

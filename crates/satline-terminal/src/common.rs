@@ -115,7 +115,8 @@ impl Common {
         self.poll.remove(master.as_raw_fd());
         // SAFETY: a plain query of a descriptor that is open.
         let foreground = unsafe { libc::tcgetpgrp(master.as_raw_fd()) };
-        for group in [foreground, pid] {
+        // A failed query gives -1, whose negative is process 1.
+        for group in [foreground, pid].into_iter().filter(|&group| group > 1) {
             processes::send(-group, libc::SIGHUP);
             processes::send(-group, libc::SIGCONT);
         }

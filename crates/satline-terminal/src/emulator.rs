@@ -1,6 +1,6 @@
 //! The run: one thread, one timer heap, one epoll set.
 
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
@@ -269,7 +269,12 @@ impl Emulator {
         }
         while processes::reap().is_some() {}
         if !left.is_empty() {
-            eprintln!("satline-terminal: {} processes of users do not end", left.len());
+            // Unlike eprintln!, no panic where standard error is closed.
+            let _ = writeln!(
+                io::stderr(),
+                "satline-terminal: {} processes of users do not end",
+                left.len()
+            );
         }
         let why = match end {
             End::Complete => "the plan is done".to_owned(),

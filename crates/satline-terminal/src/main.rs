@@ -1,8 +1,10 @@
 //! `satline-terminal`: options → run → recording.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use satline_recording::harmless;
 use satline_terminal::cli::{Cli, CliCommand};
 use satline_terminal::error::TerminalError;
 use satline_terminal::workload;
@@ -25,20 +27,10 @@ fn main() -> ExitCode {
 }
 
 fn report(error: &TerminalError) -> i32 {
-    // The text may quote file contents and what a shell printed: nothing of it may act on the terminal.
-    let safe = |text: &str| -> String {
-        let harmless = |c: char| {
-            if c.is_control() && c != '\n' {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        };
-        text.chars().map(harmless).collect()
-    };
-    eprintln!("error: {}", safe(&error.message));
+    // The text may quote file contents and what a shell printed. Standard error may be closed.
+    let _ = writeln!(io::stderr(), "error: {}", harmless(&error.message));
     if !error.hint.is_empty() {
-        eprintln!("hint: {}", safe(&error.hint));
+        let _ = writeln!(io::stderr(), "hint: {}", harmless(&error.hint));
     }
     error.exit_code
 }

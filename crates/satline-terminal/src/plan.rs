@@ -67,7 +67,9 @@ impl Plan {
 
     /// When, after the step's beginning, the n-th of its changing users logs on or off, ns: evenly over the ramp.
     pub fn offset_of(&self, step: usize, nth: usize) -> i64 {
-        self.ramp_of(step) * nth as i64 / self.change(step).max(1) as i64
+        // In 128 bits: hours of ramp times thousands of users overflow 64.
+        let offset = i128::from(self.ramp_of(step)) * nth as i128 / self.change(step).max(1) as i128;
+        offset as i64
     }
 }
 

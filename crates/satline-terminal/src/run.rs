@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
-use std::io;
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use satline_recording::{
@@ -349,7 +350,13 @@ fn make_directory(wanted: Option<&Path>, most: usize) -> Result<Directory, Termi
         TerminalError::input(what, "name a directory that this user may write")
     };
     let ours = !path.exists();
-    fs::create_dir_all(&path).map_err(|error| fail(&path, &error))?;
+    if wanted.is_some() {
+        fs::create_dir_all(&path)
+    } else {
+        // The name can be foreseen, and the place is everybody's: it must be new, and ours alone.
+        fs::DirBuilder::new().mode(0o700).create(&path)
+    }
+    .map_err(|error| fail(&path, &error))?;
     for name in names(most) {
         if path.join(&name).exists() {
             let what = format!("--directory: {} exists already", path.join(&name).display());
@@ -382,7 +389,9 @@ fn remove_directory(directory: &Directory, most: usize) {
         let path = directory.path.join(name);
         match fs::remove_dir_all(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                eprintln!("satline-terminal: cannot remove {}: {error}", path.display());
+                // Standard error may be closed.
+                let what = format!("satline-terminal: cannot remove {}: {error}", path.display());
+                let _ = writeln!(io::stderr(), "{what}");
             }
             _ => {}
         }

@@ -106,11 +106,12 @@ impl Launcher {
         };
         let (arguments, variables_p) = (pointers(&self.arguments), pointers(&variables));
         let (master, slave) = open_pty()?;
+        let parent = std::process::id() as libc::pid_t;
         // SAFETY: the child calls only async-signal-safe functions and then execs or exits.
         let pid = check(unsafe { libc::fork() })?;
         if pid == 0 {
             // SAFETY: as above; every pointer was made before the fork.
-            unsafe { self.become_shell(slave.as_raw_fd(), &directory, &arguments, &variables_p) };
+            unsafe { self.become_shell(parent, slave.as_raw_fd(), &directory, &arguments, &variables_p) };
         }
         Ok(Started { master, pid })
     }
@@ -118,6 +119,7 @@ impl Launcher {
     /// In the child: never returns.
     unsafe fn become_shell(
         &self,
+        parent: libc::pid_t,
         slave: RawFd,
         directory: &CStr,
         arguments: &[*const libc::c_char],
@@ -125,7 +127,6 @@ impl Launcher {
     ) -> ! {
         // SAFETY: see `start`.
         unsafe {
-            let parent = libc::getppid();
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGHUP);
             libc::prctl(libc::PR_SET_TIMERSLACK, TIMER_SLACK_NS);
             for signal in 1..=64 {

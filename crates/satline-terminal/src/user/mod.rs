@@ -228,9 +228,12 @@ impl User {
             {
                 return false;
             }
-            // The shell closed its terminal: it is ending, or of no use any more. Its end is told by SIGCHLD.
+            // The shell closed its terminal: it is ending, or of no use any more. Its end is told by SIGCHLD; once that
+            // has come (it is no longer among the shells) its number may be another process's.
             c.poll.remove(session.master.as_raw_fd());
-            processes::send(session.pid, libc::SIGKILL);
+            if c.shells.contains_key(&session.pid) {
+                processes::send(session.pid, libc::SIGKILL);
+            }
             return false;
         }
         let data = &buffer[..got as usize];

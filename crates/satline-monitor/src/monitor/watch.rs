@@ -1,0 +1,67 @@
+//! Control groups, devices and thermometers, which come and go during a run.
+
+use std::io::Write;
+
+use crate::cgroup;
+use crate::clockwork::Clock;
+use crate::recorder::Stamp;
+use crate::thermometer::ThermometerReading;
+
+use super::Monitor;
+
+impl<C: Clock> Monitor<C> {
+    pub(super) fn watch_groups(&mut self, at: Stamp) {
+        let mut groups = self.groups.clone();
+        groups.extend(
+            self.parents
+                .iter()
+                .flat_map(|parent| parent.children(&self.hierarchies)),
+        );
+        for group in groups {
+            if let Some(values) = group.read(&self.hierarchies) {
+                if self.groups_looked_at.insert(group.name.clone()) {
+                    self.missing
+                        .extend(cgroup::missing(&group.name, &values, &self.missing));
+                }
+                self.recorder.cgroup(at, &group.name, &values);
+            }
+        }
+    }
+
+    pub(super) fn watch_devices(&mut self, at: Stamp) {
+        let devices = self.devices.read(&self.roots);
+        let names: Vec<String> = devices
+            .iter()
+            .map(|d| format!("{} ({})", d.name, d.kind))
+            .collect();
+        if let Some(before) = &self.device_names {
+            for name in names.iter().filter(|name| !before.contains(name)) {
+                self.recorder.event(at, "device-appeared", None, Some(name));
+            }
+            for name in before.iter().filter(|name| !names.contains(name)) {
+                self.recorder.event(at, "device-gone", None, Some(name));
+            }
+        }
+        self.device_names = Some(names);
+        self.recorder.devices(at, &devices);
+    }
+
+    pub(super) fn look_after_thermometers(&mut self) {
+        let at = self.stamp();
+        for reading in self.thermometers.poll(at.time_ns, at.monotonic_ns) {
+            self.take_thermometer(&reading);
+        }
+    }
+
+    pub(super) fn take_thermometer(&mut self, reading: &ThermometerReading) {
+        if let Some(failure) = &reading.failure {
+            // Unlike eprintln!, no panic where standard error is closed.
+            let _ = writeln!(
+                std::io::stderr(),
+                "satline-monitor: thermometer {}: {failure}",
+                reading.thermometer
+            );
+        }
+        self.recorder.thermometer(reading);
+    }
+}
