@@ -2,8 +2,8 @@
 
 Usage: holder.py --megabytes N      then, at its prompt: touch | quit
 
-Every page of the set is written on each touch, so that a page taken in the meantime must come back from the paging
-device, and one that is to be taken again must first be written there.
+Every page of the set is written on each touch, so that a page taken in the meantime must come back from the
+paging device, and one that is to be taken again must first be written there.
 """
 
 import argparse
@@ -27,8 +27,8 @@ def main() -> int:
         if not line or line.strip() == "quit":
             return 0
         # A strided slice walks the pages inside the interpreter: nearly no processor time beside the faults.
-        seen = sum(pages[:: PAGE_BYTES])
-        pages[:: PAGE_BYTES] = bytes([touches & 255]) * len(range(0, len(pages), PAGE_BYTES))
+        seen = sum(pages[::PAGE_BYTES])
+        pages[::PAGE_BYTES] = bytes([touches & 255]) * len(range(0, len(pages), PAGE_BYTES))
         touches += 1
         sys.stdout.write(f"touched {len(pages) // PAGE_BYTES} pages, sum {seen}, touch {touches}\n")
 

@@ -2,19 +2,20 @@
 
 Usage: make_files.py DIRECTORY COUNT BYTES_EACH NAME [--text]
 
-Files are DIRECTORY/NAME-1 … NAME-COUNT. Their content is random (so that no device can shrink it), or with --text lines of words.
-They are written through to the disk, and dropped from storage, so that the first read is cold.
+Files are DIRECTORY/NAME-1 … NAME-COUNT. Their content is random, so that no device can shrink it, or with --text
+lines of words. They are written through to the disk and dropped from storage, so that the first read is cold.
 """
 
+import argparse
 import os
 import pathlib
 import random
 import sys
 
-WORDS = (
-    "the load of a system is the number of its active users storage paging channel drum queue dispatch "
-    "priority think time response quantum working set steal reference frame trim swap lock spin defer"
-).split()
+WORDS = """
+the load of a system is the number of its active users storage paging channel drum queue dispatch priority think
+time response quantum working set steal reference frame trim swap lock spin defer
+""".split()  # noqa: SIM905 - words read better as words
 
 
 def text(random_stream: random.Random, length: int) -> bytes:
@@ -29,12 +30,18 @@ def text(random_stream: random.Random, length: int) -> bytes:
 
 
 def main() -> int:
-    arguments = [argument for argument in sys.argv[1:] if argument != "--text"]
-    directory, count, length, name = pathlib.Path(arguments[0]), int(arguments[1]), int(arguments[2]), arguments[3]
-    for number in range(1, count + 1):
-        random_stream = random.Random(f"{name}-{number}")
-        content = text(random_stream, length) if "--text" in sys.argv else random_stream.randbytes(length)
-        with open(directory / f"{name}-{number}", "wb") as file:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("directory", type=pathlib.Path)
+    parser.add_argument("count", type=int)
+    parser.add_argument("bytes_each", type=int)
+    parser.add_argument("name")
+    parser.add_argument("--text", action="store_true")
+    given = parser.parse_args()
+    for number in range(1, given.count + 1):
+        random_stream = random.Random(f"{given.name}-{number}")
+        make = text if given.text else random.Random.randbytes
+        content = make(random_stream, given.bytes_each)
+        with (given.directory / f"{given.name}-{number}").open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
