@@ -2,8 +2,9 @@
 
 Usage: make_files.py DIRECTORY COUNT BYTES_EACH NAME [--text]
 
-Files are DIRECTORY/NAME-1 … NAME-COUNT. Their content is random, so that no device can shrink it, or with --text
-lines of words. They are written through to the disk and dropped from storage, so that the first read is cold.
+Files are DIRECTORY/NAME-1 … NAME-COUNT. Their content is random, so that no device can shrink it, or with
+--text lines of words. They are written through to the disk and dropped from storage, so that the first
+read is cold.
 """
 
 import argparse
@@ -13,8 +14,8 @@ import random
 import sys
 
 WORDS = """
-the load of a system is the number of its active users storage paging channel drum queue dispatch priority think
-time response quantum working set steal reference frame trim swap lock spin defer
+the load of a system is the number of its active users storage paging channel drum queue dispatch priority
+think time response quantum working set steal reference frame trim swap lock spin defer
 """.split()  # noqa: SIM905 - words read better as words
 
 

@@ -3,8 +3,8 @@
 Usage: server.py --directory DIR --cpu-milliseconds M
 
 It listens on a free port of the loopback interface, writes the port to DIR/server.port and then makes
-DIR/server.ready. A request is one line; the answer is one line. Requests wait in the listen queue while another
-is served, as in any service with one worker.
+DIR/server.ready. A request is one line; the answer is one line. Requests wait in the listen queue while
+another is served, as in any service with one worker.
 """
 
 import argparse
