@@ -1,12 +1,22 @@
 //! The program as the monitor runs it, against the real kernel.
 
 use serde_json::Value;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 fn thermometer() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_satline-thermometer"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_satline-thermometer"));
+    // A test run in the background of a script has SIGINT ignored, and would hand that on.
+    // SAFETY: signal() may be called between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        });
+    }
+    command
 }
 
 fn reading(arguments: &[&str]) -> Value {
