@@ -21,7 +21,7 @@ def test_a_shipped_study_names_nothing_else(satline: Satline, study: str, compon
     process = satline.start(*arguments)
     output, _ = process.communicate(timeout=300)
     assert process.returncode == 0, output
-    diagnosis = json.loads(output[output.index("\n{") if "\n{" in output else 0 :])
+    diagnosis = json.loads(output[output.index("\n{") :])["diagnosis"]
     outcome = diagnosis["saturation"]["outcome"]
     assert outcome in {"saturated", "cannot-tell"}, diagnosis["headline"]
     named = [finding["component"] for finding in diagnosis["findings"]]
