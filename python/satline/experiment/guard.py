@@ -42,15 +42,18 @@ def signals_interrupt() -> Iterator[None]:
 
 @contextlib.contextmanager
 def signals_held() -> Iterator[None]:
-    """The same signals wait until the block is done: restoring is not to be stopped in the middle."""
-    numbers = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-    old = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    """The same signals do nothing in the block: restoring, which they ask for, is not to be stopped in the middle.
+
+    Handlers, not a signal mask: a mask holds for one thread only, and libraries have threads of their own.
+    """
+    old = {}
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        old[number] = signal.signal(number, lambda *_: None)
     try:
         yield
-        while signal.sigtimedwait(numbers, 0) is not None:
-            pass  # they asked for what has been done meanwhile
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, old)
+        for number, handler in old.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager
