@@ -42,7 +42,7 @@ def signals_interrupt() -> Iterator[None]:
 
 @contextlib.contextmanager
 def signals_held() -> Iterator[None]:
-    """The same signals do nothing in the block: restoring, which they ask for, is not to be stopped in the middle.
+    """The same signals do nothing in the block: restoring, which they ask for, must not stop half-way.
 
     Handlers, not a signal mask: a mask holds for one thread only, and libraries have threads of their own.
     """
