@@ -40,12 +40,14 @@ setup: $(VENV)/product ## Build everything and install it into .venv.
 study: $(VENV)/product ## Set everything up, run a study on this host (STUDY=name for another), print the verdict.
 	@$(BIN)/satline study $(STUDY)
 
+# Without --release: the tests' own dependencies change features of the others, so that a release build would
+# compile nearly all of them a second time, optimised.
 test: $(VENV)/tools ## Set everything up and run all tests (under 15 minutes on 2 cores).
-	cargo test --release --workspace --quiet
+	cargo test --workspace --quiet
 	$(BIN)/python -m pytest
 
 test-fast: $(VENV)/tools ## The tests that take under 2 minutes together.
-	cargo test --release --workspace --quiet
+	cargo test --workspace --quiet
 	$(BIN)/python -m pytest -m 'not slow'
 
 lint: $(VENV)/tools ## Check style and types: rustfmt, clippy, ruff, mypy.

@@ -142,11 +142,13 @@ impl Users {
             return;
         }
         use std::io::{Seek, SeekFrom};
-        let mut text = std::mem::take(&mut self.unfinished_line);
+        let mut text = self.unfinished_line.clone();
         let read = file
             .seek(SeekFrom::Start(self.listed_bytes))
             .and_then(|_| file.read_to_end(&mut text));
-        self.listed_bytes += read.unwrap_or(0) as u64;
+        // What an interrupted read brought is read again next time.
+        let Ok(read) = read else { return };
+        self.listed_bytes += read as u64;
         let end = text.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
         self.unfinished_line = text.split_off(end);
         for line in parse::lines(&text) {

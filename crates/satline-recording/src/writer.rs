@@ -1,7 +1,8 @@
 //! The writer that sources use.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -46,6 +47,8 @@ impl Default for WriterOptions {
 /// what was written before it stays valid.
 pub struct RecordingWriter {
     directory: PathBuf,
+    /// Held as long as the writer lives; the kernel gives it up after a kill.
+    _lock: File,
     prefix: String,
     run: i64,
     options: WriterOptions,
@@ -61,7 +64,7 @@ impl RecordingWriter {
     /// Makes the directory tree and `reserve` where they are missing; `recording.toml` is the creator's affair.
     ///
     /// # Errors
-    /// `WriterName`, `Io` or `DiskFull`.
+    /// `WriterName`, `WriterBusy`, `Io` or `DiskFull`.
     pub fn open(dir: &Path, writer: &str, options: WriterOptions) -> Result<Self, RecordingError> {
         if !is_writer_name(writer) {
             return Err(RecordingError::WriterName {
@@ -72,6 +75,7 @@ impl RecordingWriter {
             let path = dir.join(part);
             fs::create_dir_all(&path).map_err(|e| RecordingError::io(&path, "create it", e))?;
         }
+        let lock = lock_writer(dir, writer)?;
         let reserve = dir.join("reserve");
         make_reserve(&reserve)?;
         let run = next_run(dir, writer)?;
@@ -79,6 +83,7 @@ impl RecordingWriter {
             .map_err(|e| RecordingError::io(dir, "start the writing thread", e))?;
         Ok(RecordingWriter {
             directory: dir.to_owned(),
+            _lock: lock,
             prefix: format!("{writer}-{run}"),
             run,
             options,
@@ -269,6 +274,27 @@ impl Drop for RecordingWriter {
     fn drop(&mut self) {
         let _ = self.finish();
     }
+}
+
+/// Keeps a second writer of this name out: it would replace the first one's `sources/<writer>.toml`.
+fn lock_writer(dir: &Path, writer: &str) -> Result<File, RecordingError> {
+    let path = dir.join("sources").join(format!(".{writer}.lock"));
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(|e| RecordingError::io(&path, "create it", e))?;
+    // SAFETY: flock takes a descriptor that `file` keeps open and touches no memory.
+    let held = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
+    // Other errors mean a file system without locks; there the user must see to it.
+    if held != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EWOULDBLOCK) {
+        return Err(RecordingError::WriterBusy {
+            path: dir.to_owned(),
+            writer: writer.to_owned(),
+        });
+    }
+    Ok(file)
 }
 
 /// Makes the reserve unless it is there. It is filled, not sparse: its blocks are the point.

@@ -73,7 +73,7 @@ impl Plan {
     }
 }
 
-/// A length of time as an option gives it: `2s`, `250ms`, `1m`, `1.5`; ns.
+/// A length of time as an option gives it: `2s`, `250ms`, `1m`, `1h`, `1.5`; ns.
 pub fn parse_duration(text: &str) -> Result<i64, String> {
     let (number, scale) = if let Some(number) = text.strip_suffix("ms") {
         (number, 1e6)
@@ -81,6 +81,8 @@ pub fn parse_duration(text: &str) -> Result<i64, String> {
         (number, 1e9)
     } else if let Some(number) = text.strip_suffix('m') {
         (number, 60e9)
+    } else if let Some(number) = text.strip_suffix('h') {
+        (number, 3600e9)
     } else {
         (text, 1e9)
     };
@@ -119,8 +121,9 @@ mod tests {
         assert_eq!(parse_duration("2s"), Ok(2_000_000_000));
         assert_eq!(parse_duration("250ms"), Ok(250_000_000));
         assert_eq!(parse_duration("1.5m"), Ok(90_000_000_000));
+        assert_eq!(parse_duration("1h"), Ok(3_600_000_000_000));
         assert_eq!(parse_duration("0"), Ok(0));
-        for wrong in ["", "x", "-1s", "NaN", "inf", "9000000s", "2h"] {
+        for wrong in ["", "x", "-1s", "NaN", "inf", "9000000s", "2d"] {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
     }

@@ -178,7 +178,7 @@ fn wrong_input_is_refused_before_anything_starts() {
         ("--steps 0", "--steps"),
         ("--steps 5 --max-users 4", "--max-users"),
         ("--steps 1 --window 0s", "--window"),
-        ("--steps 1 --window 3h", "3h"),
+        ("--steps 1 --window 3d", "3d"),
         ("--steps 1 --affinity x", "affinity"),
         ("--steps 1 --processor 1000", "--processor"),
         (
