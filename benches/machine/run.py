@@ -1,0 +1,152 @@
+"""What the simulated machine's engine and devices can do, beside peers and published figures.
+
+    python benches/machine/run.py [--json] [--rounds 5] [--seconds 60000]
+
+1. Events per processor second on the closed central-server model (100 customers who think 10 s, a CPU of
+   10 ms, four disks of 30 ms, 10 bursts and 9 disk visits between thoughts; exponential, first come first
+   served): Satline's engine with its random streams and exact counters, a hand-rolled loop over the
+   standard heap without either, the crate desque, and SimPy where it is installed. All count the same
+   events: ends of thinking and of services. Each runs for few and for many simulated seconds; the
+   difference leaves the start out. Medians of the rounds.
+2. The open check of the 3380: response times of demand and block paging beside the published ones, and
+   what other placements of the pages would give.
+
+Build first: cargo build --release -p satline-machine --examples
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+EXAMPLES = ROOT / "target/release/examples"
+PEERS = ROOT / "target/machine-peers"
+OURS = "satline-machine"
+# Of the peers' rates, that ours is to reach.
+GOALS = {"hand-rolled": 0.75, "desque": 1.0}
+# SimPy is so slow that it gets a part of the simulated seconds.
+SIMPY_PART = 0.02
+
+
+def run(command: list[str]) -> tuple[float, dict[str, float]]:
+    """Run a command and return its processor time, s, and what it printed."""
+    with tempfile.TemporaryFile() as output:
+        actions = [(os.POSIX_SPAWN_DUP2, output.fileno(), 1)]
+        pid = os.posix_spawn(command[0], command, os.environ, file_actions=actions)
+        _, status, usage = os.wait4(pid, 0)
+        if status != 0:
+            raise SystemExit(f"error: {' '.join(command)} ended with status {status}\nhint: run it by hand")
+        output.seek(0)
+        return usage.ru_utime + usage.ru_stime, json.loads(output.read())
+
+
+def build_peers() -> None:
+    command = ["cargo", "build", "--release", "--locked", "--quiet", "--target-dir", str(PEERS)]
+    if subprocess.run(command, cwd=HERE / "peer", check=False).returncode != 0:
+        raise SystemExit("error: the peers could not be built\nhint: cargo must reach its registry once")
+
+
+def rates(seconds: float, rounds: int) -> tuple[dict[str, list[float]], dict[str, float]]:
+    """Events per processor second of each program in each round, and each one's throughput."""
+    programs = {
+        OURS: ([str(EXAMPLES / "central_server")], seconds),
+        "hand-rolled": ([str(PEERS / "release/hand_rolled")], seconds),
+        "desque": ([str(PEERS / "release/desque_model")], seconds),
+    }
+    if importlib.util.find_spec("simpy"):
+        simpy = [sys.executable, str(HERE / "simpy_model.py")]
+        programs["SimPy"] = (simpy, seconds * SIMPY_PART)
+    found: dict[str, list[float]] = {name: [] for name in programs}
+    throughput = {}
+    for _ in range(rounds):
+        # In turns, so that a busy moment of the host meets all of them.
+        for name, (command, length) in programs.items():
+            few_s, few = run([*command, str(length / 10)])
+            many_s, many = run([*command, str(length)])
+            found[name].append((many["events"] - few["events"]) / (many_s - few_s))
+            throughput[name] = many["throughput_per_s"]
+    return found, throughput
+
+
+def open_check() -> list[dict[str, object]]:
+    done = subprocess.run([str(EXAMPLES / "open_check")], capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def print_rates(found: dict[str, list[float]], throughput: dict[str, float]) -> None:
+    median = {name: statistics.median(values) for name, values in found.items()}
+    print("Million events per processor second, closed central-server model; medians")
+    for name, value in median.items():
+        ratio = median[OURS] / value
+        low, high = min(found[name]) / 1e6, max(found[name]) / 1e6
+        print(
+            f"  {name:16}{value / 1e6:7.2f}  ({low:.2f} to {high:.2f})   ours is {ratio:6.2f} times it"
+            f"   X = {throughput[name]:.3f}/s"
+        )
+    if "SimPy" not in median:
+        print("  SimPy           skipped: not installed here (pip install simpy)")
+    for peer, goal in GOALS.items():
+        ratio = median[OURS] / median[peer]
+        print(f"  goal, at least {goal} times {peer}: {'met' if ratio >= goal else 'NOT met'} ({ratio:.2f})")
+
+
+def print_check(cases: list[dict[str, object]]) -> None:
+    print("\nOpen check of the 3380: response per start-I/O, ms, with its 95 % interval")
+    print(f"  {'':40}{'published':>9}{'model':>8}{'±':>6}{'off':>8}")
+    for counts in (True, False):
+        if not counts:
+            print("  with other assumptions (not part of the check):")
+        for case in (case for case in cases if case["in_check"] is counts):
+            published, response = float(case["published_ms"]), float(case["response_ms"])
+            half = case["interval_95_ms"][1] - response
+            off = response / published - 1
+            verdict = ("  passes" if abs(off) <= case["tolerance"] else "  FAILS") if counts else ""
+            print(f"  {case['case']:40}{published:9.1f}{response:8.2f}{half:6.2f}{off:+8.1%}{verdict}")
+    missing = ", ".join(cases[0]["unverified"])
+    print(f"  Figures of the device file without a known source: {missing}.")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=60_000, help="simulated seconds of each run")
+    options = parser.parse_args()
+    for program in (EXAMPLES / "central_server", EXAMPLES / "open_check"):
+        if not program.exists():
+            raise SystemExit(
+                f"error: {program} is not built\nhint: {(__doc__ or '').strip().splitlines()[-1]}"
+            )
+    build_peers()
+    found, throughput = rates(options.seconds, options.rounds)
+    cases = open_check()
+    if options.json:
+        median = {name: statistics.median(values) for name, values in found.items()}
+        ratios = {name: median[OURS] / value for name, value in median.items()}
+        result = {
+            "events_per_cpu_second": median,
+            "rounds": found,
+            "ours_to": ratios,
+            "goals": GOALS,
+            "throughput_per_s": throughput,
+            "open_check": cases,
+        }
+        print(json.dumps(result, indent=1))
+        return
+    print_rates(found, throughput)
+    print_check(cases)
+
+
+if __name__ == "__main__":
+    main()

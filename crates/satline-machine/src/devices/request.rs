@@ -1,0 +1,85 @@
+//! What is asked of a device, and what it took.
+
+use crate::engine::Span;
+
+/// The most pages that one start-I/O carries.
+pub const MAX_PAGES: usize = 16;
+
+/// Page slots on one cylinder, in the order in which the channel program takes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pages {
+    slots: [u16; MAX_PAGES],
+    count: u8,
+}
+
+impl Pages {
+    /// One page.
+    pub fn one(slot: u16) -> Self {
+        Self::block(slot, 1)
+    }
+
+    /// So many pages on consecutive slots.
+    ///
+    /// # Panics
+    /// There are none or more than [`MAX_PAGES`].
+    pub fn block(first: u16, count: usize) -> Self {
+        assert!((1..=MAX_PAGES).contains(&count), "{count} pages in one start-I/O");
+        Self {
+            slots: std::array::from_fn(|n| first + if n < count { n as u16 } else { 0 }),
+            count: count as u8,
+        }
+    }
+
+    /// Pages on any slots of the cylinder.
+    ///
+    /// # Panics
+    /// There are none or more than [`MAX_PAGES`].
+    pub fn of(slots: &[u16]) -> Self {
+        let mut pages = Self::block(0, slots.len());
+        pages.slots[..slots.len()].copy_from_slice(slots);
+        pages
+    }
+
+    /// The slots in order; never empty.
+    pub fn slots(&self) -> &[u16] {
+        &self.slots[..usize::from(self.count)]
+    }
+}
+
+/// One start-I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// The caller's mark; it comes back with the completion.
+    pub tag: u32,
+    pub cylinder: u32,
+    pub pages: Pages,
+}
+
+/// Where the time of a request went. The sum is its response time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Service {
+    /// Waiting before the device.
+    pub queue: Span,
+    /// The device was free, the path was not.
+    pub pend: Span,
+    /// Seek, latency and lost revolutions.
+    pub disconnect: Span,
+    /// The path was held.
+    pub connect: Span,
+    /// Reconnections missed because the path was busy.
+    pub misses: u32,
+}
+
+impl Service {
+    pub fn response(&self) -> Span {
+        self.queue + self.pend + self.disconnect + self.connect
+    }
+}
+
+/// A request is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completed {
+    pub device: super::DeviceId,
+    pub request: Request,
+    pub service: Service,
+}

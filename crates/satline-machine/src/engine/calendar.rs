@@ -1,0 +1,229 @@
+//! The calendar: what happens next, in one total order.
+//!
+//! The order is (time, priority, sequence): of two events at the same time the lower priority number comes first, and
+//! of two with the same priority the one scheduled first. So a run does not depend on how the heap lies in memory.
+//!
+//! A handler nearly always schedules a successor. So `next` leaves the event it hands out on top of the heap, and the
+//! first `schedule` after it overwrites it: one sift instead of two. A cancelled event stays where it is and is
+//! skipped; when more than half of the heap is cancelled, it is swept.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use super::{Span, Time};
+
+/// The priority of events that have no reason for another.
+pub const NORMAL: u8 = 128;
+
+/// Events of the calendar that no one may cancel have no slot.
+const NO_SLOT: u32 = u32::MAX;
+/// No event has this order.
+const FREE: u64 = u64::MAX;
+const SEQUENCE_BITS: u32 = 56;
+/// Below this many cancelled events sweeping is not worth while.
+const FEW: usize = 64;
+
+/// The right to cancel one event. It stays harmless after the event happened or was cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Token {
+    slot: u32,
+    order: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry<E> {
+    time: Time,
+    /// Priority in the upper 8 bits, sequence below: unique in a run.
+    order: u64,
+    slot: u32,
+    event: E,
+}
+
+impl<E> Entry<E> {
+    #[inline]
+    fn key(&self) -> u128 {
+        (u128::from(self.time.ns()) << 64) | u128::from(self.order)
+    }
+}
+
+impl<E> PartialEq for Entry<E> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl<E> Eq for Entry<E> {}
+
+impl<E> PartialOrd for Entry<E> {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+
+    // The heap compares with `<=`: without this it would go through `Option<Ordering>`.
+    #[inline]
+    fn le(&self, other: &Self) -> bool {
+        other.key() <= self.key()
+    }
+}
+
+impl<E> Ord for Entry<E> {
+    // The standard heap has its greatest on top.
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.key().cmp(&self.key())
+    }
+}
+
+/// The events to come, and the clock.
+#[derive(Debug)]
+pub struct Calendar<E> {
+    heap: BinaryHeap<Entry<E>>,
+    now: Time,
+    sequence: u64,
+    /// The top of the heap has been handed out.
+    taken: bool,
+    /// By slot: the order of the event that holds it.
+    holders: Vec<u64>,
+    free: Vec<u32>,
+    cancelled: usize,
+}
+
+impl<E: Copy> Default for Calendar<E> {
+    fn default() -> Self {
+        Self::with_capacity(0)
+    }
+}
+
+impl<E: Copy> Calendar<E> {
+    /// A calendar that allocates nothing while no more than so many events are to come.
+    pub fn with_capacity(events: usize) -> Self {
+        Self {
+            heap: BinaryHeap::with_capacity(events),
+            now: Time::START,
+            sequence: 0,
+            taken: false,
+            holders: Vec::new(),
+            free: Vec::new(),
+            cancelled: 0,
+        }
+    }
+
+    /// The time of the event that was handed out last.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// How many events are to come.
+    pub fn len(&self) -> usize {
+        self.heap.len() - usize::from(self.taken) - self.cancelled
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Schedules an event after a length of time.
+    #[inline]
+    pub fn schedule(&mut self, after: Span, priority: u8, event: E) {
+        let order = self.order(priority);
+        self.insert(self.now + after, order, NO_SLOT, event);
+    }
+
+    /// Schedules an event after a length of time so that it can be cancelled.
+    #[inline]
+    pub fn schedule_cancellable(&mut self, after: Span, priority: u8, event: E) -> Token {
+        let order = self.order(priority);
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.holders.push(FREE);
+            (self.holders.len() - 1) as u32
+        });
+        self.holders[slot as usize] = order;
+        self.insert(self.now + after, order, slot, event);
+        Token { slot, order }
+    }
+
+    /// Cancels an event; false if it has happened or was cancelled before.
+    pub fn cancel(&mut self, token: Token) -> bool {
+        if !self.give_up(token.slot, token.order) {
+            return false;
+        }
+        self.cancelled += 1;
+        if self.cancelled > FEW && self.cancelled > self.heap.len() / 2 {
+            self.sweep();
+        }
+        true
+    }
+
+    /// The next event up to and including a time; the clock moves to it. When there is none, the clock moves to that time.
+    #[inline]
+    #[allow(clippy::should_implement_trait)] // An iterator could not be scheduled into.
+    pub fn next(&mut self, until: Time) -> Option<E> {
+        loop {
+            if self.taken {
+                self.heap.pop();
+                self.taken = false;
+            }
+            let Some(&entry) = self.heap.peek().filter(|entry| entry.time <= until) else {
+                self.now = self.now.max(until);
+                return None;
+            };
+            self.taken = true;
+            if entry.slot != NO_SLOT && !self.give_up(entry.slot, entry.order) {
+                self.cancelled -= 1;
+                continue;
+            }
+            self.now = entry.time;
+            return Some(entry.event);
+        }
+    }
+
+    #[inline]
+    fn order(&mut self, priority: u8) -> u64 {
+        let order = (u64::from(priority) << SEQUENCE_BITS) | self.sequence;
+        // 2^56 events are a century of running.
+        self.sequence += 1;
+        order
+    }
+
+    #[inline]
+    fn insert(&mut self, time: Time, order: u64, slot: u32, event: E) {
+        let entry = Entry {
+            time,
+            order,
+            slot,
+            event,
+        };
+        if self.taken {
+            self.taken = false;
+            if let Some(mut top) = self.heap.peek_mut() {
+                *top = entry;
+            }
+        } else {
+            self.heap.push(entry);
+        }
+    }
+
+    /// Frees a slot if the event with this order holds it.
+    #[inline]
+    fn give_up(&mut self, slot: u32, order: u64) -> bool {
+        let held = self.holders.get(slot as usize) == Some(&order);
+        if held {
+            self.holders[slot as usize] = FREE;
+            self.free.push(slot);
+        }
+        held
+    }
+
+    fn sweep(&mut self) {
+        if self.taken {
+            self.heap.pop();
+            self.taken = false;
+        }
+        let holders = &self.holders;
+        self.heap
+            .retain(|entry| entry.slot == NO_SLOT || holders[entry.slot as usize] == entry.order);
+        self.cancelled = 0;
+    }
+}
