@@ -1,4 +1,4 @@
-"""`satline diagnose`, `satline report`, `satline reduce`."""
+"""`satline diagnose`, `satline reduce`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from satline.cli_filters import filter_options
+
 if TYPE_CHECKING:
-    from satline.reduction import Curves
+    from satline.reduction import Curves, Filters
 
 RECORDING = click.argument("recording", type=click.Path(path_type=Path))
 LOAD = click.option(
     "--load",
     "load_axis",
     metavar="AXIS",
-    help="What to call load: users (of a study's steps), active_users, in_queue.",
+    help="What to call load: users (of a study's steps), active_users, in_queue, run_queue, sessions,"
+    " requests, load_average, or any variable.",
 )
 PERCENTILES = (25, 50, 75, 90)
 USUAL = ("throughput", "transaction_rate", "response_us", "total_cpu", "page_wait", "io_wait", "paging_rate")
@@ -31,13 +34,15 @@ USUAL = ("throughput", "transaction_rate", "response_us", "total_cpu", "page_wai
 Examples:
   satline diagnose host.satline
   satline diagnose host.satline --load active_users
+  satline diagnose host.satline --hours 9-17 --days mon-fri --timezone Europe/Berlin
   satline diagnose host.satline --json | jq -r .headline
 """,
 )
 @RECORDING
 @LOAD
+@filter_options
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def diagnose(recording: Path, load_axis: str | None, as_json: bool) -> None:
+def diagnose(recording: Path, load_axis: str | None, filters: Filters | None, as_json: bool) -> None:
     """Say where a recording saturates, what holds it back, how sure that is, and what could not be seen."""
     from satline.diagnosis import diagnose as judge
     from satline.diagnosis import to_dict
@@ -45,7 +50,7 @@ def diagnose(recording: Path, load_axis: str | None, as_json: bool) -> None:
     from satline.reduction import reduce as to_curves
 
     opened = Recording.open(recording)
-    diagnosis = judge(opened, to_curves(opened, load_axis))
+    diagnosis = judge(opened, to_curves(opened, load_axis, filters=filters))
     if as_json:
         click.echo(json.dumps(to_dict(diagnosis), indent=2))
         return
@@ -57,58 +62,59 @@ def diagnose(recording: Path, load_axis: str | None, as_json: bool) -> None:
 
 
 @click.command(
-    short_help="Write a recording's report: one HTML file.",
-    epilog="""\b
-Examples:
-  satline report host.satline                 writes host.satline/report.html
-  satline report host.satline -o /tmp/host.html
-""",
-)
-@RECORDING
-@LOAD
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Where to write it.")
-def report(recording: Path, load_axis: str | None, output: Path | None) -> None:
-    """Write a recording's report: one HTML file that needs no network."""
-    from satline.diagnosis import diagnose as judge
-    from satline.errors import InputError
-    from satline.recording import Recording
-    from satline.reduction import reduce as to_curves
-    from satline.report._escape import visible
-    from satline.report.html import write_report
-
-    opened = Recording.open(recording)
-    curves = to_curves(opened, load_axis)
-    path = output or recording / "report.html"
-    try:
-        write_report(path, opened, curves, judge(opened, curves))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}", hint="name a file that you may write with -o") from None
-    click.echo(visible(path))
-
-
-@click.command(
     short_help="Show a recording's variables against load.",
     epilog="""\b
 Examples:
   satline reduce host.satline --variables total_cpu,page_wait
-  satline reduce host.satline --csv > curves.csv
+  satline reduce host.satline --load requests --classes equal-count:8
+  satline reduce host.satline --hours 9-17 --exclude-users backup --csv > curves.csv
 """,
 )
 @RECORDING
 @LOAD
+@click.option("--classes", metavar="equal-count[:N]", help="Classes of equal size instead of equal width.")
+@click.option("--class-width", type=float, metavar="WIDTH", help="Loads in a class; default 2 users.")
+@click.option(
+    "--class-observations",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="Merge classes until each has so many.",
+)
+@filter_options
 @click.option("--variables", metavar="A,B", help="Only these variables.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option("--csv", "as_csv", is_flag=True, help="As CSV: a row for each class and variable.")
 def reduce(
-    recording: Path, load_axis: str | None, variables: str | None, as_json: bool, as_csv: bool
+    recording: Path,
+    load_axis: str | None,
+    classes: str | None,
+    class_width: float | None,
+    class_observations: int,
+    filters: Filters | None,
+    variables: str | None,
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
-    """Show a recording's variables against load: a class of load in each row, mean ± standard error."""
+    """Show a recording's variables against load: a class of load in each row, mean ± standard error.
+
+    Under the table it says of each variable whether it surely changes with load.
+    """
     from satline.recording import Recording
     from satline.reduction import reduce as to_curves
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other", click.get_current_context())
-    curves = to_curves(Recording.open(recording), load_axis)
+    curves = to_curves(
+        Recording.open(recording),
+        load_axis,
+        filters=filters,
+        variables=None if variables is None else _names(variables),
+        classes=classes,
+        class_width=class_width,
+        class_observations=class_observations,
+    )
     chosen = _chosen(curves, variables)
     if as_json:
         click.echo(json.dumps(curves_content(curves, chosen), indent=2))
@@ -117,15 +123,26 @@ def reduce(
     else:
         from rich.console import Console
 
+        from satline.reduction import trend
+        from satline.report._escape import visible
         from satline.report.terminal import curves_table
 
         if variables is None:
             chosen = [name for name in USUAL if name in curves.curves] or chosen[:6]
         Console().print(curves_table(curves, chosen))
+        if curves.filters:
+            click.echo(visible(f"only {curves.filters}"))
+        for name in chosen:
+            if name in curves.curves:
+                click.echo(visible(f"{name}: {trend(curves.curves[name]).words}"))
         if variables is None and len(chosen) < len(curves.curves):
             click.echo(
                 f"{len(curves.curves) - len(chosen)} more: --variables chooses, --csv and --json give all"
             )
+
+
+def _names(variables: str) -> list[str]:
+    return [name.strip() for name in variables.split(",") if name.strip()]
 
 
 def _chosen(curves: Curves, variables: str | None) -> list[str]:
@@ -136,7 +153,7 @@ def _chosen(curves: Curves, variables: str | None) -> list[str]:
 
     if variables is None:
         return list(curves.curves)
-    names = [name.strip() for name in variables.split(",") if name.strip()]
+    names = _names(variables)
     for name in names:
         if name not in curves.curves and name not in curves.missing:
             close = get_close_matches(name, curves.curves, n=3)
@@ -151,11 +168,17 @@ def _chosen(curves: Curves, variables: str | None) -> list[str]:
 
 def curves_content(curves: Curves, names: list[str]) -> dict[str, Any]:
     """Curves for JSON; a variable that is missing is told with its reason, never as numbers."""
+    from satline.reduction import trend
+
+    trends = {name: trend(curves.curves[name]) for name in names if name in curves.curves}
     return {
         "load_axis": curves.load_axis,
+        "load_unit": curves.load_unit,
+        "filters": curves.filters,
         "observation_s": curves.observation_s,
         "classes": [dataclasses.asdict(one) for one in curves.classes],
         "curves": {name: dataclasses.asdict(curves.curves[name]) for name in names if name in curves.curves},
+        "trends": {name: {**dataclasses.asdict(t), "words": t.words} for name, t in trends.items()},
         "missing": curves.missing,
     }
 
@@ -167,6 +190,7 @@ def write_csv(curves: Curves, names: list[str]) -> None:
     fields = ("n", "mean", "sd", "standard_error", "honest_error", "effective_n")
     writer = csv.writer(sys.stdout, lineterminator="\n")
     heads = [f"p{percentile}" for percentile in PERCENTILES]
+    heads += [f"p{percentile}_{end}" for percentile in PERCENTILES for end in ("low", "high")]
     writer.writerow(["load_low", "load_high", "load", "variable", "unit", *fields, *heads])
     for name in names:
         if name not in curves.curves:
@@ -175,4 +199,6 @@ def write_csv(curves: Curves, names: list[str]) -> None:
         for load, point in zip(curves.classes, curve.points, strict=True):
             values = [getattr(point, field) for field in fields]
             values += [point.percentiles.get(percentile) for percentile in PERCENTILES]
+            for percentile in PERCENTILES:
+                values += point.percentile_intervals.get(percentile, (None, None))
             writer.writerow([load.low, load.high, load.midpoint, visible(name), curve.unit, *values])

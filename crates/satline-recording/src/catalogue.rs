@@ -216,6 +216,7 @@ mod tests {
             "cgroup",
             "user",
             "task",
+            "lock",
             "transaction",
             "thermometer",
             "event",

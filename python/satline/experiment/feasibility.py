@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from satline.errors import InputError
-from satline.experiment.problems import line_of
 from satline.experiment.sizes import format_size
 from satline.experiment.study import Study
+from satline.problems import line_of
 from satline.systems import resources
 from satline.systems.binaries import find_binary
 

@@ -23,8 +23,8 @@ from pydantic import (
 
 from satline import share
 from satline.errors import InputError
-from satline.experiment.problems import all_problems, line_of
 from satline.experiment.sizes import parse_size
+from satline.problems import all_problems, line_of
 from satline.systems import SYSTEMS, Limits, Server
 
 Size = Annotated[int, BeforeValidator(parse_size), Field(gt=0)]
@@ -201,7 +201,8 @@ def read_study(path: Path) -> Study:
     try:
         file = StudyFile.model_validate(values)
     except ValidationError as error:
-        raise all_problems(path, text, error, StudyFile) from None
+        hint = "shipped studies show every key: `satline studies`"
+        raise all_problems(path, text, error, StudyFile, kind="study", hint=hint) from None
     workload = _find_workload(path, text, file.workload)
     return Study(
         path.stem, path, text, file, workload, workload.read_text(encoding="utf-8", errors="replace")

@@ -4,6 +4,7 @@ from satline.recording._check import CheckReport, check
 from satline.recording._compact import CompactReport, compact
 from satline.recording._files import FORMAT_VERSION
 from satline.recording._frames import Damage
+from satline.recording._info import Contents, contents
 from satline.recording._open import Recording
 from satline.recording._writer import DiskFullError, RecordingWriter, write_parquet_table
 
@@ -11,11 +12,13 @@ __all__ = [
     "FORMAT_VERSION",
     "CheckReport",
     "CompactReport",
+    "Contents",
     "Damage",
     "DiskFullError",
     "Recording",
     "RecordingWriter",
     "check",
     "compact",
+    "contents",
     "write_parquet_table",
 ]

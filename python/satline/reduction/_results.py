@@ -10,13 +10,17 @@ class LoadClass:
     """One class of observations with about the same load [Bard].
 
     low, high
-        Least and greatest load in the class, in users (or the unit of the load axis).
+        Least and greatest load that belong to the class, in the unit of the load axis. On an axis that is no
+        count the class ends just below `high`; the last one, and each of an equal count, ends with it.
     midpoint
-        Abscissa of the class: (low + high) / 2.
+        Abscissa of the class: the middle of a class of [Bard]'s width, the mean load of a wider one and of
+        every class of an axis that is no count of users.
     observations
         Number of observations in the class.
     seconds
         Total length of these observations.
+    label
+        The range in words, such as ``3-4``, ``20 to below 40``.
     """
 
     low: float
@@ -24,6 +28,12 @@ class LoadClass:
     midpoint: float
     observations: int
     seconds: float
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.label:
+            one = self.low == self.high
+            object.__setattr__(self, "label", f"{self.low:g}" if one else f"{self.low:g}-{self.high:g}")
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,11 @@ class Point:
         Number of independent observations that would give `honest_error`.
     percentiles
         Keys 25, 50, 75, 90.
+    percentile_intervals
+        Ends of the 95 % interval of each, from the order statistics of about `effective_n` values; ``None``
+        for an end that so few cannot bound. Empty where the effective n is not known.
+    batches
+        Number of batches that `honest_error` rests on: its degrees of freedom are one less. ``None`` without.
     """
 
     n: int
@@ -47,6 +62,8 @@ class Point:
     honest_error: float | None
     effective_n: float | None
     percentiles: dict[int, float] = field(default_factory=dict)
+    percentile_intervals: dict[int, tuple[float | None, float | None]] = field(default_factory=dict)
+    batches: int | None = None
 
 
 @dataclass(frozen=True)
@@ -64,13 +81,18 @@ class Curves:
     """All variables of a recording against one load axis.
 
     load_axis
-        ``active_users``, ``users`` (intended by the study's step), ``in_queue`` (multiprogramming level).
+        ``users`` (intended by the study's step), ``active_users``, ``in_queue`` (multiprogramming level),
+        ``run_queue``, ``sessions``, ``requests``, ``load_average``, or the name of a variable.
     observation_s
         Intended length of an observation in seconds.
     curves
         By variable name; a variable the source lacks is absent here and named in `missing`.
     missing
         Variable name → why it is missing.
+    load_unit
+        Unit of the load axis.
+    filters
+        Which observations and work count, in words; empty: all.
     """
 
     load_axis: str
@@ -78,3 +100,5 @@ class Curves:
     classes: tuple[LoadClass, ...]
     curves: dict[str, Curve]
     missing: dict[str, str]
+    load_unit: str = "users"
+    filters: str = ""

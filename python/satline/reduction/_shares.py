@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from satline.reduction._results import Curve, Point
 
-PARTS = ("run", "cpu_wait", "page_wait", "io_wait", "throttled")
+PARTS = ("run", "cpu_wait", "page_wait", "io_wait", "throttled", "eligible")
 
 
 def whole_shares(curves: dict[str, Curve]) -> dict[str, Curve]:
@@ -51,4 +51,7 @@ def _times(point: Point, factor: float) -> Point:
         standard_error=times(point.standard_error),
         honest_error=times(point.honest_error),
         percentiles={at: value * factor for at, value in point.percentiles.items()},
+        percentile_intervals={
+            at: (times(low), times(high)) for at, (low, high) in point.percentile_intervals.items()
+        },
     )

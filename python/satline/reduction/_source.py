@@ -30,6 +30,8 @@ class Settings:
 
     processors
         Processors that the system under test may use; ``None``: all.
+    host_processors
+        How many processors the host has, as stated; ``None``: not stated.
     quota
         Stated processor quota, in processors; ``None``: none stated.
     cgroup
@@ -43,6 +45,7 @@ class Settings:
     """
 
     processors: tuple[int, ...] | None
+    host_processors: int | None
     quota: float | None
     cgroup: str | None
     page_bytes: int
@@ -55,6 +58,7 @@ class Settings:
         system = source.description.get("system_under_test", {})
         limits = system.get("limits", {})
         monitor = source.sources.get("monitor", {})
+        host = source.description.get("host", {})
         listed = system.get("processors")
         interval = monitor.get("sampling", {}).get("interval_ms")
         quota = limits.get("cpu_quota_processors")
@@ -65,9 +69,10 @@ class Settings:
             listed = None
         return cls(
             processors=tuple(int(p) for p in listed) if isinstance(listed, list) and listed else None,
+            host_processors=int(host["processors"]) if host.get("processors") else None,
             quota=float(quota) if quota else None,
             cgroup=str(system["cgroup"]) if system.get("cgroup") else None,
-            page_bytes=int(source.description.get("host", {}).get("page_bytes") or 4096),
+            page_bytes=int(host.get("page_bytes") or 4096),
             interval_s=float(interval) / 1000 if interval else None,
             threads=bool(monitor)
             and not any("task" in str(m.get("signal")) for m in monitor.get("missing", ())),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import duckdb
 
-from satline.reduction._observations import Filters
+from satline.reduction._filters import Filters
 
 
 def make_transactions(connection: duckdb.DuckDBPyConnection, filters: Filters) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -38,6 +39,11 @@ _SQL_WORDS = frozenset(
 )
 
 
+def _names(formula: str) -> frozenset[str]:
+    words = (w for w in _WORD.findall(formula) if not w.startswith("'"))
+    return frozenset(w for w in words if w.lower() not in _SQL_WORDS)
+
+
 @dataclass(frozen=True)
 class Derived:
     """One derived variable of the catalogue.
@@ -47,7 +53,7 @@ class Derived:
     weight
         Variable by which observations are weighted in a class, or empty.
     per
-        Empty (one value per observation), ``device``, ``transaction`` or ``thermometer``.
+        Empty (one value per observation), ``device``, ``lock``, ``transaction`` or ``thermometer``.
     """
 
     name: str
@@ -60,21 +66,96 @@ class Derived:
     @property
     def names(self) -> frozenset[str]:
         """Every variable that the formula names."""
-        words = (w for w in _WORD.findall(self.formula) if not w.startswith("'"))
-        return frozenset(w for w in words if w.lower() not in _SQL_WORDS)
+        return _names(self.formula)
+
+    @property
+    def all_names(self) -> frozenset[str]:
+        """Every variable that the formula or the weight names."""
+        return _names(self.formula) | _names(self.weight)
+
+
+# What a formula may name beside columns: the table that it is made of.
+_MADE_OF = {
+    "users_with_cpu": "user",
+    "user_cpu_largest_us": "user",
+    "task_busiest_us": "task",
+    "device_busiest_us": "device",
+    "transactions_completed": "transaction",
+    "transactions_failed": "transaction",
+    "transaction_seconds": "transaction",
+    "processors": "processor",
+    "capacity": "processor",
+}
 
 
 @dataclass(frozen=True)
 class Variables:
-    """Columns of each table by kind, and the derived variables in the order of the catalogue."""
+    """Columns of each table by kind, and the derived variables in the order of the catalogue.
+
+    words
+        Unit and meaning of each column of table system.
+    """
 
     counters: dict[str, tuple[str, ...]]
     levels: dict[str, tuple[str, ...]]
     derived: tuple[Derived, ...]
+    words: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def of(self, per: str) -> tuple[Derived, ...]:
         """The derived variables with this `per`."""
         return tuple(d for d in self.derived if d.per == per)
+
+    def find(self, name: str) -> Derived | None:
+        """The derived variable of this name; of a level of table system the level, of a counter its rate."""
+        for d in self.derived:
+            if d.name == name:
+                return d
+        unit, meaning = self.words.get(name, ("", ""))
+        if name in self.levels["system"]:
+            return Derived(name, unit, meaning, f'"{name}"', "", "")
+        if name in self.counters["system"]:
+            rate = f"{unit}/s" if unit else "per second"
+            return Derived(name, rate, meaning, f'"d_{name}" / period_s', "", "")
+        return None
+
+    def names(self) -> tuple[str, ...]:
+        """Every name that `find` knows."""
+        return (*(d.name for d in self.derived), *self.levels["system"], *self.counters["system"])
+
+    def closure(self, wanted: Iterable[Derived]) -> tuple[Derived, ...]:
+        """The variables wanted, with those that their formulas and weights name, each after what it names."""
+        known = {d.name: d for d in self.derived}
+        found: dict[str, Derived] = {}
+
+        def add(d: Derived) -> None:
+            if d.name not in found:
+                for name in sorted(d.all_names):
+                    if name in known and name != d.name:
+                        add(known[name])
+                found[d.name] = d
+
+        for d in wanted:
+            add(d)
+        return tuple(found.values())
+
+    def columns(self, wanted: Iterable[Derived]) -> dict[str, frozenset[str]]:
+        """By table, the counters and levels that these formulas need; a table that none needs is left out."""
+        names = {n for d in wanted for n in d.all_names}
+        plain = {n.removeprefix("d_") for n in names}
+        found: dict[str, frozenset[str]] = {}
+        for table in self.counters:
+            prefix = prefix_of(table)
+            columns = (*self.counters[table], *self.levels[table])
+            found[table] = frozenset(c for c in columns if prefix + c in plain)
+        if "capacity" in names:
+            found["cgroup"] |= {"quota_limit_millicpu"}
+        made_of = {_MADE_OF[n] for n in names if n in _MADE_OF}
+        return {t: c for t, c in found.items() if c or t in made_of}
+
+
+def prefix_of(table: str) -> str:
+    """What stands before the columns of `table` in a formula."""
+    return "" if table in {"system", "processor", "device", "lock"} else f"{table}_"
 
 
 def read_variables(path: Path) -> Variables:
@@ -91,7 +172,8 @@ def read_variables(path: Path) -> Variables:
         Derived(n, c["unit"], c["meaning"], c["formula"], c.get("weight", ""), c.get("per", ""))
         for n, c in document.get("derived", {}).items()
     )
-    return Variables(counters, levels, derived)
+    words = {n: (c.get("unit", ""), c["meaning"]) for n, c in document["system"].items()}
+    return Variables(counters, levels, derived, words)
 
 
 @cache

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from satline.errors import InputError
 from satline.experiment.feasibility import check_feasible, told_by
-from satline.experiment.problems import line_of
 from satline.experiment.protocol import quickened
 from satline.experiment.sizes import format_size, parse_size
 from satline.experiment.study import find_study, read_study, shipped_studies
+from satline.problems import line_of
 
 GOOD = """title = "t"
 workload = "compute"

@@ -10,7 +10,18 @@ import pyarrow as pa
 
 from satline import share
 
-TABLES = ("system", "processor", "device", "cgroup", "user", "task", "transaction", "thermometer", "event")
+TABLES = (
+    "system",
+    "processor",
+    "device",
+    "cgroup",
+    "user",
+    "task",
+    "lock",
+    "transaction",
+    "thermometer",
+    "event",
+)
 _TYPES = {"int": pa.int64(), "text": pa.string(), "float": pa.float64()}
 SECOND = 1_000_000_000
 EPOCH = 1_700_000_000 * SECOND

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satline.reduction._classes import assign, distinct_classes, merged_classes
-from satline.reduction._reduce import make_batches
+from satline.reduction._curves import make_batches
 from satline.reduction._statistics import batch_error, point
 from satline.reduction._variables import variables
 

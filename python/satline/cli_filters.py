@@ -1,0 +1,124 @@
+"""Options that say which observations and which work count, for every command that reduces a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta, tzinfo
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+from zoneinfo import ZoneInfo
+
+import click
+
+from satline.errors import InputError
+
+if TYPE_CHECKING:
+    from satline.reduction import Filters
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_NAMES = ("hours", "days", "begin", "end", "timezone", "users", "exclude_users", "classes_of_work")
+
+
+def filter_options(command: Command) -> Command:
+    """Give a command the filter options; it gets `filters`, ``None`` where no option is used."""
+
+    @wraps(command)
+    def filtered(*arguments: Any, **options: Any) -> Any:
+        return command(*arguments, filters=filters_of(**{n: options.pop(n) for n in _NAMES}), **options)
+
+    for option in reversed(
+        (
+            click.option("--hours", metavar="9-17", help="Only these hours of the day, the end excluded."),
+            click.option("--days", metavar="mon-fri", help="Only these days of the week: mon-fri, sat,sun."),
+            click.option("--from", "begin", metavar="DATE", help="Only from 2026-11-02 or 2026-11-02T09:00."),
+            click.option("--to", "end", metavar="DATE", help="Only to this moment, or this day's end."),
+            click.option("--timezone", metavar="ZONE", help="Zone of hours, days and dates; default UTC."),
+            click.option("--users", metavar="A,B", help="Count only these users."),
+            click.option("--exclude-users", metavar="A,B", help="Leave these users out."),
+            click.option("--class", "classes_of_work", metavar="A,B", help="Only these transaction classes."),
+        )
+    ):
+        filtered = option(filtered)
+    return filtered  # type: ignore[return-value]
+
+
+def filters_of(
+    hours: str | None = None,
+    days: str | None = None,
+    begin: str | None = None,
+    end: str | None = None,
+    timezone: str | None = None,
+    users: str | None = None,
+    exclude_users: str | None = None,
+    classes_of_work: str | None = None,
+) -> Filters | None:
+    """The filters that the texts of the options ask for.
+
+    Raises
+    ------
+    InputError
+        A text that is no hours, days, date or zone.
+    """
+    from satline.reduction import Filters
+
+    zone = timezone or "UTC"
+    # The zone is checked before dates are read by it.
+    checked = Filters(timezone=zone)
+    clock = ZoneInfo(checked.timezone)
+    made = Filters(
+        start=_moment("--from", begin, clock),
+        end=_moment("--to", end, clock, whole_day=True),
+        hours=_hours(hours),
+        users=_names(users),
+        exclude_users=_names(exclude_users) or (),
+        transaction_classes=_names(classes_of_work),
+        days=_days(days),
+        timezone=zone,
+    )
+    return None if made == checked else made
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _hours(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    first, sign, end = text.partition("-")
+    if not (sign and _number(first) and _number(end)) or int(first) > 24 or int(end) > 24:
+        raise InputError(f"--hours {text!r}", hint="write 9-17, or 22-6 over midnight")
+    return int(first), int(end)
+
+
+def _number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 4
+
+
+def _days(text: str | None) -> tuple[int, ...] | None:
+    from satline.reduction._filters import DAYS
+
+    if text is None:
+        return None
+    chosen: list[int] = []
+    for part in text.lower().split(","):
+        first, sign, last = (word.strip()[:3] for word in part.partition("-"))
+        if first not in DAYS or (sign and last not in DAYS):
+            raise InputError(f"--days {text!r}", hint="write mon-fri, or sat,sun")
+        start = DAYS.index(first)
+        count = (DAYS.index(last) - start) % 7 if sign else 0
+        chosen += [(start + k) % 7 for k in range(count + 1)]
+    return tuple(sorted(set(chosen)))
+
+
+def _moment(option: str, text: str | None, zone: tzinfo, whole_day: bool = False) -> datetime | None:
+    """A date or a time; without a zone of its own by the clock of `zone`."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"{option} {text!r}", hint="write 2026-11-02 or 2026-11-02T09:00") from None
+    if whole_day and len(text) <= len("2026-11-02"):
+        moment += timedelta(days=1)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)

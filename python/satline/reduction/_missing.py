@@ -1,0 +1,53 @@
+"""Why a variable of the catalogue has no curve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from satline.reduction._results import Curve
+from satline.reduction._source import Settings
+from satline.reduction._variables import Derived
+
+NO_QUOTA = "the load has no processor quota"
+
+
+def missing_variables(
+    wanted: Iterable[Derived],
+    curves: Mapping[str, Curve],
+    sources: Mapping[str, Mapping[str, Any]],
+    transactions: bool,
+    settings: Settings,
+) -> dict[str, str]:
+    """Why each of the `wanted` variables that has no curve has none."""
+    reasons: dict[str, str] = {}
+    for source in sources.values():
+        for item in source.get("missing", ()):
+            reasons[str(item.get("signal"))] = str(item.get("reason", "not recorded"))
+    have = {name.partition(":")[0] for name in curves}
+    missing: dict[str, str] = {}
+    for d in wanted:
+        if d.name in have:
+            continue
+        signals = [n.removeprefix("d_") for n in sorted(d.names)]
+        short = [s.removeprefix("cgroup_").removeprefix("user_") for s in signals]
+        named = [
+            f"{s}: {reasons[r]}" for s, c in zip(signals, short, strict=True) for r in (s, c) if r in reasons
+        ]
+        if named:
+            missing[d.name] = "; ".join(dict.fromkeys(named))
+        elif "cgroup_" in d.formula and settings.cgroup is None:
+            missing[d.name] = "the recording names no control group that is the whole load"
+        elif "cgroup_quota" in d.formula and settings.quota is None:
+            missing[d.name] = NO_QUOTA
+        elif "busiest_us" in d.formula and d.name == "busiest_task" and settings.threads:
+            missing[d.name] = "no thread was busy enough to be recorded"
+        elif (d.per == "transaction" or "transaction" in d.formula) and not transactions:
+            missing[d.name] = "the recording holds no transactions"
+        elif d.per == "thermometer":
+            missing[d.name] = "no thermometer ran in an observation"
+        else:
+            above = [n for n in sorted(d.names) if n in missing]
+            why = missing[above[0]] if above else f"not recorded: {', '.join(signals)}"
+            missing[d.name] = why
+    return missing

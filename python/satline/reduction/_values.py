@@ -1,0 +1,180 @@
+"""One table with a row per observation and a column per variable, read column by column."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from satline.reduction._source import Settings
+from satline.reduction._statistics import Floats
+from satline.reduction._variables import Derived, Variables, prefix_of
+
+_KEYS = ("obs", "run", "stretch", "load", "t0", "t1", "period_s", "time_ns")
+_KEPT = ("run", "stretch", "period_s", "time_ns")
+_CACHED_BYTES = 256 << 20
+_MEMORY_BYTES = 900 << 20
+_MEMORY_LATER_BYTES = 500 << 20
+_MEMORY_BYTES_A_THREAD = 128 << 20
+# What formulas may name of each scope beside its columns.
+_EXTRAS = {
+    "processor": ("processors",),
+    "cgroup": ("cgroup_quota_limit_millicpu",),
+    "user": ("users_with_cpu", "user_cpu_largest_us"),
+    "task": ("task_busiest_us",),
+    "device": ("device_busiest_us",),
+    "transaction": ("transactions_completed", "transactions_failed", "transaction_seconds"),
+}
+_JOINS = {
+    "task": "(SELECT obs, max(cpu_us) AS task_busiest_us FROM satline_task GROUP BY obs)",
+    "device": "(SELECT obs, max(d_busy_us) AS device_busiest_us FROM satline_device"
+    " WHERE device_kind = 'block' GROUP BY obs)",
+}
+
+
+class Columns(Mapping[str, Floats]):
+    """Variables by name, one value per observation, NaN where missing; each is read when first asked for.
+
+    The latest are kept as long as they are small together, so that a long recording does not fill storage.
+    """
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, names: Sequence[str], keys: Mapping[str, str], rows: int
+    ) -> None:
+        self._connection = connection
+        self._keys = keys
+        self._names = (*keys, *(n for n in names if n not in keys))
+        self._known = frozenset(self._names)
+        self._rows = rows
+        self._cache: dict[str, Floats] = {}
+
+    def __getitem__(self, name: str) -> Floats:
+        if name not in self._known:
+            raise KeyError(name)
+        if name not in self._cache:
+            if (len(self._cache) + 1) * self._rows * 8 > _CACHED_BYTES:
+                self._cache.clear()
+            self._cache[name] = self.read([name])[name]
+        return self._cache[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def read(self, names: Sequence[str]) -> dict[str, Floats]:
+        """These columns, all of one table, without keeping them."""
+        columns = ", ".join(f"coalesce({_quoted(n)}::DOUBLE, 'nan'::DOUBLE) AS {_quoted(n)}" for n in names)
+        table = self._keys.get(names[0], "satline_value")
+        found = self._connection.execute(f"SELECT {columns} FROM {table}").fetchnumpy()
+        return {n: np.asarray(c, dtype=np.float64) for n, c in found.items()}
+
+    def together(self, names: Iterable[str]) -> Iterator[tuple[str, Floats]]:
+        """These variables one after the other, read as many at a time as are small together."""
+        names = list(names)
+        size = max(1, _CACHED_BYTES // 4 // max(1, self._rows * 8))
+        for start in range(0, len(names), size):
+            yield from self.read(names[start : start + size]).items()
+
+
+def floats(column: Any) -> Floats:
+    """A result column as floats, null as NaN."""
+    if isinstance(column, np.ma.MaskedArray):
+        return np.asarray(np.ma.filled(column.astype(np.float64), np.nan))
+    return np.asarray(column, dtype=np.float64)
+
+
+def bound_memory(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let DuckDB keep less than a gigabyte (more with many threads) in storage and the rest in files of its
+    own, which go with the connection."""
+    (threads,) = connection.execute("SELECT current_setting('threads')::BIGINT").fetchall()[0]
+    storage = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    bound = min(storage // 2, max(_MEMORY_BYTES, int(threads) * _MEMORY_BYTES_A_THREAD))
+    directory = tempfile.mkdtemp(prefix="satline-", dir=_spill_root())
+    weakref.finalize(connection, shutil.rmtree, directory, ignore_errors=True)
+    connection.execute(f"SET memory_limit = '{bound}B'")
+    connection.execute("SET temp_directory = '" + directory.replace("'", "''") + "'")
+
+
+def _spill_root() -> str:
+    """/tmp may itself be in storage; /var/tmp is not. TMPDIR decides where it is set."""
+    chosen = tempfile.gettempdir()
+    return "/var/tmp" if chosen == "/tmp" and Path("/var/tmp").is_dir() else chosen
+
+
+def make_values(
+    connection: duckdb.DuckDBPyConnection,
+    catalogue: Variables,
+    settings: Settings,
+    wanted: Sequence[Derived],
+    scopes: frozenset[str],
+    *,
+    alone: bool,
+) -> Columns:
+    """Table satline_value: the variables `wanted` by the formulas of the catalogue, in the order of
+    observations.
+
+    Parameters
+    ----------
+    wanted
+        Variables with one value per observation, each after those that its formula names.
+    scopes
+        Tables for which there is a table satline_… ; what others would give is null.
+    alone
+        satline_observation is a view: what is needed of it later is kept beside the variables.
+    """
+    names = {d.name for d in wanted}
+    formulas = {d.name: d.formula for d in wanted}
+    # Weights that are no variables.
+    formulas |= {weight_column(d): d.weight for d in wanted if d.weight not in names | {""}}
+    select = [f"({formula})::DOUBLE AS {_quoted(name)}" for name, formula in formulas.items()]
+    select += _KEPT if alone else ["obs"]
+    quota = "NULL" if settings.quota is None else repr(settings.quota)
+    joins = " ".join(f"LEFT JOIN {_JOINS.get(s, f'satline_{s}')} USING (obs)" for s in _EXTRAS if s in scopes)
+    absent = "".join(f", NULL::DOUBLE AS {_quoted(n)}" for n in _absent(catalogue, wanted, scopes))
+    connection.execute(f"""
+        CREATE OR REPLACE TEMP TABLE satline_value AS
+        SELECT {", ".join(select)} FROM (
+            SELECT *, least(processors, {quota}, cgroup_quota_limit_millicpu / 1000.0)::DOUBLE AS capacity,
+                {settings.page_bytes} AS page_bytes
+            FROM (SELECT * {absent} FROM satline_observation {joins}))
+        {"" if alone else "ORDER BY obs"}
+    """)
+    (rows,) = connection.execute("SELECT count(*) FROM satline_value").fetchall()[0]
+    if rows * 8 * len(formulas) > _MEMORY_BYTES:
+        # From here on columns are read one by one: the rest of the storage is for what is made of them.
+        connection.execute(f"SET memory_limit = '{_MEMORY_LATER_BYTES}B'")
+    keys = {k: "satline_value" if alone and k in _KEPT else "satline_observation" for k in _KEYS}
+    return Columns(connection, list(formulas), keys, int(rows))
+
+
+def weight_column(d: Derived) -> str:
+    """Name of the column with the weights of `d` where they are no variable themselves."""
+    return f"weight {d.weight}"
+
+
+def _absent(catalogue: Variables, wanted: Iterable[Derived], scopes: frozenset[str]) -> list[str]:
+    """Columns that formulas may name and no scope gives."""
+    names: dict[str, None] = {}
+    needed = catalogue.columns(wanted)
+    for table, extras in _EXTRAS.items():
+        if table in scopes:
+            continue
+        prefix = prefix_of(table)
+        for column in sorted(needed.get(table, ())) if table != "device" else ():
+            counter = column in catalogue.counters[table]
+            names[f"d_{prefix}{column}" if counter else f"{prefix}{column}"] = None
+        names |= dict.fromkeys(extras)
+    return list(names)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,205 @@
+"""Load axes and their classes, and what is left out."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_recording import EPOCH, SECOND, MadeRecording, at, steady
+
+from satline.errors import InputError
+from satline.reduction import Filters, reduce
+from satline.reduction._axes import Axis
+from satline.reduction._classes import Classing, make_classes, round_width
+
+RATE = Axis("requests", "transaction_rate", "per second")
+QUEUE = Axis("in_queue", "mpl", "users")
+
+
+def queue_rows(loads: list[int]) -> dict[str, list[dict[str, Any]]]:
+    """A sample every 10 s with so many users in queue; what they are at the first counts nowhere."""
+    return {
+        "system": [
+            {
+                **at(10 * k),
+                "users_in_queue": n,
+                "tasks_runnable": 3 * n,
+                "load_average_1": n / 2,
+                "users_logged_on": n + 5,
+                "major_faults": 100 * k,
+            }
+            for k, n in enumerate(loads)
+        ]
+    }
+
+
+def test_without_users_the_default_is_the_first_queue_that_was_recorded() -> None:
+    rows = queue_rows([1, 2, 3, 4] * 60)
+    assert reduce(MadeRecording(rows)).load_axis == "in_queue"
+    for row in rows["system"]:
+        del row["users_in_queue"]
+    curves = reduce(MadeRecording(rows))
+    assert (curves.load_axis, curves.load_unit) == ("run_queue", "tasks")
+    for row in rows["system"]:
+        del row["tasks_runnable"]
+    assert reduce(MadeRecording(rows)).load_axis == "load_average"
+    for row in rows["system"]:
+        del row["load_average_1"]
+    nothing = reduce(MadeRecording(rows))
+    assert (nothing.load_axis, nothing.classes) == ("active_users", ())
+
+
+@pytest.mark.parametrize(
+    ("asked", "called"),
+    [
+        ("mpl", "in_queue"),
+        ("runnable_tasks", "run_queue"),
+        ("logged_on", "sessions"),
+        ("sessions", "sessions"),
+    ],
+)
+def test_a_variable_with_a_friendly_name_is_called_by_it(asked: str, called: str) -> None:
+    assert reduce(MadeRecording(queue_rows([1, 2] * 60)), asked).load_axis == called
+
+
+def test_any_variable_level_or_counter_can_be_the_load() -> None:
+    recording = MadeRecording(queue_rows([1, 2] * 60))
+    assert reduce(recording, "major_fault_rate").load == pytest.approx(np.full(119, 10.0))
+    assert reduce(recording, "major_faults").load == pytest.approx(np.full(119, 10.0))
+    assert reduce(recording, "load_average_1").load_axis == "load_average"
+    assert set(reduce(recording, "tasks_runnable").load) == {3.0, 6.0}
+
+
+def test_unknown_names_get_near_ones() -> None:
+    recording = MadeRecording(queue_rows([1, 2] * 60))
+    with pytest.raises(InputError, match="unknown load axis") as caught:
+        reduce(recording, "run_que")
+    assert "run_queue" in caught.value.hint
+    with pytest.raises(InputError, match="one value for each device"):
+        reduce(recording, "device_busy")
+    with pytest.raises(InputError, match="there is no variable") as caught:
+        reduce(recording, variables=["total_cpv"])
+    assert "total_cpu" in caught.value.hint
+
+
+def test_merged_classes_stand_at_their_mean_load_and_whole_ones_at_their_middle() -> None:
+    loads = [1] * 60 + [2] * 20 + [3] * 25 + [5] * 40 + [6] * 5
+    curves = reduce(MadeRecording(queue_rows([1, *loads])))
+    assert [(c.low, c.high, c.label, c.observations) for c in curves.classes] == [
+        (1, 2, "1-2", 80),
+        (3, 6, "3-6", 70),
+    ]
+    assert curves.classes[0].midpoint == 1.5
+    assert curves.classes[1].midpoint == pytest.approx((25 * 3 + 40 * 5 + 5 * 6) / 70)
+
+
+@pytest.mark.parametrize(
+    ("width", "expected"), [(0.7, 1), (1.0, 1), (1.2, 2), (3, 5), (7, 10), (0.013, 0.02), (0, 1)]
+)
+def test_round_widths(width: float, expected: float) -> None:
+    assert round_width(width) == pytest.approx(expected)
+
+
+def test_classes_of_a_rate_have_round_widths_and_say_what_they_hold() -> None:
+    load = np.linspace(0, 100, 4001)
+    classes, number = make_classes(load, np.ones(4001), RATE, Classing())
+    assert [c.label for c in classes[:2]] == ["0 to below 5", "5 to below 10"]
+    assert classes[-1].label.startswith("95 to ")
+    assert number.min() == 0
+    for k, c in enumerate(classes):
+        assert c.midpoint == pytest.approx(load[number == k].mean())
+
+
+@given(
+    st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=300),
+    st.integers(1, 60),
+    st.sampled_from([None, "equal-count", "equal-count:4"]),
+)
+def test_every_load_is_within_the_bounds_of_its_class(
+    loads: list[float], at_least: int, kind: str | None
+) -> None:
+    load = np.array([*loads, np.nan])
+    classes, number = make_classes(load, np.ones(len(load)), RATE, Classing.of(kind, None, at_least))
+    assert number[-1] == -1
+    assert (number[:-1] >= 0).all()
+    for value, k in zip(load[:-1], number[:-1], strict=True):
+        assert classes[k].low <= value <= classes[k].high
+    assert sum(c.observations for c in classes) == len(loads)
+    if kind is None and len(loads) >= at_least:
+        assert all(c.observations >= at_least for c in classes)
+
+
+def test_one_load_far_out_makes_no_million_classes() -> None:
+    load = np.array([*np.linspace(0, 10, 500), 1e15])
+    classes, number = make_classes(load, np.ones(501), RATE, Classing())
+    assert len(classes) < 30
+    assert classes[number[-1]].high == 1e15
+    huge, _ = make_classes(np.array([1.0] * 60 + [2.0**60]), np.ones(61), QUEUE, Classing())
+    assert len(huge) == 1
+
+
+def test_classes_of_equal_count_have_it_and_never_part_equal_loads() -> None:
+    load = np.random.default_rng(1).normal(100, 30, 1000)
+    classes, _ = make_classes(load, np.ones(1000), RATE, Classing.of("equal-count:8", None, 50))
+    assert [c.observations for c in classes] == [125] * 8
+    tied, number = make_classes(
+        np.repeat([1.0, 2.0, 3.0], 100), np.ones(300), QUEUE, Classing.of("equal-count:2", None, 1)
+    )
+    assert len(tied) == 2
+    assert all(len(set(number[k * 100 : (k + 1) * 100])) == 1 for k in range(3))
+
+
+@pytest.mark.parametrize("classes", ["equal", "equal-count:0", "equal-count:x", "equal-count:-3"])
+def test_wrong_classes_are_input_errors(classes: str) -> None:
+    with pytest.raises(InputError, match="classes"):
+        Classing.of(classes, None, 50)
+
+
+def test_wrong_widths_are_input_errors() -> None:
+    with pytest.raises(InputError, match="width"):
+        Classing.of(None, -1, 50)
+    with pytest.raises(InputError, match="no width"):
+        Classing.of("equal-count", 2, 50)
+    with pytest.raises(InputError, match="whole number"):
+        make_classes(np.array([1.0, 2.0]), np.ones(2), QUEUE, Classing(width=1.5))
+
+
+def count(filters: Filters, seconds: float = 3 * 86_400, interval: float = 600.0) -> int:
+    rows = steady(seconds, interval, user_us=100)
+    for row in rows["system"]:
+        row["users_in_queue"] = 1
+    curves = reduce(MadeRecording(rows), "in_queue", filters=filters)
+    return sum(c.observations for c in curves.classes)
+
+
+def test_hours_and_days_follow_the_clock_of_their_zone() -> None:
+    # the recording begins on Tuesday 2023-11-14 at 22:13:20 UTC, and lasts three days
+    assert EPOCH == 1_700_000_000 * SECOND
+    assert count(Filters()) == 432
+    assert count(Filters(hours=(9, 17))) == 3 * 48
+    assert count(Filters(hours=(22, 6))) == 3 * 48
+    # at 9 in New York it is 14 in UTC
+    assert count(Filters(hours=(9, 17), timezone="America/New_York")) == 3 * 48
+    assert count(Filters(days=(1,))) == 10
+    assert count(Filters(days=(2, 3))) == 2 * 144
+    assert count(Filters(days=(2,), hours=(0, 1), timezone="Asia/Tokyo")) == 0
+    assert count(Filters(days=(3,), hours=(0, 1), timezone="Asia/Tokyo")) == 6
+    assert (
+        count(Filters(start=datetime(2023, 11, 15, tzinfo=UTC), end=datetime(2023, 11, 16, tzinfo=UTC)))
+        == 144
+    )
+
+
+def test_filters_that_cannot_be_are_input_errors_and_the_others_have_words() -> None:
+    with pytest.raises(InputError, match="Mars/Base"):
+        Filters(timezone="Mars/Base")
+    with pytest.raises(InputError, match="hours"):
+        Filters(hours=(9, 30))
+    assert Filters().words() == ""
+    assert Filters(hours=(9, 17), days=(0, 4), exclude_users=("backup",)).words() == (
+        "hours 9-17 (UTC); mon, fri (UTC); without users backup"
+    )
