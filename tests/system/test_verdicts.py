@@ -28,5 +28,5 @@ def test_a_shipped_study_names_nothing_else(satline: Satline, study: str, compon
     if outcome == "saturated":
         assert named[:1] == [component], diagnosis["headline"]
     else:
-        # Nothing is named without saturation but compute-bound work of others, which may really be there.
-        assert set(named) <= {"processor"}, diagnosis["headline"]
+        # Without saturation nothing is named; remarks, as on compute-bound work of others, name no component.
+        assert set(named) <= {"none"}, diagnosis["headline"]

@@ -1,8 +1,20 @@
 """Diagnosis: is it saturated, at what load, and what holds it back [Bard]."""
 
-from satline.diagnosis._diagnose import diagnose
-from satline.diagnosis._json import to_dict, to_json
-from satline.diagnosis._results import Diagnosis, Estimate, Evidence, Finding, Saturation, Unseen
+from satline.diagnosis._diagnose import diagnose, vm_words
+from satline.diagnosis._json import as_plain, to_dict, to_json
+from satline.diagnosis._results import (
+    Diagnosis,
+    Estimate,
+    Evidence,
+    Finding,
+    Saturation,
+    Unseen,
+    WaitingUser,
+    WaitPart,
+    WaitShares,
+)
+from satline.diagnosis._suffices import Suffices, suffices
+from satline.diagnosis._waits import wait_shares
 from satline.diagnosis.rules import RULES
 from satline.diagnosis.saturation import saturation
 
@@ -13,9 +25,17 @@ __all__ = [
     "Evidence",
     "Finding",
     "Saturation",
+    "Suffices",
     "Unseen",
+    "WaitPart",
+    "WaitShares",
+    "WaitingUser",
+    "as_plain",
     "diagnose",
     "saturation",
+    "suffices",
     "to_dict",
     "to_json",
+    "vm_words",
+    "wait_shares",
 ]

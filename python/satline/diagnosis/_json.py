@@ -12,13 +12,14 @@ from satline.diagnosis._results import Diagnosis
 FORMAT = 1
 
 
-def _plain(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
+    """A result as dictionaries, lists, texts and numbers; what is not finite is null."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+        return {f.name: as_plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, (tuple, list)):
-        return [_plain(v) for v in value]
+        return [as_plain(v) for v in value]
     if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): as_plain(v) for k, v in value.items()}
     if isinstance(value, (bool, str)) or value is None:
         return value
     if isinstance(value, int):
@@ -29,7 +30,7 @@ def _plain(value: Any) -> Any:
 
 def to_dict(diagnosis: Diagnosis) -> dict[str, Any]:
     """The diagnosis as dictionaries, lists, texts and numbers; ``format`` counts changes of the keys."""
-    return {"format": FORMAT, **_plain(diagnosis)}
+    return {"format": FORMAT, **as_plain(diagnosis)}
 
 
 def to_json(diagnosis: Diagnosis) -> str:

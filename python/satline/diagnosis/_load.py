@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from satline.diagnosis._hinge import Floats
 from satline.reduction import Reduction
+
+# What a signal of waiting reaches where something is short.
+LIMITS = {
+    "busy": 0.85,
+    "queue": 1.5,
+    "pressure_cpu": 0.5,
+    "pressure_io": 0.3,
+    "pressure_memory": 0.1,
+    "throttled_periods": 0.3,
+    "busiest_task": 0.85,
+}
+RISE = 1.2
 
 
 def nongranular(reduction: Reduction, least: int) -> str | None:
@@ -26,19 +39,39 @@ def nongranular(reduction: Reduction, least: int) -> str | None:
 
 
 def contended(reduction: Reduction) -> bool | None:
-    """Does anything wait in the topmost third of the load classes? ``None``: no signal tells."""
-    top = reduction.number >= max(0, round(len(reduction.classes) * 2 / 3) - 1)
-    signals = {
-        "total_cpu_fraction": 0.85,
-        "pressure_cpu": 0.5,
-        "pressure_io": 0.3,
-        "pressure_memory": 0.1,
-        "throttled_periods": 0.3,
-        "busiest_task": 0.85,
-    }
-    seen = [
-        (float(np.nanmean(v[top])), limit)
-        for name, limit in signals.items()
-        if np.isfinite((v := reduction.observations[name])[top]).any()
-    ]
-    return any(v >= limit for v, limit in seen) if seen else None
+    """Does anything wait in the topmost third of the load classes that does not in the lowest? ``None``: no
+    signal tells.
+
+    What is as high at light load is not the users' doing: compute-bound background work fills processors at
+    every load.
+    """
+    count = len(reduction.classes)
+    top = reduction.number >= max(0, round(count * 2 / 3) - 1)
+    bottom = (reduction.number >= 0) & (reduction.number <= (count - 1) // 3) & ~top
+    high, low = _signals(reduction, top), _signals(reduction, bottom)
+    if not high:
+        return None
+    return any(
+        value >= LIMITS[name] and (low.get(name, 0.0) < LIMITS[name] or value >= RISE * low[name])
+        for name, value in high.items()
+    )
+
+
+def _signals(reduction: Reduction, where: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> dict[str, float]:
+    """Signals of waiting in some observations; what was not recorded is left out."""
+
+    def mean(name: str) -> float | None:
+        values: Floats = reduction.observations[name][where]
+        return float(np.nanmean(values)) if np.isfinite(values).any() else None
+
+    found = {name: mean(name) for name in LIMITS if name not in {"busy", "queue"}}
+    capacity, total, runnable = mean("capacity_processors"), mean("total_cpu"), mean("runnable_tasks")
+    if capacity:
+        # Processors that a hypervisor withholds are no room, however idle the rest.
+        found["busy"] = None if total is None else (total + (mean("stolen") or 0.0)) / capacity
+        found["queue"] = None if runnable is None else runnable / capacity
+    # On many processors some task waits at every moment, though nearly all of them idle.
+    crowded = (found.get("busy") or 0.0) >= 0.5 or (found.get("queue") or 0.0) >= 1
+    if not crowded and not (found["throttled_periods"] or 0.0) >= LIMITS["throttled_periods"]:
+        del found["pressure_cpu"]
+    return {name: value for name, value in found.items() if value is not None}

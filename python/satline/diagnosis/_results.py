@@ -20,6 +20,30 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class UslFit:
+    """The universal scalability law X(N) = λN / (1 + σ(N − 1) + κN(N − 1)), fitted to throughput by load.
+
+    rate
+        λ, throughput of a user alone.
+    contention, coherency
+        σ and κ.
+    peak
+        Load of its greatest throughput, √((1 − σ)/κ); ``None``: it has none.
+    peak_in_range
+        The peak's interval ends inside the loads seen; otherwise the peak is extrapolated, and not claimed.
+    better_than_broken_line
+        It leaves less of the levels unexplained than the broken line.
+    """
+
+    rate: Estimate
+    contention: Estimate
+    coherency: Estimate
+    peak: Estimate | None
+    peak_in_range: bool
+    better_than_broken_line: bool
+
+
+@dataclass(frozen=True)
 class Saturation:
     """Is it saturated, and at what load [Bard].
 
@@ -37,6 +61,11 @@ class Saturation:
         Throughput per user below and above the breakpoint.
     range_low, range_high
         The loads seen.
+    retrograde
+        Slope beyond saturation, only where throughput surely falls there; peak: load of greatest throughput.
+    usl
+        The universal scalability law fitted to the same loads; ``None`` where it does not apply: load is not
+        that of a study.
     """
 
     outcome: Outcome
@@ -50,6 +79,9 @@ class Saturation:
     slope_after: Estimate | None = None
     reasons: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+    retrograde: Estimate | None = None
+    peak: Estimate | None = None
+    usl: UslFit | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +105,8 @@ class Finding:
     strength
         0 … 1; findings are ranked by it. 0 unless the state is holds.
     component
-        processor, storage, paging, io, quota, server, none: what the finding names.
+        What the finding names: processor, supervisor, storage, admission, paging, io, paging and io, cache,
+        lock, quota, server; none: it is a remark, and nothing that limits the load.
     """
 
     rule: str
@@ -100,6 +133,51 @@ class Unseen:
 
 
 @dataclass(frozen=True)
+class WaitPart:
+    """One part of users' time in a load class: its share with its standard error; ``None`` where missing.
+
+    method
+        ``accumulators`` (times that add up), ``sampled states`` (tasks counted at each sample) or ``what is
+        left``.
+    """
+
+    part: str
+    share: float | None
+    error: float | None
+    method: str
+
+
+@dataclass(frozen=True)
+class WaitingUser:
+    """One of the users that waited most in a load class: each as a part of real time, over all tasks."""
+
+    user: str
+    run: float | None
+    cpu_wait: float | None
+    block_wait: float | None
+    eligible: float | None
+
+
+@dataclass(frozen=True)
+class WaitShares:
+    """Where the users' time went in one load class.
+
+    of
+        ``transaction time``, or ``time run or waiting`` where there were no transactions.
+    parts
+        run, cpu_wait, page_wait, io_wait, throttled, eligible, other.
+    users
+        Those that waited most, first the one that waited most; empty where users were not recorded.
+    """
+
+    load_low: float
+    load_high: float
+    of: str
+    parts: tuple[WaitPart, ...]
+    users: tuple[WaitingUser, ...] = ()
+
+
+@dataclass(frozen=True)
 class Diagnosis:
     """The whole answer for one recording.
 
@@ -111,6 +189,8 @@ class Diagnosis:
         Rules that do not hold or could not be judged, with why.
     warnings
         What weakens the answer: damaged tail, lost samples, late emulator, drifting conditions.
+    waits
+        Where the users' time went, by load class.
     """
 
     recording: str
@@ -121,3 +201,4 @@ class Diagnosis:
     unseen: tuple[Unseen, ...]
     warnings: tuple[str, ...] = ()
     conditions: dict[str, str] = field(default_factory=dict)
+    waits: tuple[WaitShares, ...] = ()

@@ -6,7 +6,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from satline.diagnosis.rules import RULES
+from satline.diagnosis._works import WORKS
+from satline.diagnosis.rules import RULES, Rule
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "rules.md"
 SECTIONS = ("What", "Why", "Signs", "False readings", "Remedy", "References")
@@ -34,21 +35,38 @@ def sections(docstring: str) -> dict[str, str]:
     return {name: " ".join(part for part in parts if part) for name, parts in found.items()}
 
 
+def rule_sections(rule: Rule) -> dict[str, str]:
+    """The parts of this rule's docstring."""
+    return sections(import_module(f"satline.diagnosis.rules.{rule.name}").__doc__ or "")
+
+
+def _numbered(remedies: tuple[str, ...]) -> list[str]:
+    return [f"  {number}. {remedy}" for number, remedy in enumerate(remedies, start=1)]
+
+
 def reference_page() -> str:
     """The page, in Markdown, in the order of the table of rules."""
     lines = [
         "# Rules",
         "",
         "Made from the rules' own docstrings by `python -m satline.diagnosis.reference`;",
-        "edit those, not this.",
+        "edit those, not this. `satline explain NAME` shows one, and `satline explain NAME --recording R` "
+        "its",
+        "evidence in a recording.",
     ]
     for rule, _ in RULES:
-        module = import_module(f"satline.diagnosis.rules.{rule.name}")
         lines += ["", f"## {rule.title[0].upper()}{rule.title[1:]}", ""]
-        lines += [f"- **{name}.** {text}" for name, text in sections(module.__doc__ or "").items()]
+        lines.append(f"- **Name.** `{rule.name}`")
+        lines += [f"- **{name}.** {text}" for name, text in rule_sections(rule).items()]
         lines.append(f"- **Needs.** {', '.join(f'`{name}`' for name in rule.needs)}")
         lines.append("- **Remedies, cheapest first.**")
-        lines += [f"  {number}. {remedy}" for number, remedy in enumerate(rule.remedies, start=1)]
+        lines += _numbered(rule.remedies)
+        if rule.vm_remedies:
+            called = f' ("{rule.vm_title}")' if rule.vm_title else ""
+            lines.append(f"- **The same for a virtual-machine system{called}.**")
+            lines += _numbered(rule.vm_remedies)
+    lines += ["", "## Works", ""]
+    lines += [f"- [{name}] {title}" for name, title in WORKS.items()]
     return "\n".join(lines) + "\n"
 
 

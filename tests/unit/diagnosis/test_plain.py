@@ -10,6 +10,8 @@ from made_recording import MadeRecording, at
 
 from satline.diagnosis import Diagnosis, diagnose
 
+pytestmark = pytest.mark.slow
+
 
 def host(
     demand: float,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from satline.diagnosis._works import in_full
 from satline.diagnosis.reference import reference_page, sections
 from satline.diagnosis.rules import RULES
 
@@ -25,3 +26,12 @@ def test_every_rule_is_on_it() -> None:
 def test_a_docstring_that_lacks_a_part_is_refused() -> None:
     with pytest.raises(ValueError, match="no part Why"):
         sections("Title.\n\nWhat: a.\nSigns: b.\nFalse readings: c.\nRemedy: d.\nReferences: e.\n")
+
+
+def test_every_rule_cites_a_work_that_is_given_in_full() -> None:
+    page = reference_page()
+    for rule, _ in RULES:
+        assert rule.references, rule.name
+        for reference in rule.references:
+            assert in_full(reference) != reference or reference.startswith("Linux"), (rule.name, reference)
+    assert "IBM Systems Journal 14(4), 1975" in page

@@ -7,7 +7,7 @@ import json
 import pytest
 from made_study import Made
 
-from satline.diagnosis import Diagnosis, Finding, diagnose, to_dict, to_json
+from satline.diagnosis import RULES, Diagnosis, Finding, diagnose, to_dict, to_json
 
 CPU = Made(cpu=0.2, station=0, processors=1)
 CASES = {
@@ -46,6 +46,13 @@ def diagnoses() -> dict[str, Diagnosis]:
     return {name: diagnose(made.make()) for name, made in CASES.items()}
 
 
+ALSO = {
+    "paging_overhead": {"storage_not_bottleneck"},
+    "storage_not_bottleneck": {"storage_not_bottleneck"},
+    "background": {"cpu_background"},
+}
+
+
 def finding(diagnosis: Diagnosis, rule: str) -> Finding:
     return next(f for f in (*diagnosis.findings, *diagnosis.others) if f.rule == rule)
 
@@ -77,6 +84,12 @@ def test_an_unsaturated_study_names_no_bottleneck(name: str, diagnoses: dict[str
     assert all(f.component == "none" for f in answer.findings)
     assert "Not saturated in the range seen" in answer.headline
     assert "nearest to full" in finding(answer, "cpu_bound").summary
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_other_rule_holds(name: str, diagnoses: dict[str, Diagnosis]) -> None:
+    held = {f.rule for f in diagnoses[name].findings}
+    assert held == ({FIRST[name]} if name in FIRST else set()) | ALSO.get(name, set())
 
 
 def test_only_the_right_rules_hold(diagnoses: dict[str, Diagnosis]) -> None:
@@ -128,6 +141,7 @@ def test_nothing_is_named_for_which_the_evidence_is_missing() -> None:
     # that no quota is stated is in the description: only that rule can be judged
     blind = [f for f in answer.others if f.rule != "quota_bound"]
     assert all(f.state == "cannot-judge" and f.missing for f in blind), blind
+    assert all("needs" in f.summary for f in blind if f.summary.startswith("not recorded")), blind
     assert "cannot be told" in answer.headline
 
 
@@ -241,9 +255,30 @@ def test_missing_signals_of_the_monitor_are_told_with_the_rules_that_lose_by_the
     assert "io_bound" in unseen["io_delay_us"].rules
 
 
+def test_each_rule_is_told_in_the_words_of_virtual_machines_for_a_simulated_one() -> None:
+    recording = CASES["paging_bound"].make()
+    recording.description["system_under_test"]["kind"] = "simulated"
+    first = diagnose(recording).findings[0]
+    assert first.rule == "paging_bound"
+    assert "multiprogramming level" in first.remedies[0]
+    assert not any("memory.high" in remedy for remedy in first.remedies)
+    for rule, _ in RULES:
+        words = " ".join(rule.vm_remedies or rule.remedies)
+        assert not any(term in words for term in ("zram", "memory.", "cpu.", "ionice")), rule.name
+
+
+def test_a_cap_stays_the_first_remedy_in_those_words_too() -> None:
+    recording = CASES["io behind a cap"].make()
+    recording.description["system_under_test"]["vocabulary"] = "vm"
+    remedies = diagnose(recording).findings[0].remedies
+    assert "cap" in remedies[0]
+    assert any("minidisks" in remedy for remedy in remedies)
+
+
 def test_json_is_whole_and_stable(diagnoses: dict[str, Diagnosis]) -> None:
     answer = diagnoses["paging_bound"]
     text = to_json(answer)
     assert text == to_json(diagnose(CASES["paging_bound"].make()))
     assert json.loads(text) == to_dict(answer)
     assert json.loads(text)["findings"][0]["rule"] == "paging_bound"
+    assert [w["load_low"] for w in json.loads(text)["waits"]] == list(CASES["paging_bound"].levels)

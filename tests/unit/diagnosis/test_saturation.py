@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from closed_system import Closed
 from confusion import confusion
+from made_study import Made
 
 from satline.diagnosis import Saturation
 from satline.diagnosis._hinge import fit, make_levels
-from satline.diagnosis.saturation import Series, judge
+from satline.diagnosis.saturation import Series, judge, saturation
+from satline.reduction import reduce
 
 
 def verdict(series: Series, axis: str = "users") -> Saturation:
@@ -162,6 +164,29 @@ def test_scatter_between_levels_widens_the_interval() -> None:
         assert second.outcome == "cannot-tell"
 
 
+def test_a_lock_that_users_wait_for_is_saturation_although_processors_idle() -> None:
+    series = Closed(1.0, 0.2).study(LEVELS, 30, np.random.default_rng(8))
+    answer = verdict(Series(**{**series.__dict__, "contended": False}))
+    assert answer.outcome == "saturated", answer.reasons
+
+
+def test_a_capped_partition_saturates_although_half_of_its_processors_idle() -> None:
+    made = Made(cpu=0.2, quota=1.0, processors=2, levels=(1, 2, 4, 6, 8, 11, 14, 18))
+    reduction = reduce(made.make(3))
+    idle = reduction.observations["total_cpu"][reduction.number == reduction.number.max()]
+    assert np.nanmean(idle) < 1.3  # of two
+    answer = saturation(reduction)
+    assert answer.outcome == "saturated", answer.reasons
+    assert answer.at is not None
+    assert answer.at.low * 0.75 <= made.saturation <= answer.at.high * 1.25
+
+
+def test_users_who_hardly_ever_think_are_no_measure_of_light_load() -> None:
+    series = noisy(LEVELS, np.full(len(LEVELS), 5.0))
+    all_inside = Series(**{**series.__dict__, "in_transaction": series.load.copy(), "think_s": 1.0})
+    assert verdict(all_inside).outcome == "cannot-tell"
+
+
 def test_hinge_recovers_an_exact_broken_line() -> None:
     load = np.array([1.0, 2, 4, 6, 8, 10, 12])
     exact = np.minimum(load, 5) * 2 + np.maximum(load - 5, 0) * -0.5
@@ -190,7 +215,7 @@ def test_block_bootstrap_sees_autocorrelation() -> None:
 def test_wrong_confident_verdicts_are_rare_and_most_clear_cases_are_told() -> None:
     table, wrong = confusion(240)
     print({f"{truth}: {answer}": n for (truth, answer), n in sorted(table.items())}, "wrong:", wrong)
-    assert wrong / table.total() < 0.02
-    for truth, right in (("light", "not-saturated"), ("saturated", "saturated")):
+    assert wrong <= 1, table
+    for truth, right, least in (("light", "not-saturated", 0.4), ("saturated", "saturated", 0.65)):
         cases = sum(n for (t, _), n in table.items() if t == truth)
-        assert table[truth, right] > 0.35 * cases, (truth, table)
+        assert table[truth, right] > least * cases, (truth, table)

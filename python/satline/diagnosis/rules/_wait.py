@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from satline.diagnosis._results import Evidence
-from satline.diagnosis.rules._rule import Context
+from satline.diagnosis.rules._context import Context, Measure
 
 LARGE_SHARE = 0.3
 LARGE_PROCESSORS = 0.25
@@ -16,14 +16,30 @@ class Wait:
     """A wait at saturation: its part of users' transaction time, or of the processors where that was not
     recorded.
 
+    low
+        Lower 95 % bound.
     large
         Surely large enough to be a bottleneck.
     """
 
     value: float
+    low: float
     of: str
     large: bool
     evidence: Evidence
+
+    def surely(self, least: float) -> bool:
+        """Is it at least so large, and surely more than half of that?"""
+        return self.value >= least and self.low > least / 2
+
+    def evidence_that(self, threshold: str, supports: bool) -> Evidence:
+        """The wait as a fact held against another threshold."""
+        return replace(self.evidence, threshold=threshold, supports=supports)
+
+
+def held_back(eligible: Measure) -> bool:
+    """Is the eligible set surely not empty?"""
+    return eligible.value >= 1 and eligible.low > 0
 
 
 def wait_at_saturation(context: Context, user_part: str, processor_part: str) -> Wait | None:
@@ -33,14 +49,14 @@ def wait_at_saturation(context: Context, user_part: str, processor_part: str) ->
         large = share.value >= LARGE_SHARE and share.low > LARGE_SHARE / 2
         name = user_part.replace("user_", "share_")
         fact = context.evidence(name, f"at least {LARGE_SHARE:g} of transaction time", large, value=share)
-        return Wait(min(1.0, share.value), "transaction time", large, fact)
+        return Wait(min(1.0, share.value), share.low, "transaction time", large, fact)
     wait, processors = context.high(processor_part), context.high("capacity_processors")
     if wait is None or processors is None or not processors.value > 0:
         return None
     part = wait.value / processors.value
     large = part >= LARGE_PROCESSORS and wait.low / processors.value > LARGE_PROCESSORS / 2
     fact = context.evidence(processor_part, f"at least {LARGE_PROCESSORS:g} of capacity", large)
-    return Wait(min(1.0, part), "processor time", large, fact)
+    return Wait(min(1.0, part), wait.low / processors.value, "processor time", large, fact)
 
 
 def device_evidence(context: Context, limit: int = 3) -> list[Evidence]:

@@ -11,7 +11,8 @@ References: [Bard].
 from __future__ import annotations
 
 from satline.diagnosis._results import Evidence, Finding
-from satline.diagnosis.rules._rule import Context, Measure, Rule
+from satline.diagnosis.rules._context import Context, Measure
+from satline.diagnosis.rules._rule import Rule
 
 RULE = Rule(
     name="cpu_background",
@@ -28,6 +29,10 @@ RULE = Rule(
         "response grows with load.",
     ),
     references=("[Bard]",),
+    vm_remedies=(
+        "None, unless the response of the background work itself matters.",
+        "Lower its priority in the directory.",
+    ),
 )
 FULL = 0.9
 

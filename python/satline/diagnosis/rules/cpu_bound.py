@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules import paging_overhead
-from satline.diagnosis.rules._rule import Context, Rule
+from satline.diagnosis.rules._context import Context
+from satline.diagnosis.rules._rule import Rule
 
 RULE = Rule(
     name="cpu_bound",
@@ -34,6 +35,12 @@ RULE = Rule(
         "On a virtual machine the hypervisor may hold processors back: steal time shows it.",
     ),
     references=("[Bard]",),
+    vm_remedies=(
+        "See whether compute-bound background work can be deferred, or given a lower priority.",
+        "Find the commands that take most processor time per transaction, and make them cheaper.",
+        "Faster or more processors.",
+    ),
+    single_class=True,
 )
 FULL = 0.9
 
@@ -55,7 +62,11 @@ def judge(context: Context) -> Finding:
     lower = light is not None and light.value < total.value
     evidence = [
         context.evidence("total_cpu_fraction", f"at least {FULL:g} of capacity", full),
-        context.evidence("total_cpu_fraction", "lower at light load", lower, light=True),
+        *(
+            [context.evidence("total_cpu_fraction", "lower at light load", lower, light=True)]
+            if context.bottom
+            else []
+        ),
         context.evidence("problem_fraction", "most of total CPU", most),
         context.evidence("supervisor_fraction", "less than problem state", less),
     ]
@@ -106,7 +117,7 @@ def judge(context: Context) -> Finding:
     if not full:
         return RULE.finding(
             "does-not-hold",
-            f"the processors are only {total.value:.0%} busy at saturation",
+            f"the processors are only {total.value:.0%} busy at {context.where(context.top)}",
             evidence=evidence,
         )
     notes: list[str] = []

@@ -14,7 +14,8 @@ References: [Bard].
 from __future__ import annotations
 
 from satline.diagnosis._results import Finding
-from satline.diagnosis.rules._rule import Context, Rule
+from satline.diagnosis.rules._context import Context
+from satline.diagnosis.rules._rule import Rule
 from satline.diagnosis.rules._wait import cap_note, device_evidence, wait_at_saturation
 
 RULE = Rule(
@@ -33,6 +34,12 @@ RULE = Rule(
         "Swap-ins raise I/O wait and io.pressure too; the page share of what was read has been taken out.",
     ),
     references=("[Bard]",),
+    vm_remedies=(
+        "Find the unbalanced channel or device: move packs, move minidisks.",
+        "Duplicate hot shared disks, only where the pattern is consistent.",
+        "Else the processors are simply faster than the work needs.",
+    ),
+    single_class=True,
 )
 
 

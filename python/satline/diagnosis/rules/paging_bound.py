@@ -15,7 +15,8 @@ References: [Bard]; [TB84].
 from __future__ import annotations
 
 from satline.diagnosis._results import Finding
-from satline.diagnosis.rules._rule import Context, Rule
+from satline.diagnosis.rules._context import Context
+from satline.diagnosis.rules._rule import Rule
 from satline.diagnosis.rules._wait import cap_note, device_evidence, wait_at_saturation
 
 RULE = Rule(
@@ -36,6 +37,12 @@ RULE = Rule(
         "warm-up shows them, a steady state does not.",
     ),
     references=("[Bard]", "[TB84]"),
+    vm_remedies=(
+        "Where the rate is too high, lower the multiprogramming level.",
+        "Spread paging areas over devices; move other I/O off the paging channel.",
+        "More or faster paging devices.",
+        "More main storage.",
+    ),
 )
 
 

@@ -4,15 +4,18 @@ What: the processors are full, and paging fills them.
 Why: reclaim, faults and compressed swap cost processor time; with too many users in storage at once they
 cost more than the work.
 Signs: total CPU near capacity at saturation, problem state falls, paging rate climbs with load.
-False readings: supervisor time that grows with forks or file I/O is not paging.
+False readings: supervisor time that grows with forks or file I/O is not paging; at equal load it must go with
+paging and not with those.
 Remedy: fewer users at once, more storage at the same multiprogramming level, fewer and larger transfers.
 References: [Bard].
 """
 
 from __future__ import annotations
 
-from satline.diagnosis._results import Finding
-from satline.diagnosis.rules._rule import Context, Rule
+from satline.diagnosis._partial import discoveries
+from satline.diagnosis._results import Evidence, Finding
+from satline.diagnosis.rules._context import Context
+from satline.diagnosis.rules._rule import Rule
 
 RULE = Rule(
     name="paging_overhead",
@@ -25,6 +28,11 @@ RULE = Rule(
         "Give the same users more storage (memory.max, the guest's memory), or smaller working sets.",
         "Fewer, larger transfers: raise vm.page-cluster for disk swap; for zram choose a cheaper "
         "compressor (lz4).",
+    ),
+    vm_remedies=(
+        "Lower the multiprogramming level: working sets were underestimated.",
+        "More storage at the same multiprogramming level.",
+        "Fewer, larger transfers: block paging, swap sets.",
     ),
     false_readings=(
         "Supervisor time also grows with forks, system calls and file I/O: paging must climb with it.",
@@ -64,6 +72,12 @@ def judge(context: Context) -> Finding:
         ),
         context.evidence("supervisor_fraction", "grows with load", kernel),
     ]
+    if full and falls and climbs and kernel and (rival := _rival(context, evidence)):
+        return RULE.finding(
+            "does-not-hold",
+            f"at equal load supervisor time goes with {rival}, not with paging",
+            evidence=evidence,
+        )
     if full and falls and climbs and kernel:
         text = (
             f"problem state falls from {peak.value:.0%} to {problem_top.value:.0%} of capacity while "
@@ -82,3 +96,23 @@ def judge(context: Context) -> Finding:
         if not ok
     ]
     return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+
+
+def _rival(context: Context, evidence: list[Evidence]) -> str:
+    """What supervisor time surely goes with at equal load where it does not with paging; empty: nothing. All
+    of these grow with load, so that their curves cannot tell."""
+    rates = {"paging": "paging_rate", "forks": "fork_rate", "context switches": "context_switch_rate"}
+    found = {what: context.partial("supervisor_fraction", name) for what, name in rates.items()}
+    known = {what: partial for what, partial in found.items() if partial is not None}
+    paging = known.pop("paging", None)
+    if paging is None:
+        return ""
+    goes = paging.low > 0
+    evidence.append(context.partial_evidence("supervisor_fraction ~ paging_rate", paging, "above 0", goes))
+    sure = discoveries([partial.p for partial in known.values()])
+    rivals = [
+        w
+        for (w, partial), ok in zip(known.items(), sure, strict=True)
+        if ok and partial.low > max(0, paging.value)
+    ]
+    return "" if goes or not rivals else max(rivals, key=lambda what: known[what].value)

@@ -4,6 +4,7 @@ What: the processor quota of the load is the bottleneck.
 Why: a group that has used its quota is held back until the next quota period, whatever processors stand idle.
 Signs: the load's processor time is at its quota; the part of quota periods in which it is held back rises
 with load.
+A capped partition shows no quota periods: there, its processor time is at the cap while the rest looks idle.
 False readings: single periods are throttled at light load too, when a burst of threads uses up the quota
 at once.
 Remedy: raise the quota; the processors are not the bottleneck.
@@ -13,7 +14,8 @@ References: the Linux CFS bandwidth controller (Documentation/scheduler/sched-bw
 from __future__ import annotations
 
 from satline.diagnosis._results import Finding
-from satline.diagnosis.rules._rule import Context, Rule
+from satline.diagnosis.rules._context import Context
+from satline.diagnosis.rules._rule import Rule
 
 RULE = Rule(
     name="quota_bound",
@@ -25,6 +27,10 @@ RULE = Rule(
         "only under contention.",
         "Allow bursts (cpu.max.burst), if it is bursts that are held back.",
         "Lower the load on this group, or split it over groups with quotas of their own.",
+    ),
+    vm_remedies=(
+        "Raise the cap of the partition or virtual machine, or replace it by a share, which holds back only "
+        "under contention.",
     ),
     false_readings=(
         "Held-back periods at light load come from bursts; only with the load's processor time at its "
@@ -42,6 +48,8 @@ def judge(context: Context) -> Finding:
         return unfit
     throttled, used = context.high("throttled_periods"), context.high("load_cpu_fraction")
     if throttled is None:
+        if context.partition_cap() is not None:
+            return _partition(context)
         if context.reduction.settings.cgroup is None:
             return RULE.blind("throttled_periods")
         if context.reduction.settings.quota is None:
@@ -84,3 +92,27 @@ def judge(context: Context) -> Finding:
         strength=strength,
         evidence=evidence,
     )
+
+
+def _partition(context: Context) -> Finding:
+    """A capped partition: its processors look half idle, but the other half is not its own."""
+    total, light = context.high("total_cpu_fraction"), context.low("total_cpu_fraction")
+    capacity = context.high("capacity_processors")
+    if total is None or capacity is None:
+        return RULE.blind("total_cpu_fraction")
+    full = total.value >= 0.9 and total.low > 0.8
+    lower = light is None or light.value < total.value
+    evidence = [
+        context.evidence("total_cpu_fraction", "at least 0.9 of the cap", full),
+        context.evidence("total_cpu_fraction", "lower at light load", lower, light=True),
+        context.evidence("capacity_processors", "the cap", True),
+    ]
+    idle = context.high("idle_wait")
+    if idle is not None:
+        evidence.append(context.evidence("idle_wait", "above 0.05: processors seem idle", idle.value > 0.05))
+    text = f"the partition uses {total.value:.0%} of its cap of {capacity.value:.3g} processors"
+    if not (full and lower):
+        return RULE.finding("does-not-hold", text, evidence=evidence)
+    if idle is not None and idle.value > 0.05:
+        text += f", while {idle.value:.1f} processors seem idle"
+    return RULE.finding("holds", text, strength=min(1.0, total.value), evidence=evidence)

@@ -14,7 +14,8 @@ References: [Bitner].
 from __future__ import annotations
 
 from satline.diagnosis._results import Finding
-from satline.diagnosis.rules._rule import Context, Measure, Rule
+from satline.diagnosis.rules._context import Context, Measure
+from satline.diagnosis.rules._rule import Rule
 from satline.reduction import BusyTask
 
 RULE = Rule(
@@ -35,6 +36,11 @@ RULE = Rule(
         "with load.",
     ),
     references=("[Bitner]",),
+    vm_remedies=(
+        "Move work off it: the master processor should do no user work.",
+        "A shorter dispatch slice for it.",
+        "Faster engines.",
+    ),
 )
 FULL = 0.85
 

@@ -2,7 +2,8 @@
 
 What: storage is full, yet the users wait for something else.
 Why: Linux fills storage with file pages, and pages out what nobody uses; full storage is normal.
-Signs: storage or its limit nearly full or swap in use, paging moderate, processors (or the quota) fully used.
+Signs: storage or its limit nearly full, swap in use, or eligible users; paging moderate, processors (or the
+quota) fully used.
 False readings: a storage limit that is hit all the time with heavy refaults is a bottleneck: see
 paging_bound.
 Remedy: none until the processors are replaced.
@@ -12,7 +13,9 @@ References: [Bard].
 from __future__ import annotations
 
 from satline.diagnosis._results import Finding
-from satline.diagnosis.rules._rule import Context, Rule
+from satline.diagnosis.rules._context import Context, Measure
+from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._wait import held_back
 
 RULE = Rule(
     name="storage_not_bottleneck",
@@ -21,6 +24,7 @@ RULE = Rule(
     needs=(
         "load_memory_fraction",
         "memory_used_fraction",
+        "user_eligible",
         "total_cpu_fraction",
         "paging_rate",
         "share_page_wait",
@@ -44,12 +48,14 @@ def judge(context: Context) -> Finding:
         if (m := context.high(name)) is not None
     ]
     total, paging = context.high("total_cpu_fraction"), context.high("paging_rate")
-    if not looks:
-        return RULE.blind("load_memory_fraction", "memory_used_fraction")
+    eligible = context.high("user_eligible")
+    if not looks and eligible is None:
+        return RULE.blind("load_memory_fraction", "memory_used_fraction", "user_eligible")
     if total is None or paging is None:
         return RULE.blind("total_cpu_fraction", "paging_rate")
-    name, most = max(looks, key=lambda item: item[1].value)
-    full = most.value >= 0.9
+    name, most = max(looks, key=lambda item: item[1].value, default=("", Measure(0.0, 0.0)))
+    crowded = eligible is not None and held_back(eligible)
+    full = most.value >= 0.9 or crowded
     quota = bool(context.quota_holds())
     busy = total.value >= 0.9 or quota
     share = context.share("user_page_wait")
@@ -61,12 +67,14 @@ def judge(context: Context) -> Finding:
         waited = wait.value / capacity.value
     calm = waited < 0.1
     evidence = [
-        context.evidence(name, "at least 0.9: it looks full", full),
+        *([context.evidence(name, "at least 0.9: it looks full", most.value >= 0.9)] if name else []),
+        *([context.evidence("user_eligible", "not empty: it looks full", crowded)] if eligible else []),
         context.evidence("total_cpu_fraction", "at least 0.9 of capacity", busy),
         context.evidence("paging_rate", "moderate: nobody waits for it", calm),
     ]
     if full and busy and calm:
-        text = f"storage is {most.value:.0%} full, but page wait is only {waited:.0%}"
+        looks_full = f"storage is {most.value:.0%} full" if most.value >= 0.9 else "users are held back"
+        text = f"{looks_full}, but page wait is only {waited:.0%}"
         text += "; the processors are used up"
         return RULE.finding("holds", text, strength=0.2, evidence=evidence)
     lacking = [

@@ -1,0 +1,215 @@
+"""For which questions a recording suffices, and what would make it suffice for the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from satline.diagnosis._diagnose import context_of, diagnose
+from satline.diagnosis._needs import would_need
+from satline.diagnosis._results import Diagnosis, Estimate, Saturation, Unseen
+from satline.diagnosis.rules import RULES
+from satline.errors import InputError
+from satline.reduction import LOAD_AXES, Reduction, Source, reduce
+
+ENOUGH = 50  # observations that a load class should have [Bard]
+
+
+@dataclass(frozen=True)
+class AxisRange:
+    """The values of a load axis, and the classes they make.
+
+    observations
+        Observations that have a load.
+    enough
+        Classes of at least 50 observations [Bard].
+    """
+
+    axis: str
+    unit: str
+    low: float
+    median: float
+    high: float
+    observations: int
+    classes: int
+    enough: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, whether the recording can answer it, and why or why not.
+
+    advice
+        What would make it suffice; empty where it does.
+    """
+
+    question: str
+    answerable: bool
+    why: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Judgeable:
+    """Whether a rule can be judged, once the range is known to be saturated.
+
+    why
+        Why it cannot; empty where it can.
+    missing
+        Variables that it wants and that are not there; it may be judged on the others.
+    would_need
+        What would bring them.
+    """
+
+    rule: str
+    title: str
+    judgeable: bool
+    why: str
+    missing: tuple[str, ...]
+    would_need: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Suffices:
+    """What a recording can be asked.
+
+    load_axis
+        The one that `satline diagnose` would take; ``None`` when nothing can be reduced.
+    """
+
+    load_axis: str | None
+    axes: tuple[AxisRange, ...]
+    questions: tuple[Question, ...]
+    rules: tuple[Judgeable, ...]
+
+
+def suffices(recording: Source) -> Suffices:
+    """Ask every question of a recording, and say which it can answer."""
+    try:
+        reduction = reduce(recording)
+    except InputError as error:
+        none = Question("Where does it saturate?", False, error.message, error.hint)
+        return Suffices(None, (), (none,), ())
+    diagnosis = diagnose(recording, reduction)
+    rules = _rules(recording, reduction, diagnosis)
+    return Suffices(
+        reduction.load_axis,
+        _axes(recording, reduction),
+        _questions(reduction, diagnosis, rules),
+        rules,
+    )
+
+
+def _axes(recording: Source, usual: Reduction) -> tuple[AxisRange, ...]:
+    """Every load axis that has values, that of `satline diagnose` first."""
+    found = []
+    for axis in (usual.load_axis, *(a for a in LOAD_AXES if a != usual.load_axis)):
+        try:
+            # The variable matters little: only loads and classes are wanted.
+            made = usual if axis == usual.load_axis else reduce(recording, axis, variables=("mpl",))
+        except InputError:
+            continue  # users: there are no measured windows
+        load = made.load[np.isfinite(made.load) & (made.number >= 0)]
+        if len(load):
+            low, median, high = (float(x) for x in np.percentile(load, [0, 50, 100]))
+            enough = sum(c.observations >= ENOUGH for c in made.classes)
+            found.append(
+                AxisRange(axis, made.load_unit, low, median, high, len(load), len(made.classes), enough)
+            )
+    return tuple(found)
+
+
+def _questions(
+    reduction: Reduction, diagnosis: Diagnosis, rules: tuple[Judgeable, ...]
+) -> tuple[Question, ...]:
+    verdict = diagnosis.saturation
+    have = {name.partition(":")[0] for name in reduction.curves}
+    told = verdict.outcome != "cannot-tell"
+    known = {
+        "saturated": "it does",
+        "not-saturated": "not in the range seen",
+        "nongranular": "the number of users has no meaning here",
+    }
+    can = sum(rule.judgeable for rule in rules)
+    shares = sorted(name.removeprefix("share_") for name in have if name.startswith("share_"))
+    return (
+        Question(
+            "Where does it saturate?",
+            told,
+            known[verdict.outcome] if told else "; ".join(verdict.reasons) or "too few data",
+            "" if told else " ".join(verdict.advice),
+        ),
+        Question(
+            "What holds it back?",
+            can > 0 and told,
+            f"{can} of {len(rules)} rules can be judged" + ("" if told else ", once saturation can be told"),
+            "" if can else "See what the rules want.",
+        ),
+        _throughput(reduction, have),
+        Question(
+            "How long do users wait for a response?",
+            "response" in have,
+            "transactions are recorded" if "response" in have else "no transactions are recorded",
+            "" if "response" in have else "Emulate users (satline study), or import a log of requests.",
+        ),
+        Question(
+            "What do users wait for?",
+            bool(shares),
+            f"parts of their time: {', '.join(shares)}" if shares else "no waits of users are recorded",
+            "" if shares else "Record users' delays together with transactions, as satline study does.",
+        ),
+    )
+
+
+def _throughput(reduction: Reduction, have: set[str]) -> Question:
+    text = "What is the throughput?"
+    if "transaction_rate" in have:
+        return Question(text, True, "completed transactions are counted")
+    if "problem_state" in have:
+        return Question(text, True, "by processors in problem state only; no transactions are recorded")
+    return Question(
+        text, False, _why(reduction, "problem_state"), "Record processor times, or import a log of requests."
+    )
+
+
+def _why(reduction: Reduction, variable: str) -> str:
+    return reduction.missing.get(variable, "not recorded")
+
+
+def _rules(recording: Source, reduction: Reduction, diagnosis: Diagnosis) -> tuple[Judgeable, ...]:
+    """Judge each rule as if the topmost class were saturated, and see whether it is blind."""
+    if not reduction.classes:
+        return ()
+    context = context_of(recording, reduction, _as_saturated(diagnosis.saturation, reduction))
+    have = {name.partition(":")[0] for name in reduction.curves}
+    found = []
+    for rule, judge in RULES:
+        finding = judge(context)
+        blind = finding.state == "cannot-judge"
+        # What a finding misses may also be no variable: a range of loads.
+        wanted = dict.fromkeys((*(finding.missing if blind else ()), *rule.needs))
+        missing = tuple(n for n in wanted if n in reduction.missing and n not in have)
+        needs = dict.fromkeys(_would_need(n, rule.name, reduction, diagnosis.unseen) for n in missing)
+        why = finding.summary.partition(" (needs ")[0] if blind else ""
+        if blind and finding.missing and have.issuperset(finding.missing):
+            why = "its variables were recorded, but at too few loads to compare light and heavy ones"
+        found.append(Judgeable(rule.name, rule.title, not blind, why, missing, tuple(needs)))
+    return tuple(found)
+
+
+def _as_saturated(verdict: Saturation, reduction: Reduction) -> Saturation:
+    if verdict.outcome == "saturated":
+        return verdict
+    top = reduction.classes[-1].midpoint
+    return replace(verdict, outcome="saturated", at=Estimate(top, top, top, reduction.load_unit))
+
+
+def _would_need(name: str, rule: str, reduction: Reduction, unseen: tuple[Unseen, ...]) -> str:
+    """What the source says that it would need, where it says it of a signal of this variable."""
+    reason = reduction.missing.get(name, "")
+    for signal in unseen:
+        column = signal.signal.rpartition(".")[2]
+        if signal.would_need and rule in signal.rules and column and column in reason:
+            return signal.would_need
+    return would_need(name, reason)

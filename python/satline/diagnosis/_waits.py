@@ -1,0 +1,132 @@
+"""Where the users' time went in each load class: running, waiting for a processor, pages, I/O, held back,
+other."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from satline.diagnosis._results import WaitingUser, WaitPart, WaitShares
+from satline.reduction import Reduction, Source
+
+PARTS = ("run", "cpu_wait", "page_wait", "io_wait", "throttled", "eligible", "other")
+MOST_USERS = 5
+MOST_OBSERVATIONS = 300
+
+
+def wait_shares(reduction: Reduction, recording: Source | None = None) -> tuple[WaitShares, ...]:
+    """The users' time by load class, in order of load.
+
+    Parameters
+    ----------
+    recording
+        Where given, the users that waited most are named, and it is seen by which method page and I/O wait
+        were found. With delay accounting they are times that add up; without, tasks that were seen waiting.
+
+    Returns
+    -------
+    Empty where neither transactions nor users were recorded. Shares are of transaction time where there were
+    transactions, and then add up to at most 1; else of the time users ran or waited.
+    """
+    curves = reduction.curves
+    if not any(f"user_{part}" in curves for part in PARTS):
+        return ()
+    transactions = "users_in_transaction" in curves
+    connection = recording.connect() if recording is not None else None
+    sampled = connection is not None and not _accounted(connection)
+    users = _waiting_users(connection, reduction) if connection is not None else {}
+    found = []
+    for k, load_class in enumerate(reduction.classes):
+        shares = _of_transactions(reduction, k) if transactions else _of_activity(reduction, k)
+        parts = tuple(WaitPart(part, *shares[part], _method(part, sampled)) for part in PARTS)
+        whole = "transaction time" if transactions else "time run or waiting"
+        found.append(WaitShares(load_class.low, load_class.high, whole, parts, users.get(k, ())))
+    return tuple(found)
+
+
+def _method(part: str, sampled: bool) -> str:
+    if part == "other":
+        return "what is left"
+    return "sampled states" if sampled and part in {"page_wait", "io_wait"} else "accumulators"
+
+
+def _mean(reduction: Reduction, variable: str, k: int) -> tuple[float | None, float | None]:
+    """Mean and standard error of a variable in a class."""
+    curve = reduction.curves.get(variable)
+    if curve is None:
+        return None, None
+    point = curve.points[k]
+    return point.mean, point.honest_error if point.honest_error is not None else point.standard_error
+
+
+def _of_transactions(reduction: Reduction, k: int) -> dict[str, tuple[float | None, float | None]]:
+    return {part: _mean(reduction, f"share_{part}", k) for part in PARTS}
+
+
+def _of_activity(reduction: Reduction, k: int) -> dict[str, tuple[float | None, float | None]]:
+    """Ratios of means; errors as if the whole were known, which makes them a little too small for large
+    parts."""
+    known = {part: _mean(reduction, f"user_{part}", k) for part in PARTS}
+    whole = sum(mean for mean, _ in known.values() if mean is not None)
+    if not whole > 0:
+        return dict.fromkeys(PARTS, (None, None))
+    return {
+        part: (None if mean is None else mean / whole, None if error is None else error / whole)
+        for part, (mean, error) in known.items()
+    }
+
+
+def _accounted(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Was block I/O delay accounted at all?"""
+    return bool(connection.execute('SELECT 1 FROM "user" WHERE io_delay_us IS NOT NULL LIMIT 1').fetchall())
+
+
+def _waiting_users(
+    connection: duckdb.DuckDBPyConnection, reduction: Reduction
+) -> dict[int, tuple[WaitingUser, ...]]:
+    """By class, the users that waited most for processors, block devices and admission together.
+
+    What a user gained in an observation is his reading at its end less that at its beginning. Of a class with
+    many observations some hundreds, evenly spread, will do to name the users."""
+    chosen = _spread(reduction)
+    observed = reduction.observations
+    columns = {
+        name: pa.array(np.asarray(observed[name][chosen], dtype=np.float64).astype(np.int64))
+        for name in ("run", "t0", "t1")
+    }
+    columns["class"] = pa.array(reduction.number[chosen])
+    seconds = np.bincount(reduction.number[chosen], weights=reduction.seconds[chosen])
+    connection.register("wait_observation", pa.table(columns))
+    names = ("cpu_us", "run_delay_us", "io_delay_us", "eligible_us")
+    sums = ", ".join(f"sum(CASE WHEN b.{n} >= a.{n} THEN b.{n} - a.{n} END)::DOUBLE AS {n}" for n in names)
+    rows = connection.execute(f"""
+        WITH total AS (
+            SELECT o.class, b."user", {sums} FROM wait_observation o
+            JOIN "user" b ON b.run = o.run AND b.monotonic_ns = o.t1
+            JOIN "user" a ON a.run = o.run AND a.monotonic_ns = o.t0 AND a."user" = b."user"
+            WHERE left(b."user", 1) <> '_' GROUP BY o.class, b."user"),
+        waits AS (
+            SELECT *,
+                coalesce(run_delay_us, 0) + coalesce(io_delay_us, 0) + coalesce(eligible_us, 0) AS waited
+            FROM total)
+        SELECT class, "user", {", ".join(names)} FROM waits WHERE waited > 0
+        QUALIFY row_number() OVER (PARTITION BY class ORDER BY waited DESC, "user") <= {MOST_USERS}
+        ORDER BY class, waited DESC, "user"
+    """).fetchall()
+    found: dict[int, tuple[WaitingUser, ...]] = {}
+    for k, user, *values in rows:
+        parts = [None if v is None else v / 1e6 / float(seconds[k]) for v in values]
+        found[k] = (*found.get(k, ()), WaitingUser(str(user), *parts))
+    return found
+
+
+def _spread(reduction: Reduction) -> NDArray[np.int64]:
+    """At most `MOST_OBSERVATIONS` of each class, evenly spread over it, in order."""
+    chosen = []
+    for k in range(len(reduction.classes)):
+        inside = np.flatnonzero(reduction.number == k)
+        take = min(len(inside), MOST_OBSERVATIONS)
+        chosen.append(inside[np.linspace(0, len(inside) - 1, take).astype(np.int64)] if take else inside)
+    return np.sort(np.concatenate(chosen)) if chosen else np.zeros(0, dtype=np.int64)

@@ -1,0 +1,132 @@
+"""What weakens a diagnosis, and the conditions under which it holds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from satline.diagnosis.rules import Context
+from satline.reduction import Reduction, Source
+
+
+def warnings(recording: Source, context: Context) -> tuple[str, ...]:
+    """What weakens the answer."""
+    reduction = context.reduction
+    found: list[str] = []
+    for damage in getattr(recording, "damage", ()) or ():
+        found.append(f"left out: {damage}")
+    monitor = recording.sources.get("monitor", {})
+    sampling = monitor.get("sampling", {})
+    lost, samples = int(sampling.get("samples_lost") or 0), int(sampling.get("samples") or 0)
+    if lost:
+        found.append(f"{lost} of {lost + samples} samples were lost")
+    late, interval = (sampling.get("lateness_us") or {}).get("p99"), sampling.get("interval_ms")
+    if late and interval and late > 100 * interval:
+        found.append(
+            f"samples were late: 99th percentile {late / 1000:.0f} ms of an interval of {interval} ms"
+        )
+    invalid = invalid_run(recording)
+    if invalid is not None:
+        found.append(f"{invalid}: the run is marked invalid")
+    for writer, source in recording.sources.items():
+        if source.get("end_reason") in {"failed", "disk-full"}:
+            found.append(
+                f"{writer} ended early ({source['end_reason']}): {source.get('error', '')}".rstrip(": ")
+            )
+    ended = recording.description.get("recording", {}).get("end_reason")
+    if ended and ended != "complete":
+        found.append(f"the recording ended early: {ended}")
+    for limit, why in recording.description.get("system_under_test", {}).get("not_set", {}).items():
+        found.append(f"limit {limit} was stated but not in force: {why}")
+    failed, done = (_total(reduction, f"transactions_{what}") for what in ("failed", "completed"))
+    if failed and failed > 0.01 * (failed + done):
+        found.append(f"{failed:.0f} of {failed + done:.0f} transactions failed (time-out or dead session)")
+    outside = _outside(context)
+    if outside:
+        found.append(outside)
+    drift = _drift(reduction)
+    if drift:
+        found.append(drift)
+    return tuple(found)
+
+
+def invalid_run(recording: Source) -> str | None:
+    """Why the run is invalid [AW79]: a late emulator did not bring the load that was intended."""
+    terminal = recording.sources.get("terminal", {})
+    if terminal.get("valid") is not False:
+        return None
+    facts = []
+    p99 = (terminal.get("lateness") or {}).get("p99_us")
+    if p99 is not None:
+        facts.append(f"99th percentile {p99 / 1000:.1f} ms")
+    share = (terminal.get("cost") or {}).get("window_processor_share")
+    if share is not None:
+        facts.append(f"{share:.0%} of a processor used")
+    return "the emulator was late or overloaded" + (f" ({', '.join(facts)})" if facts else "")
+
+
+def failed_part(reduction: Reduction) -> float:
+    """Part of the transactions that failed; 0 without transactions."""
+    failed, done = (_total(reduction, f"transactions_{what}") for what in ("failed", "completed"))
+    return failed / (failed + done) if failed > 0 else 0.0
+
+
+def _total(reduction: Reduction, which: str) -> float:
+    name = {"transactions_failed": "failure_rate", "transactions_completed": "transaction_rate"}[which]
+    inside = reduction.number >= 0
+    return float(np.nansum(reduction.observations[name][inside] * reduction.seconds[inside]))
+
+
+def _outside(context: Context) -> str | None:
+    """Did work outside the load use up its processors?"""
+    total, load, capacity = (context.high(n) for n in ("total_cpu", "load_cpu", "capacity_processors"))
+    if total is None or load is None or capacity is None or not capacity.value > 0:
+        return None
+    if context.reduction.settings.quota is not None:
+        return None
+    part = (total.low - load.high) / capacity.value
+    if part > 0.2:
+        return (
+            f"work outside the load took at least {part:.0%} of its processors at"
+            f" {context.where(context.top)}: the host was not quiet"
+        )
+    return None
+
+
+def _drift(reduction: Reduction) -> str | None:
+    """Did the hypervisor take processors away in some part of the recording?"""
+    curve = reduction.curves.get("stolen")
+    capacity = reduction.curves.get("capacity_processors")
+    if curve is None or capacity is None:
+        return None
+    parts = [
+        (s.mean / c.mean)
+        for s, c in zip(curve.points, capacity.points, strict=True)
+        if s.mean is not None and c.mean
+    ]
+    if parts and max(parts) > 0.1:
+        return (
+            f"the hypervisor took up to {max(parts):.0%} of the processors: conditions were not the "
+            "same at every load"
+        )
+    return None
+
+
+def conditions(recording: Source, reduction: Reduction) -> dict[str, str]:
+    """The facts under which the answer is given, in words."""
+    host = recording.description.get("host", {})
+    system = recording.description.get("system_under_test", {})
+    facts = {
+        "host": " ".join(str(host[k]) for k in ("name", "os", "kernel", "machine") if host.get(k)),
+        "processors": ", ".join(map(str, system.get("processors", ()))) or str(host.get("processors", "")),
+        "limits": ", ".join(f"{k} = {v}" for k, v in system.get("limits", {}).items()),
+        "load axis": reduction.load_axis,
+        "only": reduction.filters,
+        "observations": f"{int((reduction.number >= 0).sum())} of {reduction.observation_s:g} s"
+        f" in {len(reduction.classes)} load classes",
+        "methods": ", ".join(
+            f"{k}: {v}" for k, v in recording.sources.get("monitor", {}).get("methods", {}).items()
+        ),
+        "users": str(recording.sources.get("monitor", {}).get("users", {}).get("definition", "")),
+        "study": str(recording.description.get("study", {}).get("title", "")),
+    }
+    return {k: v for k, v in facts.items() if v}

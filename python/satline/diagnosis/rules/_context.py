@@ -1,0 +1,236 @@
+"""The context that a rule judges in: curves, verdict, and the courses behind them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from satline.diagnosis._histories import Histories
+from satline.diagnosis._partial import Floats, Partial, partial_correlation
+from satline.diagnosis._results import Evidence, Saturation
+from satline.reduction import Reduction
+from satline.reduction._shares import PARTS
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A mean over some load classes with its standard error."""
+
+    value: float
+    error: float
+
+    @property
+    def low(self) -> float:
+        """Lower 95 % bound."""
+        return self.value - 1.96 * self.error
+
+    @property
+    def high(self) -> float:
+        """Upper 95 % bound."""
+        return self.value + 1.96 * self.error
+
+
+@dataclass(frozen=True)
+class Context:
+    """Curves and verdict, with the saturated classes and those below told apart.
+
+    top
+        Classes at and beyond the saturation load; without saturation the topmost one; all where a few batch
+        users are the load.
+    bottom
+        Classes below it; at least the lowest.
+    history
+        Courses of single users, devices, threads and locks; ``None`` without a recording.
+    """
+
+    reduction: Reduction
+    saturation: Saturation
+    limits: dict[str, float] = field(default_factory=dict)
+    history: Histories | None = None
+
+    @property
+    def saturated(self) -> bool:
+        """Is the verdict that it saturates?"""
+        return self.saturation.outcome == "saturated"
+
+    @property
+    def classes(self) -> range:
+        """Numbers of all classes."""
+        return range(len(self.reduction.classes))
+
+    @property
+    def top(self) -> tuple[int, ...]:
+        """Numbers of the saturated classes."""
+        last = len(self.reduction.classes) - 1
+        if self.saturation.outcome == "nongranular":
+            return tuple(self.classes)
+        at = self.saturation.at
+        if self.saturation.outcome != "saturated" or at is None:
+            return (last,) if last >= 0 else ()
+        found = tuple(k for k, c in enumerate(self.reduction.classes) if c.midpoint >= at.value)
+        return found or (last,)
+
+    @property
+    def bottom(self) -> tuple[int, ...]:
+        """Numbers of the lightest classes: the lower half of those below the saturated ones."""
+        below = [k for k in range(len(self.reduction.classes)) if k < min(self.top, default=0)]
+        return tuple(below[: max(1, len(below) // 2)])
+
+    def where(self, classes: tuple[int, ...]) -> str:
+        """These classes in words."""
+        if not classes:
+            return "nowhere"
+        low = self.reduction.classes[classes[0]].low
+        high = self.reduction.classes[classes[-1]].high
+        return f"{low:g} users" if low == high else f"{low:g}-{high:g} users"
+
+    def mean(self, variable: str, classes: tuple[int, ...]) -> Measure | None:
+        """Mean of a variable over these classes; ``None`` where it is missing."""
+        curve = self.reduction.curves.get(variable)
+        if curve is None:
+            return None
+        points = [curve.points[k] for k in classes if curve.points[k].mean is not None]
+        n = sum(p.n for p in points)
+        if not n:
+            return None
+        value = sum(p.n * (p.mean or 0.0) for p in points) / n
+        errors = [p.honest_error if p.honest_error is not None else p.standard_error for p in points]
+        # A single observation has no error that could be known: not 0, or it would be the surest of all.
+        known = [e for e in errors if e is not None]
+        if len(known) < len(points):
+            spread = max(abs((p.mean or 0.0) - value) for p in points)
+            return Measure(value, max([spread, *known]) if len(points) > 1 else math.inf)
+        variance = sum((p.n * e) ** 2 for p, e in zip(points, known, strict=True)) / n**2
+        return Measure(value, math.sqrt(variance))
+
+    def high(self, variable: str) -> Measure | None:
+        """Mean over the saturated classes."""
+        return self.mean(variable, self.top)
+
+    def low(self, variable: str) -> Measure | None:
+        """Mean over the lightest classes."""
+        return self.mean(variable, self.bottom)
+
+    def share(self, part: str) -> Measure | None:
+        """Part of the users' transaction time at saturation, as a ratio of means; ``None`` without
+        transactions.
+
+        The whole is at least the sum of its parts: see `satline.reduction._shares`."""
+        spent, whole = self.high(part), self.high("users_in_transaction")
+        if spent is None or whole is None or not whole.value > 0:
+            return None
+        parts = (self.high(f"user_{name}") for name in PARTS)
+        time = max(whole.value, sum(p.value for p in parts if p is not None))
+        return Measure(max(0.0, spent.value / time), spent.error / time)
+
+    def evidence(
+        self,
+        variable: str,
+        threshold: str,
+        supports: bool,
+        *,
+        light: bool = False,
+        value: Measure | None = None,
+    ) -> Evidence:
+        """A fact of the saturated (or, with `light`, the lightest) classes."""
+        classes = self.bottom if light else self.top
+        measure = value or self.mean(variable, classes)
+        curve = self.reduction.curves.get(variable)
+        return Evidence(
+            variable,
+            curve.unit if curve else "",
+            self.where(classes),
+            measure.value if measure else None,
+            measure.error if measure else None,
+            threshold,
+            supports,
+        )
+
+    def partition_cap(self) -> float | None:
+        """The cap, in processors, of a partition that is itself the system under test and tells nothing of
+        quota periods; ``None``: it is none."""
+        settings = self.reduction.settings
+        capped = settings.cgroup is None and settings.quota is not None
+        return settings.quota if capped and self.high("throttled_periods") is None else None
+
+    def quota_holds(self) -> bool | None:
+        """Is the load at its quota and held back by it at saturation? ``None``: cannot be seen; False also
+        without one."""
+        stated = self.reduction.settings.quota is not None
+        if self.partition_cap() is not None:
+            total = self.high("total_cpu_fraction")
+            return None if total is None else total.value >= 0.9 and total.low > 0.8
+        throttled, used = self.high("throttled_periods"), self.high("load_cpu_fraction")
+        if throttled is None:
+            return None if stated and (used is None or used.value >= 0.85) else False
+        capacity, processors = self.high("capacity_processors"), self.high("load_cpu")
+        if capacity is None or processors is None or used is None:
+            return None
+        return throttled.value >= 0.5 and throttled.low > 0.25 and used.value >= 0.85
+
+    def nearest(self) -> str:
+        """What would come first, for a load that is not saturated: the fullest component that can be seen."""
+        seen = {
+            "the processors": self.high("total_cpu_fraction"),
+            "the quota": self.high("load_cpu_fraction") if self.reduction.settings.quota else None,
+            "the busiest device": self.high("busiest_device"),
+            "the cap on reads": self.high("load_read_cap_fraction"),
+            "the busiest thread": self.high("busiest_task"),
+        }
+        full = {name: m.value for name, m in seen.items() if m is not None}
+        if not full:
+            return ""
+        name = max(full, key=lambda k: full[k])
+        return f"nearest to full at {self.where(self.top)}: {name}, {full[name]:.0%}"
+
+    def entities(self, variable: str) -> tuple[str, ...]:
+        """Names of the devices (or others) that have a curve of this variable."""
+        prefix = variable + ":"
+        return tuple(n.removeprefix(prefix) for n in self.reduction.curves if n.startswith(prefix))
+
+    def peak(self, variable: str) -> tuple[int, Measure] | None:
+        """The class with the greatest mean of a variable, and that mean."""
+        means = [(k, m) for k in self.classes if (m := self.mean(variable, (k,))) is not None]
+        return max(means, key=lambda item: item[1].value, default=None)
+
+    def rises(self, variable: str, factor: float = 1.0) -> bool | None:
+        """Is a variable surely higher at saturation than at light load, and by more than this factor?
+        ``None``: it was not recorded at both."""
+        high, low = self.high(variable), self.low(variable)
+        if high is None or low is None:
+            return None
+        return high.low > low.high and high.value > factor * low.value
+
+    def course(self, variable: str) -> Floats | None:
+        """A variable's value in each observation, NaN where missing; ``None`` where it never is."""
+        if variable not in self.reduction.curves and variable not in self.reduction.observations:
+            return None
+        values = np.asarray(self.reduction.observations[variable], dtype=np.float64)
+        return values if np.isfinite(values).any() else None
+
+    def partial(self, a: str | Floats, b: str | Floats) -> Partial | None:
+        """Correlation of two variables at equal load; ``None`` where one is missing or they hardly vary.
+
+        Whatever grows with load grows with whatever else does: only what is left at equal load can tell which
+        of them belongs to which. See `satline.diagnosis._partial`.
+        """
+        x, y = (self.course(v) if isinstance(v, str) else v for v in (a, b))
+        if x is None or y is None:
+            return None
+        reduction = self.reduction
+        return partial_correlation(x, y, reduction.load, reduction.number, reduction.batches)
+
+    def partial_evidence(self, name: str, found: Partial, threshold: str, supports: bool) -> Evidence:
+        """A correlation at equal load as a fact."""
+        every = tuple(self.classes)
+        return Evidence(
+            name,
+            "correlation at equal load",
+            self.where(every),
+            found.value,
+            found.error,
+            threshold,
+            supports,
+        )

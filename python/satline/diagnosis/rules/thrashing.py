@@ -1,0 +1,95 @@
+"""Thrashing.
+
+What: too many users share storage, and steal each other's pages.
+Why: with a multiprogramming level beyond what storage holds, each user runs only until he misses the pages
+that were taken from him; useful work falls while paging climbs.
+Signs: the multiprogramming level is high and rises with load, paging climbs, problem state falls, users wait
+for pages, processors stand idle.
+False readings: where the processors are full, it is paging_overhead; where few users are admitted and yet
+page heavily, storage itself is too small (main_storage_bound). A failing load also brings problem state down,
+but without paging.
+Remedy: lower the multiprogramming level.
+References: [Bard].
+"""
+
+from __future__ import annotations
+
+from satline.diagnosis._results import Finding
+from satline.diagnosis.rules._context import Context
+from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._wait import wait_at_saturation
+
+RULE = Rule(
+    name="thrashing",
+    title="thrashing: too many users at once in storage",
+    component="storage",
+    needs=("mpl", "paging_rate", "problem_fraction", "total_cpu_fraction", "share_page_wait"),
+    remedies=(
+        "Let fewer users work at once: queue batch work, and give background slices a memory.high "
+        "(MemoryHigh=) of their own, so that they page and not the users.",
+        "Protect the working sets of interactive users with memory.low (MemoryLow=).",
+        "More main storage, or a higher storage limit of the load.",
+    ),
+    false_readings=("Problem state falls without paging too, when users fail or a server stops.",),
+    references=("[Bard]",),
+    vm_remedies=(
+        "Lower the multiprogramming level: admit fewer users, or project larger working sets.",
+        "More main storage.",
+    ),
+)
+
+
+def judge(context: Context) -> Finding:
+    """Holds when, beyond the load of most problem state, that falls while MPL and paging climb and users wait
+    for pages."""
+    unfit = RULE.unfit(context)
+    if unfit is not None:
+        return unfit
+    wait = wait_at_saturation(context, "user_page_wait", "page_wait")
+    if wait is None:
+        return RULE.blind("share_page_wait", "page_wait")
+    peak = context.peak("problem_fraction")
+    last = (len(context.reduction.classes) - 1,)
+    before = (peak[0],) if peak else ()
+    pairs = {
+        name: (context.mean(name, before), context.mean(name, last))
+        for name in ("problem_fraction", "mpl", "paging_rate", "total_cpu_fraction")
+    }
+    (p0, p1), (m0, m1), (g0, g1), (_, busy) = pairs.values()
+    if not (p0 and p1 and m0 and m1 and g0 and g1 and busy):
+        return RULE.blind(*(name for name, pair in pairs.items() if None in pair))
+    falls = p1.high < p0.low and p1.value < 0.8 * p0.value
+    rises = m1.low > m0.high and m1.value > 1.2 * m0.value
+    climbs = g1.low > g0.high and g1.value > max(5.0, 1.5 * g0.value)
+    idle = busy.value < 0.85
+    evidence = [
+        context.evidence("problem_fraction", f"below its peak of {p0.value:.3g}", falls, value=p1),
+        context.evidence("mpl", f"above {m0.value:.3g}, where problem state peaks", rises, value=m1),
+        context.evidence("paging_rate", f"above {g0.value:.3g}, where problem state peaks", climbs, value=g1),
+        context.evidence("total_cpu_fraction", "below 0.85: processors stand idle", idle, value=busy),
+        wait.evidence,
+    ]
+    lacking = [
+        why
+        for why, ok in (
+            ("problem state does not fall", falls),
+            ("the multiprogramming level does not rise beyond it", rises),
+            ("paging does not climb", climbs),
+            ("the processors are full", idle),
+            (f"page wait is only {wait.value:.0%} of {wait.of}", wait.large),
+        )
+        if not ok
+    ]
+    if lacking:
+        return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+    same = context.partial("problem_fraction", "paging_rate")
+    if same is not None:
+        evidence.append(
+            context.partial_evidence("problem_fraction ~ paging_rate", same, "below 0", same.high < 0)
+        )
+    text = (
+        f"problem state falls from {p0.value:.0%} to {p1.value:.0%} of capacity while the multiprogramming "
+        "level"
+        f" climbs to {m1.value:.1f} and paging to {g1.value:.0f} pages/s"
+    )
+    return RULE.finding("holds", text, strength=wait.value, evidence=evidence)

@@ -1,0 +1,84 @@
+"""Working sets overestimated.
+
+What: admission holds users back although storage and processors have room: the multiprogramming level is too
+low.
+Why: users are admitted when their projected working sets fit. Projections that are too large leave storage
+and processors unused while users wait.
+Signs: eligible users at saturation, light paging, light I/O wait and processors that are not full.
+False readings: a processor quota also holds users back; that is quota_bound. Where I/O wait is large the
+processors are light too.
+Remedy: admit more.
+References: [Bard].
+"""
+
+from __future__ import annotations
+
+from satline.diagnosis._results import Finding
+from satline.diagnosis.rules._context import Context
+from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._wait import held_back, wait_at_saturation
+
+RULE = Rule(
+    name="working_sets_overestimated",
+    title="working sets overestimated: too few users admitted",
+    component="admission",
+    needs=("user_eligible", "total_cpu_fraction", "share_page_wait", "share_io_wait"),
+    remedies=(
+        "Admit more at once: raise memory.high of the slices that are held back, or the slots of the batch "
+        "queue.",
+        "Ask for less: lower the storage that jobs state beforehand to what they are seen to use.",
+    ),
+    false_readings=("A quota holds users back too, and so does a queue that was closed on purpose.",),
+    references=("[Bard]",),
+    vm_remedies=(
+        "Raise the multiprogramming level: let admission project smaller working sets.",
+        "Raise the limit on users in queue, or the part of storage that they may take together.",
+    ),
+)
+LIGHT = 0.7
+
+
+def judge(context: Context) -> Finding:
+    """Holds when users are held back at saturation while processors, paging and I/O are light."""
+    unfit = RULE.unfit(context)
+    if unfit is not None:
+        return unfit
+    eligible, total = context.high("user_eligible"), context.high("total_cpu_fraction")
+    page = wait_at_saturation(context, "user_page_wait", "page_wait")
+    io = wait_at_saturation(context, "user_io_wait", "io_wait")
+    if eligible is None:
+        return RULE.blind("user_eligible")
+    if total is None:
+        return RULE.blind("total_cpu_fraction")
+    if page is None or io is None:
+        return RULE.blind("share_page_wait", "share_io_wait")
+    held, light = held_back(eligible), total.high < LIGHT
+    calm, quiet = page.value < 0.15, not io.large
+    evidence = [
+        context.evidence("user_eligible", "at least 1, and surely above 0", held),
+        context.evidence("total_cpu_fraction", f"surely below {LIGHT:g} of capacity", light),
+        page.evidence_that("below 0.15: paging is light", calm),
+        io.evidence_that("not large", quiet),
+    ]
+    lacking = [
+        why
+        for why, ok in (
+            ("nobody is held back by admission", held),
+            (f"the processors are {total.value:.0%} busy", light),
+            (f"page wait is {page.value:.0%} of {page.of}", calm),
+            (f"I/O wait is {io.value:.0%} of {io.of}", quiet),
+            ("a quota holds the load back", not context.quota_holds()),
+        )
+        if not ok
+    ]
+    if lacking:
+        return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+    level = context.high("mpl")
+    share = context.share("user_eligible")
+    strength = share.value if share is not None else 0.5
+    if level is not None:
+        evidence.append(context.evidence("mpl", "users admitted", True))
+        if share is None:
+            strength = eligible.value / max(eligible.value + level.value, 1e-9)
+    text = f"{eligible.value:.1f} users are held back while the processors are only {total.value:.0%} busy"
+    return RULE.finding("holds", f"{text} and paging is light", strength=strength, evidence=evidence)

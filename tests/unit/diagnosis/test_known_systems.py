@@ -1,0 +1,33 @@
+"""Verdicts on systems of every kind whose saturation is known: the first of those that the bench judges."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[3] / "benches/saturation"))
+
+from run import judged, table
+
+SYSTEMS = 60
+
+
+@pytest.mark.slow
+def test_few_confident_verdicts_are_wrong_and_most_clear_cases_are_told() -> None:
+    answers = [judged(index) for index in range(SYSTEMS)]
+    result = table(answers)
+    by_kind = {kind: [a for a in answers if a.kind == kind] for kind in {a.kind for a in answers}}
+    assert sum(a.wrong for a in answers) <= 1, [a for a in answers if a.wrong]
+    assert len(by_kind) == 12
+    for kind in ("sharp", "retrograde"):
+        assert all(a.outcome == "saturated" for a in by_kind[kind]), by_kind[kind]
+    assert all(a.outcome == "cannot-tell" for a in by_kind["two regimes"]), by_kind["two regimes"]
+    assert not any(a.outcome == "saturated" for a in by_kind["background"]), by_kind["background"]
+    told = sum(a.outcome != "cannot-tell" for a in answers)
+    assert told >= 30
+    assert isinstance(result["intervals"], int)
+    assert result["intervals"] >= 10
+    assert isinstance(result["coverage"], float)
+    assert result["coverage"] >= 0.8
