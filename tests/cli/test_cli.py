@@ -13,7 +13,20 @@ from satline.cli import run
 from satline.experiment.study import shipped_studies
 from satline.recording import RecordingWriter, describe, write_parquet_table
 
-COMMANDS = ("study", "studies", "clean", "record", "diagnose", "report", "reduce", "recording", "annotate")
+COMMANDS = (
+    "study",
+    "studies",
+    "clean",
+    "record",
+    "import",
+    "info",
+    "diagnose",
+    "explain",
+    "report",
+    "reduce",
+    "recording",
+    "annotate",
+)
 
 
 @pytest.fixture(autouse=True)

@@ -48,8 +48,8 @@ def test_missing_numbers_stay_missing_in_csv_and_json(capsys: pytest.CaptureFixt
     write_csv(curves(), ["total_cpu", "page_wait"])
     head, first, second = capsys.readouterr().out.splitlines()
     assert head.startswith("load_low,load_high,load,variable,unit,n,mean,sd,")
-    assert first == "1,2,1.5,total_cpu,processors,4,1.5,0.5,0.25,,,1.0,1.5,2.0,2.5"
-    assert second == "3,4,3.5,total_cpu,processors,0,,,,,,,,,"
+    assert first == "1,2,1.5,total_cpu,processors,4,1.5,0.5,0.25,,,1.0,1.5,2.0,2.5,,,,,,,,"
+    assert second == "3,4,3.5,total_cpu,processors,0,,,,,,,,,,,,,,,,,"
     content = json.loads(json.dumps(curves_content(curves(), ["total_cpu", "page_wait"])))
     assert list(content["curves"]) == ["total_cpu"]
     assert content["curves"]["total_cpu"]["points"][1]["mean"] is None

@@ -1,0 +1,191 @@
+"""Which PCP metrics stand for which variables of the catalogue.
+
+"a + b" is a sum; of several choices, the first that the archive has values of is taken.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+Choices = tuple[str, ...]
+
+_ZONES = ("dma", "dma32", "normal", "movable")
+
+
+def _zones(metric: str) -> str:
+    return " + ".join(f"mem.vmstat.{metric}_{z}" for z in _ZONES)
+
+
+SYSTEM: Final[dict[str, Choices]] = {
+    "context_switches": ("kernel.all.pswitch",),
+    "interrupts": ("kernel.all.intr",),
+    "forks": ("kernel.all.sysfork",),
+    "tasks_runnable": ("kernel.all.running", "kernel.all.runnable", "proc.runq.runnable"),
+    "tasks_blocked": ("kernel.all.blocked", "proc.runq.blocked"),
+    "tasks_total": ("kernel.all.nprocs",),
+    "mem_total_bytes": ("mem.physmem", "mem.util.used + mem.util.free"),
+    "mem_free_bytes": ("mem.util.free", "mem.freemem"),
+    "mem_available_bytes": ("mem.util.available",),
+    "cached_bytes": ("mem.util.cached + mem.util.bufmem",),
+    "anonymous_bytes": ("mem.util.anonpages",),
+    "dirty_bytes": ("mem.util.dirty",),
+    "slab_bytes": ("mem.util.slab",),
+    "swap_total_bytes": ("mem.util.swapTotal", "swap.length"),
+    "swap_free_bytes": ("mem.util.swapFree", "swap.free"),
+    "swap_in_pages": ("mem.vmstat.pswpin", "swap.pagesin"),
+    "swap_out_pages": ("mem.vmstat.pswpout", "swap.pagesout"),
+    "page_faults": ("mem.vmstat.pgfault",),
+    "major_faults": ("mem.vmstat.pgmajfault",),
+    "block_in_bytes": ("mem.vmstat.pgpgin",),
+    "block_out_bytes": ("mem.vmstat.pgpgout",),
+    "refault_anonymous_pages": ("mem.vmstat.workingset_refault_anon",),
+    "refault_file_pages": ("mem.vmstat.workingset_refault_file",),
+    "steal_background_pages": ("mem.vmstat.pgsteal_kswapd", _zones("pgsteal_kswapd")),
+    "steal_direct_pages": ("mem.vmstat.pgsteal_direct", _zones("pgsteal_direct")),
+    "scan_direct_pages": ("mem.vmstat.pgscan_direct", _zones("pgscan_direct")),
+    "out_of_memory_kills": ("mem.vmstat.oom_kill",),
+    "zswap_in_pages": ("mem.vmstat.zswpin",),
+    "zswap_out_pages": ("mem.vmstat.zswpout",),
+    "pressure_cpu_some_us": ("kernel.all.pressure.cpu.some.total",),
+    "pressure_memory_some_us": ("kernel.all.pressure.memory.some.total",),
+    "pressure_memory_full_us": ("kernel.all.pressure.memory.full.total",),
+    "pressure_io_some_us": ("kernel.all.pressure.io.some.total",),
+    "pressure_io_full_us": ("kernel.all.pressure.io.full.total",),
+    "pressure_irq_full_us": ("kernel.all.pressure.irq.full.total",),
+}
+
+# Counted in KiB although PCP's units say that it is a count.
+KIBIBYTES: Final = frozenset({"mem.vmstat.pgpgin", "mem.vmstat.pgpgout"})
+
+# Below kernel.percpu.cpu or kernel.all.cpu. Linux counts guests' time in user and nice too; vuser and vnice
+# are what is left.
+PROCESSOR: Final[dict[str, Choices]] = {
+    "user_us": ("vuser", "user - guest", "user"),
+    "nice_us": ("vnice", "nice - guest_nice", "nice"),
+    "system_us": ("sys",),
+    "irq_us": ("irq.hard + irq.soft", "intr"),
+    "idle_us": ("idle",),
+    "iowait_us": ("wait.total",),
+    "steal_us": ("steal",),
+    "guest_us": ("guest + guest_nice", "guest"),
+}
+
+# Metrics below a prefix, one instance per device, by the kind of device.
+DEVICES: Final[dict[str, tuple[str, dict[str, Choices]]]] = {
+    **{
+        prefix: (
+            "block",
+            {
+                "reads": ("read",),
+                "read_bytes": ("read_bytes",),
+                "read_wait_us": ("read_rawactive",),
+                "writes": ("write",),
+                "write_bytes": ("write_bytes",),
+                "write_wait_us": ("write_rawactive",),
+                "busy_us": ("avactive",),
+                "queue_us": ("aveq",),
+            },
+        )
+        for prefix in ("disk.dev", "disk.dm", "disk.md")
+    },
+    "network.interface": (
+        "network",
+        {
+            "reads": ("in.packets",),
+            "read_bytes": ("in.bytes",),
+            "writes": ("out.packets",),
+            "write_bytes": ("out.bytes",),
+            "errors": ("in.errors + in.drops + out.errors + out.drops", "in.errors + out.errors"),
+        },
+    ),
+    "swapdev": (
+        "swap",
+        {"size_bytes": ("length",), "used_bytes": ("length - free",), "priority": ("priority",)},
+    ),
+    "zram": (
+        "zram",
+        {
+            "size_bytes": ("capacity",),
+            "used_bytes": ("mm_stat.data_size.original",),
+            "stored_bytes": ("mm_stat.data_size.compressed",),
+        },
+    ),
+}
+
+# Below cgroup: version 2 of control groups first, then version 1.
+CGROUPS: Final[dict[str, Choices]] = {
+    "cpu_us": ("cpu.stat.usage", "cpuacct.usage"),
+    "cpu_user_us": ("cpu.stat.user", "cpuacct.stat.user"),
+    "cpu_system_us": ("cpu.stat.system", "cpuacct.stat.system"),
+    "quota_periods": ("cpusched.periods",),
+    "quota_throttled_periods": ("cpusched.throttled",),
+    "quota_throttled_us": ("cpusched.throttled_time",),
+    "memory_bytes": ("memory.current", "memory.usage"),
+    "swap_bytes": ("memory.stat.swap",),
+    "anonymous_bytes": ("memory.stat.anon", "memory.stat.rss"),
+    "file_bytes": ("memory.stat.file", "memory.stat.cache"),
+    "limit_hits": ("memory.failcnt",),
+    "major_faults": ("memory.stat.pgmajfault",),
+    "pressure_cpu_some_us": ("pressure.cpu.some.total",),
+    "pressure_memory_some_us": ("pressure.memory.some.total",),
+    "pressure_memory_full_us": ("pressure.memory.full.total",),
+    "pressure_io_some_us": ("pressure.io.some.total",),
+    "pressure_io_full_us": ("pressure.io.full.total",),
+}
+
+# Logged once, or when they change: the latest value holds.
+CONSTANT: Final = frozenset(
+    {"mem.physmem", "swap.length", "swapdev.length", "swapdev.priority", "zram.capacity"}
+)
+LOAD, UPTIME = "kernel.all.load", "kernel.all.uptime"
+FACTS: Final = (
+    "hinv.ncpu", "hinv.pagesize", "hinv.physmem", "kernel.uname.release", "kernel.uname.machine",
+    "kernel.uname.distro", UPTIME,
+)  # fmt: skip
+
+# Of a process, by the name of its column. Those with an attribute's nature hold until they are logged again.
+PROCESS_ATTRIBUTES: Final = {
+    "user_name": "proc.id.uid_nm",
+    "uid": "proc.id.uid",
+    "name": "proc.psinfo.cmd",
+    "ppid": "proc.psinfo.ppid",
+    "start": "proc.psinfo.start_time",
+}
+PROCESS_VALUES: Final = {
+    "utime": "proc.psinfo.utime",
+    "stime": "proc.psinfo.stime",
+    "minor_faults": "proc.psinfo.minflt",
+    "major_faults": "proc.psinfo.maj_flt",
+    "read_bytes": "proc.io.read_bytes",
+    "write_bytes": "proc.io.write_bytes",
+    "resident_bytes": "proc.psinfo.rss",
+    "state": "proc.psinfo.sname",
+}
+
+
+def terms(choice: str, prefix: str = "") -> list[tuple[float, str]]:
+    """Signs and metrics of a sum or difference."""
+    sign, found = 1.0, []
+    for word in choice.split():
+        if word in "+-":
+            sign = 1.0 if word == "+" else -1.0
+        else:
+            found.append((sign, f"{prefix}.{word}" if prefix else word))
+    return found
+
+
+def plain_metrics() -> list[str]:
+    """Every metric whose instances nobody but the administrator names."""
+    names = [LOAD, *FACTS]
+    names += [m for cs in SYSTEM.values() for c in cs for _, m in terms(c)]
+    for prefix in ("kernel.percpu.cpu", "kernel.all.cpu"):
+        names += [m for cs in PROCESSOR.values() for c in cs for _, m in terms(c, prefix)]
+    for prefix, (_, columns) in DEVICES.items():
+        names += [m for cs in columns.values() for c in cs for _, m in terms(c, prefix)]
+    return list(dict.fromkeys(names))
+
+
+def hostile_metrics() -> list[str]:
+    """Metrics of processes and control groups: users name their instances."""
+    groups = [m for cs in CGROUPS.values() for c in cs for _, m in terms(c, "cgroup")]
+    return [*PROCESS_ATTRIBUTES.values(), *PROCESS_VALUES.values(), *groups]

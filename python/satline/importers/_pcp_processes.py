@@ -1,0 +1,133 @@
+"""Processes of a PCP archive → rows of table user."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from satline.importers import _pcp_map as pcp_map
+from satline.importers import _users
+from satline.importers._pcp_reader import Archive
+from satline.importers._pcp_tables import Grid
+from satline.importers._sink import Integers
+
+_LATE_S = 1.0
+
+
+def process_users(archive: Archive, grid: Grid, run: slice) -> dict[str, pa.Table] | None:
+    """Rows of table user of one run, and the numbers of users; None where the archive has no processes.
+
+    `seq` counts the grid's readings from 0. A process that is new since the reading before brings all that it
+    has used; one that was there before the archive began to see it, nothing.
+    """
+    values, attributes = pcp_map.PROCESS_VALUES, pcp_map.PROCESS_ATTRIBUTES
+    times = archive.get(values["utime"])
+    who = archive.get(attributes["user_name"]) or archive.get(attributes["uid"])
+    if times is None or who is None:
+        return None
+    connection = duckdb.connect(config={"threads": 2})
+    try:
+        records = np.unique(np.array(times.record_ns))
+        inside = records >= grid.time_ns[run.start] - grid.tolerance_ns
+        inside &= records <= grid.time_ns[run.stop - 1] + grid.tolerance_ns
+        records = records[inside]
+        if not len(records):
+            return None
+        for name, metric in {**values, **attributes}.items():
+            _register(connection, archive, name, metric)
+        connection.register("record", pa.table({"t": records, "k": np.arange(len(records))}))
+        connection.register("uptime", _uptime(archive, records))
+        connection.execute(_processes_sql())
+        made = _users.user_rows(connection, "used", len(records))
+    finally:
+        connection.close()
+    # From the instants of the processes to the readings nearest to them.
+    at = Grid(records, grid.interval_ns, grid.by_process)
+    nearest, near = at.nearest(grid.time_ns[run])
+    readings = np.arange(run.start, run.stop)[nearest]
+    return {name: _placed(table, readings, near) for name, table in made.items()}
+
+
+def _placed(table: pa.Table, readings: Integers, near: NDArray[np.bool_]) -> pa.Table:
+    k = table["seq"].to_numpy()
+    table = table.set_column(table.schema.get_field_index("seq"), "seq", pa.array(readings[k]))
+    return table.filter(pa.array(near[k]))
+
+
+def _register(connection: duckdb.DuckDBPyConnection, archive: Archive, name: str, metric: str) -> None:
+    """View `v_NAME` (t, pid, v) of a metric; without rows where the archive has none."""
+    series = archive.get(metric)
+    text = name in ("user_name", "name", "state")
+    kind = pa.string() if text else pa.float64()
+    if series is None:
+        table = pa.table(
+            {"t": pa.array([], pa.int64()), "pid": pa.array([], pa.int64()), "v": pa.array([], kind)}
+        )
+    else:
+        time, instance, _, value = series.arrays()
+        if text:
+            words = pa.array(archive.texts, pa.string())
+            values = words.take(pa.array(value.astype(np.int64)))
+        else:
+            values = pa.array(value * archive.metrics[metric].scale)
+        table = pa.table({"t": time, "pid": instance, "v": values})
+    connection.register(f"v_{name}", table)
+
+
+def _uptime(archive: Archive, records: Integers) -> pa.Table:
+    """Up-time in seconds at each record; null where not logged."""
+    series = archive.get(pcp_map.UPTIME)
+    if series is None:
+        return pa.table({"k": np.arange(len(records)), "up": pa.nulls(len(records), pa.float64())})
+    at, _, _, value = series.arrays()
+    nearest = np.clip(np.searchsorted(at, records), 0, len(at) - 1)
+    return pa.table({"k": np.arange(len(records)), "up": value[nearest] + (records - at[nearest]) / 1e9})
+
+
+def _processes_sql() -> str:
+    """Table `used`: see `_users.user_rows`."""
+    counters = ("stime", "minor_faults", "major_faults", "read_bytes", "write_bytes")
+    exact = "".join(f" LEFT JOIN v_{c} ON v_{c}.t = u.t AND v_{c}.pid = u.pid" for c in counters)
+    exact += "".join(
+        f" LEFT JOIN v_{c} ON v_{c}.t = u.t AND v_{c}.pid = u.pid" for c in ("resident_bytes", "state")
+    )
+    held = "".join(
+        f" ASOF LEFT JOIN v_{c} ON v_{c}.pid = u.pid AND u.t >= v_{c}.t"
+        for c in ("user_name", "uid", "name", "ppid", "start")
+    )
+    user = "coalesce(v_user_name.v, CAST(CAST(v_uid.v AS BIGINT) AS VARCHAR))"
+    differences = ", ".join(
+        f"CASE WHEN known THEN greatest({c} - lag({c}) OVER w, 0) WHEN fresh THEN {c} ELSE 0 * {c} END AS {c}"
+        for c in ("utime", *counters)
+    )
+    return f"""
+        CREATE TEMP TABLE used AS
+        WITH once AS (  -- a process twice in one record was made up by a name: neither is believed
+            SELECT t, pid, any_value(v) AS v FROM v_utime GROUP BY t, pid HAVING count(*) = 1),
+        seen AS (
+            SELECT r.k, u.t, u.pid, u.v AS utime, {", ".join(f"v_{c}.v AS {c}" for c in counters)},
+                v_resident_bytes.v AS resident_bytes, v_state.v AS state, v_start.v / 1e6 AS start,
+                CASE WHEN u.pid = 2 OR v_ppid.v = 2 THEN '{_users.KERNEL}'
+                    WHEN {_users.collector_sql("v_name.v", user)} THEN '{_users.COLLECTOR}'
+                    ELSE {user} END AS "user"
+            FROM once u JOIN record r ON r.t = u.t{exact}{held}),
+        placed AS (
+            SELECT *, lag(utime) OVER w <= utime AS known,
+                lag(utime) OVER w IS NULL OR lag(utime) OVER w > utime AS unseen
+            FROM seen WINDOW w AS (PARTITION BY pid, start ORDER BY k)),
+        judged AS (
+            SELECT p.*, p.k > 0 AND unseen AND (
+                p.start IS NULL OR before.up IS NULL OR p.start >= before.up - {_LATE_S}) AS fresh
+            FROM placed p LEFT JOIN uptime before ON before.k = p.k - 1),
+        differed AS (
+            SELECT k, pid, "user", resident_bytes, state, {differences}
+            FROM judged WINDOW w AS (PARTITION BY pid, start ORDER BY k))
+        SELECT k AS seq, "user", utime + stime AS cpu_us, stime AS cpu_system_us,
+            NULL::DOUBLE AS run_delay_us, NULL::DOUBLE AS io_delay_us, major_faults, minor_faults,
+            read_bytes, write_bytes, NULL::DOUBLE AS exits, resident_bytes, 1 AS alive,
+            CASE WHEN state IS NOT NULL THEN (state = 'R')::INT END AS runnable,
+            CASE WHEN state IS NOT NULL THEN (state = 'D')::INT END AS waiting
+        FROM differed
+    """

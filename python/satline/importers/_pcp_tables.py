@@ -1,0 +1,188 @@
+"""One archive's values as columns of the catalogue's tables, at the instants of one grid.
+
+An archive logs its metrics in groups, each at its own instants, some milliseconds or minutes apart. A reading
+takes of each metric the value nearest to its instant, if it lies within a quarter of the interval.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satline.importers import _pcp_map as pcp_map
+from satline.importers._pcp_reader import Archive
+from satline.importers._sink import Floats, Integers
+
+_SLOWER = 1.5
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Instants of the readings.
+
+    by_process
+        Where the processes were logged more rarely than the rest, so that the readings are those of the
+        processes: the interval of the rest, ns.
+    """
+
+    time_ns: Integers
+    interval_ns: float
+    by_process: float | None = None
+
+    @property
+    def tolerance_ns(self) -> float:
+        """How far a value may lie from the instant of its reading."""
+        return (self.by_process or self.interval_ns) / 4
+
+    def nearest(self, time_ns: Integers) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Index of the time nearest to each reading, and whether it is near enough; shape (readings,)."""
+        if not len(time_ns):
+            return np.zeros(len(self.time_ns), dtype=np.int64), np.zeros(len(self.time_ns), dtype=bool)
+        after = np.clip(np.searchsorted(time_ns, self.time_ns), 0, len(time_ns) - 1)
+        before = np.maximum(after - 1, 0)
+        earlier = np.abs(self.time_ns - time_ns[before]) <= np.abs(time_ns[after] - self.time_ns)
+        index = np.where(earlier, before, after)
+        return index, np.abs(time_ns[index] - self.time_ns) <= self.tolerance_ns
+
+
+def make_grid(archive: Archive) -> Grid:
+    """Instants at which the processors were logged, and the rest where they were not; those of the processes
+    where they were logged more rarely, so that users and processors are seen over the same observations."""
+    once = {*pcp_map.FACTS, *pcp_map.CONSTANT}
+    names = [n for n in archive.series if not n.startswith(("proc.", "cgroup.")) and n not in once]
+    records = [np.array(archive.series[n].record_ns) for n in names]
+    # Those of the processors first: what was logged oftener is taken when they were; their rates are exact.
+    order = sorted(
+        (i for i in range(len(names)) if len(records[i])),
+        key=lambda i: (len(records[i]) < 2 or ".cpu." not in names[i], -len(records[i]), names[i]),
+    )
+    if not order:
+        return Grid(np.array([], dtype=np.int64), 0.0)
+    times = np.unique(records[order[0]])
+    interval = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
+    for i in order[1:]:
+        others = np.unique(records[i])
+        if interval and len(others) > 1:
+            grid = Grid(others, interval * 3)  # 0.75 of the interval away from any reading
+            _, covered = grid.nearest(times)
+            if not covered.all():
+                times = np.unique(np.concatenate([times, others[~covered]]))
+    processes = archive.get(pcp_map.PROCESS_VALUES["utime"])
+    if processes is not None and archive.get(pcp_map.PROCESS_ATTRIBUTES["user_name"]) is not None:
+        logged = np.unique(np.array(processes.record_ns))
+        slow = float(np.median(np.diff(logged))) if len(logged) > 1 else 0.0
+        if slow > _SLOWER * interval > 0:
+            index, near = Grid(logged, interval).nearest(times)
+            if near.any():
+                return Grid(np.unique(times[index[near]]), slow, interval)
+    return Grid(times, interval)
+
+
+@dataclass
+class Columns:
+    """Columns of one archive at the instants of `grid`; `runs` are its stretches without a restart."""
+
+    archive: Archive
+    grid: Grid
+    runs: list[slice] = field(default_factory=list)
+
+    def scalar(
+        self, choices: pcp_map.Choices, prefix: str = "", instance: int | None = None
+    ) -> Floats | None:
+        """The first choice that has values; None where none has."""
+        for choice in choices:
+            total: Floats | None = None
+            for sign, metric in pcp_map.terms(choice, prefix):
+                found = dict(self._instances(metric, instance)).get("")
+                total = None if found is None else sign * found + (0 if total is None else total)
+                if total is None:
+                    break
+            if total is not None:
+                return total
+        return None
+
+    def entities(self, columns: dict[str, pcp_map.Choices], prefix: str) -> dict[str, dict[str, Floats]]:
+        """By entity and column, the values at the readings."""
+        made: dict[str, dict[str, Floats]] = {}
+        for column, choices in columns.items():
+            for choice in choices:
+                parts = [(s, dict(self._instances(m))) for s, m in pcp_map.terms(choice, prefix)]
+                if not all(found for _, found in parts):
+                    continue
+                for entity in parts[0][1]:
+                    values = [s * found[entity] for s, found in parts if entity in found]
+                    if len(values) == len(parts):
+                        made.setdefault(entity, {})[column] = np.sum(values, axis=0)
+                break
+        return made
+
+    def _instances(self, metric: str, instance: int | None = None) -> Iterator[tuple[str, Floats]]:
+        """Name and values of each instance; of a metric without instances the name is empty."""
+        series = self.archive.get(metric)
+        if series is None or self.archive.metrics[metric].text:
+            return
+        known = self.archive.metrics[metric]
+        time, number, name, value = series.arrays()
+        scale = 1024.0 if metric in pcp_map.KIBIBYTES else known.scale
+        if instance is not None:
+            groups = [("", number == instance)]
+        else:
+            labels = np.where(name >= 0, name, -2 - number)  # no instance: -1
+            groups = [(self._label(int(k)), labels == k) for k in np.unique(labels)]
+        for label, mask in groups:
+            times, values = time[mask], value[mask]
+            if known.bits:
+                values = self._unwrapped(times, values, known.bits)
+            index, near = self.grid.nearest(times)
+            if metric in pcp_map.CONSTANT:
+                # The value before the first time it was logged was no other than the first.
+                index = np.clip(np.searchsorted(times, self.grid.time_ns, "right") - 1, 0, len(times) - 1)
+                near = np.full(len(self.grid.time_ns), True)
+            yield (
+                label,
+                np.where(near, values[index], np.nan) * scale if len(times) else np.full(len(index), np.nan),
+            )
+
+    def _label(self, key: int) -> str:
+        if key >= 0:
+            return self.archive.texts[key]
+        return "" if key == -1 else str(-2 - key)
+
+    def _unwrapped(self, times: Integers, values: Floats, bits: int) -> Floats:
+        """Add a turn wherever a counter of so many bits fell from its upper half to its lower in one run."""
+        span = 2.0**bits
+        fell = np.zeros(len(values))
+        fell[1:] = (values[:-1] >= span / 2) & (values[1:] < span / 2)
+        fell[1:] *= values[1:] - values[:-1] + span < span / 2
+        starts = np.array([self.grid.time_ns[r.start] for r in self.runs], dtype=np.int64)
+        run = np.searchsorted(starts, times + int(self.grid.tolerance_ns), "right")
+        fell[1:] *= run[1:] == run[:-1]
+        return values + span * np.cumsum(fell)
+
+
+def find_runs(archive: Archive, grid: Grid) -> tuple[list[slice], int]:
+    """Stretches of readings without a restart, and how many of the cuts were restarts of the system.
+
+    A restart of the system is a fall of its up-time; a mark says that pmlogger or pmcd was away.
+    """
+    times = grid.time_ns
+    cuts = {int(np.searchsorted(times, mark)) for mark in archive.marks_ns}
+    boots: set[int] = set()
+    uptime = archive.get(pcp_map.UPTIME)
+    if uptime is not None:
+        at, _, _, value = uptime.arrays()
+        for i in np.flatnonzero(np.diff(value) < 0):
+            # The restart lies up-time before the first value after it.
+            boot = at[i + 1] - int(value[i + 1] * 1e9)
+            boots.add(int(np.searchsorted(times, max(boot, at[i] + 1))))
+    edges = sorted({0, len(times)} | {c for c in cuts | boots if 0 < c < len(times)})
+    return [slice(a, b) for a, b in itertools.pairwise(edges) if b > a], len(boots)
+
+
+def used(columns: dict[str, Floats]) -> bool:
+    """Did the device do or hold anything? One that the kernel only made ready did not."""
+    return any(np.nansum(np.abs(v)) > 0 for c, v in columns.items() if c != "priority")

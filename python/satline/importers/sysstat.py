@@ -1,0 +1,304 @@
+"""sysstat's binary files (`sa21`, `sa20181221`) through its own reader, `sadf`.
+
+`sadf -r` gives the counters as the kernel gave them, so nothing is integrated back from rounded rates. One
+`sadf` per activity: each one's output then has the same columns in every row, and two of them run at a time.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from satline.errors import InputError
+from satline.importers._importer import Importer, Options, compressed
+from satline.importers._sadf import ENVIRONMENT, Grid, Rows, read_grid, read_rows
+from satline.importers._sink import Floats, Integers, Objects, Sink
+from satline.importers._sysstat_map import ACTIVITIES, LACKING, Activity
+
+_MAGIC = (b"\x96\xd5", b"\xd5\x96")
+_NAME = re.compile(r"sa(\d{2}|\d{8})(\.(xz|gz|bz2))?")
+_HOST = re.compile(r"^Host: \S+ (\S+) \((.*)\)\s+\S+\s+_(\S+)_\s+\((\d+) CPU\)", re.MULTILINE)
+_INSTALL = (
+    "install sysstat (Debian: apt install sysstat), or print the file as text where it was made: sar -A"
+)
+
+
+@dataclass
+class _File:
+    """One file, and what its header says."""
+
+    source: Path
+    readable: Path
+    host: str = ""
+    kernel: str = ""
+    machine: str = ""
+    processors: int = 0
+    hz: int = 100
+    activities: frozenset[str] = frozenset()
+    grid: Grid = field(default_factory=Grid)
+
+
+def recognise(source: str) -> float:
+    """By the first bytes; a directory by the names and first bytes of what lies in it."""
+    path = Path(source)
+    try:
+        if path.is_dir():
+            return 0.9 if any(_has_magic(p) for p in _members(path)) else 0.0
+        return 1.0 if path.is_file() and _has_magic(path) else 0.0
+    except OSError:
+        return 0.0
+
+
+def begins(source: str) -> float:
+    """Time of the first record; 0 where it cannot be had."""
+    try:
+        with ExitStack() as stack:
+            files = [_open(path, stack) for path in _files(source)]
+            return min((float(f.grid.time_s[0]) for f in files if len(f.grid)), default=0.0)
+    except (InputError, OSError):
+        return 0.0
+
+
+def read(source: str, options: Options, sink: Sink) -> None:
+    """Read a file, or all of a directory in order of time.
+
+    Raises
+    ------
+    InputError
+        No `sadf`; or no file of these can be read.
+    """
+    with ExitStack() as stack:
+        files: list[_File] = []
+        errors: list[InputError] = []
+        for path in _files(source):
+            try:
+                files.append(_open(path, stack))
+            except InputError as error:
+                errors.append(error)
+        if not files:
+            raise (
+                errors[0]
+                if errors
+                else InputError(
+                    f"{source}: no sysstat file in it",
+                    hint="look in /var/log/sysstat or /var/log/sa",
+                )
+            )
+        for unread in errors:
+            sink.damage(unread.message)
+        files.sort(key=lambda f: int(f.grid.time_s[0]) if len(f.grid) else 0)
+        hosts = sorted({f.host for f in files})
+        if options.host is not None:
+            files = [f for f in files if f.host == options.host]
+        elif len(hosts) > 1:
+            raise InputError(
+                f"{source}: files of several hosts: {', '.join(hosts)}", hint="choose one with --host"
+            )
+        if not files:
+            raise InputError(f"{source}: nothing of host {options.host}", hint=f"it has {', '.join(hosts)}")
+        last = files[-1]
+        sink.host(
+            name=last.host, kernel=last.kernel, machine=last.machine, processors=last.processors or None
+        )
+        sink.origin(format="sysstat", files=[str(f.source) for f in files], tool="sadf -r", zone="UTC")
+        for signal, reason, need in LACKING:
+            sink.missing(signal, reason, need)
+        for number, file in enumerate(files):
+            _read_file(file, options, sink)
+            options.progress((number + 1) / len(files))
+
+
+def _members(directory: Path) -> list[Path]:
+    return sorted(p for p in directory.iterdir() if _NAME.fullmatch(p.name) and p.is_file())
+
+
+def _files(source: str) -> list[Path]:
+    path = Path(source)
+    return [p for p in _members(path) if _has_magic(p)] if path.is_dir() else [path]
+
+
+def _has_magic(path: Path) -> bool:
+    try:
+        with compressed(path)(path, "rb") as file:
+            return file.read(2) in _MAGIC
+    except (OSError, EOFError, ValueError):
+        return False
+
+
+def _open(path: Path, stack: ExitStack) -> _File:
+    """Unpack and convert as far as needed, and read header and times."""
+    if shutil.which("sadf") is None:
+        raise InputError(f"{path}: a sysstat file needs `sadf` to be read, which is not here", hint=_INSTALL)
+    readable = path
+    if compressed(path) is not open:
+        readable = _unpacked(path, stack)
+    header = _run("-H", str(readable))
+    if "Host:" not in header.stdout:
+        readable = _converted(path, readable, stack)
+        header = _run("-H", str(readable))
+    file = _File(path, readable)
+    said = re.search(
+        r"^Host: \S+ (\S+) \((.*)\)\s+\S+\s+_(\S+)_\s+\((\d+) CPU\)", header.stdout, re.MULTILINE
+    )
+    if said is None:
+        words = (header.stderr or header.stdout).strip().splitlines()
+        raise InputError(f"{path}: sadf cannot read it: {words[0] if words else 'no header'}", hint=_HINT_OLD)
+    file.kernel, file.host, file.machine, file.processors = said[1], said[2], said[3], int(said[4])
+    if ticks := re.search(r"^HZ = (\d+)", header.stdout, re.MULTILINE):
+        file.hz = int(ticks[1]) or 100
+    file.activities = frozenset(re.findall(r"^\d+: \[.*?\] (A_\w+)", header.stdout, re.MULTILINE))
+    file.grid = read_grid(path, readable)
+    return file
+
+
+_HINT_OLD = "use the sadf of the version that made it, `sadf -c OLD > NEW`, or print it there as text: sar -A"
+
+
+def _converted(path: Path, readable: Path, stack: ExitStack) -> Path:
+    """A temporary file in the present format, from one that an older sysstat wrote."""
+    file = stack.enter_context(tempfile.NamedTemporaryFile(prefix="satline-sa-"))  # noqa: SIM115 - the stack closes it
+    done = subprocess.run(
+        ["sadf", "-c", str(readable)],
+        stdout=file,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        env=ENVIRONMENT,
+        check=False,
+    )
+    # A file with a damaged tail is converted as far as it goes, and then sadf fails.
+    if not Path(file.name).stat().st_size:
+        words = done.stderr.decode(errors="replace").strip().splitlines()
+        raise InputError(
+            f"{path}: sadf cannot read it: {words[-1] if words else 'no reason given'}", hint=_HINT_OLD
+        )
+    return Path(file.name)
+
+
+def _unpacked(path: Path, stack: ExitStack) -> Path:
+    """A temporary file that holds what a compressed one holds."""
+    file = stack.enter_context(tempfile.NamedTemporaryFile(prefix="satline-sa-"))  # noqa: SIM115 - the stack closes it
+    # A cut-off file: what could be unpacked is read, and sadf tells where it ends.
+    with suppress(EOFError, OSError, ValueError), compressed(path)(path, "rb") as packed:
+        shutil.copyfileobj(packed, file)
+    file.flush()
+    return Path(file.name)
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sadf", *arguments],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        env=ENVIRONMENT,
+        check=False,
+    )
+
+
+def _read_file(file: _File, options: Options, sink: Sink) -> None:
+    grid = file.grid
+    if grid.damage:
+        sink.damage(f"{file.source}: {grid.damage}")
+    if not len(grid):
+        sink.damage(f"{file.source}: no readings in it")
+        return
+    wanted = [a for name, several in ACTIVITIES.items() if name in file.activities for a in several]
+    tables = [_readings(a, file, rows, sink) for a, rows in _all_rows(file, wanted)]
+    chosen = np.ones(len(grid), dtype=bool)
+    if options.start is not None:
+        chosen &= grid.time_s >= options.start.timestamp()
+    if options.end is not None:
+        chosen &= grid.time_s < options.end.timestamp()
+    for run in grid.runs:
+        inside = np.zeros(len(grid), dtype=bool)
+        inside[run] = chosen[run]
+        if inside.sum() < 2:
+            continue  # nothing is known of one record alone
+        sink.begin_run()
+        _write_run(grid, inside, [t for t in tables if t is not None], sink)
+
+
+def _all_rows(file: _File, wanted: list[Activity]) -> Iterator[tuple[Activity, Rows]]:
+    with ThreadPoolExecutor(2) as pool:
+        found = pool.map(lambda a: read_rows(file.readable, a.flags), wanted)
+        yield from zip(wanted, found, strict=True)
+
+
+@dataclass(frozen=True)
+class _Readings:
+    """Columns of one activity with the place of each row in the grid; `names` are the entities, if any."""
+
+    activity: Activity
+    place: Integers
+    names: Objects | None
+    columns: dict[str, Floats]
+
+
+def _readings(activity: Activity, file: _File, rows: Rows, sink: Sink) -> _Readings | None:
+    if rows.damage:
+        sink.damage(f"{file.source}: sadf {' '.join(activity.flags)}: {rows.damage}")
+    if not len(rows):
+        return None
+    placed = rows.place_in(file.grid)
+    factor = 1.0 / file.hz if activity.ticks else 1.0
+    columns: dict[str, Floats] = {}
+    for column, (fields, scale) in activity.columns.items():
+        if fields[0] in placed.values:
+            parts = [placed.values[f] for f in fields if f in placed.values]
+            columns[column] = np.sum(parts, axis=0) * (scale * factor)
+    names = placed.names if activity.table != "system" else None
+    if activity.table == "processor" and names is not None:
+        single = names != "-1"  # -1 is sysstat's sum over all of them
+        if not single.any():
+            names = np.full(len(names), "all", dtype=object)
+        else:
+            # A processor that is off line has zeros everywhere: it was not read.
+            kept = single & (sum(columns.values(), np.zeros(len(placed))) > 0)
+            return _Readings(
+                activity, placed.place[kept], names[kept], {c: v[kept] for c, v in columns.items()}
+            )
+    return _Readings(activity, placed.place, names, columns)
+
+
+def _write_run(grid: Grid, inside: Floats, tables: list[_Readings], sink: Sink) -> None:
+    index = np.flatnonzero(inside)
+    system: dict[str, Floats] = {}
+    for t in (t for t in tables if t.names is None):
+        for column, values in t.columns.items():
+            whole = np.full(len(grid), np.nan)
+            whole[t.place] = values
+            system[column] = whole[index]
+    sink.table("system", grid.time_ns[index], system, monotonic_ns=grid.monotonic_ns[index])
+    total = system.get("mem_total_bytes", np.array([]))
+    if np.isfinite(total).any():
+        sink.host(memory_bytes=int(total[np.isfinite(total)][-1]))
+    for t in (t for t in tables if t.names is not None):
+        kept = inside[t.place]
+        if not kept.any() or t.names is None:
+            continue
+        columns: dict[str, object] = {c: v[kept] for c, v in t.columns.items()}
+        columns[t.activity.table] = t.names[kept]
+        if t.activity.device_kind:
+            columns["device_kind"] = [t.activity.device_kind] * int(kept.sum())
+        at = t.place[kept]
+        sink.table(t.activity.table, grid.time_ns[at], columns, monotonic_ns=grid.monotonic_ns[at])
+
+
+IMPORTER = Importer(
+    name="sysstat",
+    title="sysstat's binary files (sa21, /var/log/sysstat)",
+    recognise=recognise,
+    read=read,
+    examples=("satline import /var/log/sysstat", "satline import /var/log/sysstat/sa21 -o monday.satline"),
+    begins=begins,
+)

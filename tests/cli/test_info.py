@@ -1,0 +1,164 @@
+"""`satline info`: contents, load range, what a recording can answer."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from satline.cli import run
+from satline.diagnosis import RULES, suffices
+from satline.importers import Sink
+from satline.recording import Recording, RecordingWriter, contents, describe
+
+T0 = 1_795_000_000 * 10**9
+EVIL = "\x1b[31mann\n"
+
+
+def made(path: Path, readings: int = 900, most: int = 8, *, gap: bool = False, runs: int = 1) -> Path:
+    """A host of `most` users, 2 s apart; the first k of them work for a while, then fewer or more."""
+    sink = Sink(path)
+    sink.start()
+    sink.host(name="web1", processors=2)
+    sink.missing("system.swap_in_pages", "no column was mapped to it", "a mapped column of page-ins")
+    number = np.arange(readings)
+    active = 1 + (number // 30) % most
+    time = T0 + number * 2_000_000_000
+    if gap:
+        time[readings // 2 :] += 600_000_000_000
+    busy = np.cumsum(active * 100_000)
+    parts = np.array_split(number, runs)
+    for part in parts:
+        sink.begin_run()
+        at = time[part]
+        sink.table("system", at, {"context_switches": busy[part], "users_in_queue": active[part]})
+        both = np.repeat(at, 2)
+        cpu = {"processor": np.tile(np.array(["0", "1"], dtype=object), len(part))}
+        for column, of in (
+            ("user_us", busy),
+            ("system_us", busy // 9),
+            ("idle_us", number * 2_000_000 - busy),
+        ):
+            cpu[column] = np.repeat(of[part], 2)
+        sink.table("processor", both, cpu)
+        names = np.array([EVIL, *(f"u{k}" for k in range(1, most))], dtype=object)
+        used = np.stack([np.cumsum((active > k) * 200_000) for k in range(most)], axis=1)
+        sink.table(
+            "user",
+            np.repeat(at, most),
+            {"user": np.tile(names, len(part)), "cpu_us": used[part].ravel()},
+        )
+    sink.finish()
+    return path
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run(["info", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def as_json(capsys: pytest.CaptureFixture[str], path: Path) -> dict[str, Any]:
+    content = json.loads(shown(capsys, str(path), "--json"))
+    assert isinstance(content, dict)
+    return content
+
+
+def test_contents_loads_and_answers_are_shown_in_80_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = shown(capsys, str(made(tmp_path / "host.satline", gap=True, runs=1)))
+    assert max(map(len, text.splitlines())) <= max(80, len(str(tmp_path / "host.satline")))
+    assert "900 readings of host web1" in text
+    assert "every 2 s" in text
+    assert "1 gap, 10 min 2 s in all" in text
+    assert "active_users*" in text
+    assert "partly" in text
+    assert "\x1b" not in text
+    assert "\\x1b[31mann\\n" in text
+
+
+def test_the_range_of_load_is_that_of_the_observations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = as_json(capsys, made(tmp_path / "host.satline"))
+    axes = {axis["axis"]: axis for axis in content["axes"]}
+    assert content["load_axis"] == "active_users"
+    assert (axes["active_users"]["low"], axes["active_users"]["high"]) == (1.0, 8.0)
+    assert axes["in_queue"]["classes"] >= 1
+    assert 3.5 <= axes["in_queue"]["median"] <= 5.5
+    assert "users" not in axes  # no study set them
+    assert content["interval_s"] == 2.0
+
+
+def test_runs_and_gaps_are_told_apart(tmp_path: Path) -> None:
+    found = contents(Recording.open(made(tmp_path / "host.satline", gap=True, runs=3)))
+    assert [run.readings for run in found.runs] == [300, 300, 300]
+    assert [(gap.begins_ns, gap.seconds) for gap in found.gaps] == [(T0 + 449 * 2_000_000_000, 602.0)]
+    assert found.readings == 900
+
+
+def test_tables_name_their_entities_and_the_columns_that_have_values(tmp_path: Path) -> None:
+    tables = {t.name: t for t in contents(Recording.open(made(tmp_path / "host.satline"))).tables}
+    assert tables["user"].entities == 8
+    assert tables["user"].names[0] == EVIL
+    assert tables["user"].columns == ("user", "cpu_us")
+    assert tables["system"].entities is None
+    assert tables["processor"].rows == 1800
+
+
+def test_every_rule_is_judged_or_its_want_is_told(tmp_path: Path) -> None:
+    found = suffices(Recording.open(made(tmp_path / "host.satline")))
+    assert [r.rule for r in found.rules] == [rule.name for rule, _ in RULES]
+    for rule in found.rules:
+        assert rule.judgeable is (rule.why == "")
+        assert rule.judgeable or rule.missing or "not recorded" not in rule.why
+        assert bool(rule.missing) is bool(rule.would_need)
+    by_name = {r.rule: r for r in found.rules}
+    assert by_name["cpu_bound"].judgeable
+    assert not by_name["quota_bound"].judgeable
+    assert "throttled_periods" in by_name["quota_bound"].missing
+
+
+def test_what_the_source_says_it_lacks_is_named_as_what_would_tell_more(tmp_path: Path) -> None:
+    found = suffices(Recording.open(made(tmp_path / "host.satline")))
+    paging = next(r for r in found.rules if r.rule == "paging_bound")
+    assert not paging.judgeable
+    assert "a mapped column of page-ins" in paging.would_need
+
+
+def test_questions_without_transactions_are_answered_by_what_there_is(tmp_path: Path) -> None:
+    questions = {q.question: q for q in suffices(Recording.open(made(tmp_path / "host.satline"))).questions}
+    assert "problem state only" in questions["What is the throughput?"].why
+    response = questions["How long do users wait for a response?"]
+    assert not response.answerable
+    assert response.advice
+
+
+def test_a_narrow_range_of_load_cannot_show_saturation(tmp_path: Path) -> None:
+    found = suffices(Recording.open(made(tmp_path / "host.satline", most=1)))
+    saturates, holds = found.questions[:2]
+    assert not saturates.answerable
+    assert saturates.advice
+    assert not holds.answerable
+
+
+def test_a_recording_without_readings_is_described_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "empty.satline"
+    describe.create(path, "satline record")
+    with RecordingWriter(path, "study") as writer:
+        writer.write_rows("event", [{"source": "study", "event": "stopped", "text": "x"}])
+    text = shown(capsys, str(path))
+    assert "0 readings" in text
+    assert "no two samples" in text
+    assert "No load axis has values" in text
+    content = as_json(capsys, path)
+    assert content["load_axis"] is None
+    assert content["interval_s"] is None
+
+
+def test_what_is_no_recording_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["info", str(tmp_path / "nothing.satline")]) == 2
+    assert "no such recording" in capsys.readouterr().err

@@ -1,0 +1,504 @@
+"""Text of `sar`: every system's way to write it, against the figures in the text itself."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from satline.errors import InputError
+from satline.importers import Options, sar_text
+from satline.importers._import import guess, import_recording
+from satline.recording import Recording
+from satline.reduction import reduce
+
+SHARED = Path(__file__).parents[4] / "shared" / "data" / "sar"
+SADC = Path("/usr/lib/sysstat/sadc")
+Import = Callable[..., Recording]
+
+
+@pytest.fixture
+def imported(tmp_path: Path) -> Import:
+    """Import a text, or a file, into a recording of this test."""
+
+    def run(source: str | Path, **options: object) -> Recording:
+        if isinstance(source, str):
+            file = tmp_path / "sar.txt"
+            file.write_text(source)
+            source = file
+        path = tmp_path / "imported.satline"
+        import_recording([str(source)], path, sar_text.IMPORTER, Options(**options))  # type: ignore[arg-type]
+        return Recording.open(path)
+
+    return run
+
+
+def shared(name: str) -> Path:
+    path = SHARED / name
+    if not path.exists():
+        pytest.skip(f"{path} is not here")
+    return path
+
+
+def differences(recording: Recording, table: str, column: str, where: str = "TRUE") -> list[float | None]:
+    """Differences of a counter within each run, in order of time; a run's first reading has none."""
+    query = f"""
+        SELECT c - lag(c) OVER w, row_number() OVER w FROM
+        (SELECT {column} AS c, run, time_ns AS t FROM {table} WHERE {where})
+        WINDOW w AS (PARTITION BY run ORDER BY t) ORDER BY run, t
+    """
+    return [d for d, number in recording.connect().execute(query).fetchall() if number > 1]
+
+
+def printed(path: Path, column: str, entity: str = "") -> list[float]:
+    """A column's figures from the text itself, found without the importer."""
+    found: list[float] = []
+    names: list[str] = []
+    for line in lzma.decompress(path.read_bytes()).decode().splitlines():
+        fields = line.split()
+        if len(fields) < 2 or ":" not in fields[0] or fields[0].startswith("Average"):
+            continue
+        if column in fields or any(f.startswith("%") or f.endswith("/s") for f in fields):
+            names = fields[1:]
+        elif column in names and len(fields) == len(names) + 1 and entity in ("", fields[1]):
+            found.append(float(fields[1 + names.index(column)]))
+    return found
+
+
+# ---------------------------------------------------------------------------- real archives
+
+
+def test_linux_text_of_a_day_gives_back_the_figures_it_has(imported: Import) -> None:
+    path = shared("sar-12.0.2-historical.txt.xz")
+    recording = imported(path)
+    runs = (
+        recording.connect().execute("SELECT run, count(*) FROM system GROUP BY run ORDER BY run").fetchall()
+    )
+    assert runs == [(1, 83), (2, 5)], "a restart at 13:55:21 begins a new run"
+    assert differences(recording, "system", "context_switches") == pytest.approx(
+        [v * 600 for v in printed(path, "cswch/s")], rel=0.002
+    )
+    for field, column in (("%usr", "user_us"), ("%sys", "system_us"), ("%idle", "idle_us")):
+        want = [v * 600 * 1e4 for v in printed(path, field, "3")]
+        assert differences(recording, "processor", column, "processor = '3'") == pytest.approx(
+            want, rel=0.002
+        )
+    name = "dev8-48"
+    assert differences(recording, "device", "requests", f"device = '{name}'") == pytest.approx(
+        [v * 600 for v in printed(path, "tps", name)], rel=0.002, abs=1
+    )
+    memory = recording.connect().execute("SELECT mem_free_bytes FROM system ORDER BY time_ns").fetchall()
+    assert [m[0] for m in memory if m[0] is not None] == [v * 1024 for v in printed(path, "kbmemfree")]
+    assert recording.description["host"]["memory_bytes"] > 700e9
+
+
+def test_linux_processors_are_told_by_the_rows_and_not_by_the_first_line(imported: Import) -> None:
+    """After the restart of this host there are 56, and its first line still says 14."""
+    recording = imported(shared("sar-12.0.2-historical.txt.xz"))
+    query = "SELECT run, count(DISTINCT processor) FROM processor GROUP BY run ORDER BY run"
+    assert recording.connect().execute(query).fetchall() == [(1, 14), (2, 56)]
+
+
+def test_linux_full_output_of_another_version(imported: Import) -> None:
+    path = shared("sar-11.6.1-full-output.txt.xz")
+    recording = imported(path)
+    assert differences(recording, "system", "page_faults") == pytest.approx(
+        [v * 10 for v in printed(path, "fault/s")], abs=1
+    )
+    assert differences(recording, "system", "interrupts") == pytest.approx(
+        [v * 10 for v in printed(path, "intr/s", "sum")], abs=1
+    )
+    assert not recording.sources["import"]["damage"], "rows of no use are no damage"
+
+
+def test_hpux_text_gives_fractions_of_all_processors(imported: Import) -> None:
+    path = shared("hpux-sar.txt.xz")
+    recording = imported(path)
+    user = differences(recording, "processor", "user_us")
+    lengths = differences(recording, "system", "time_ns")
+    assert len(user) == 132
+    fractions = [u / (t / 1e9) / 1e4 for u, t in zip(user, lengths, strict=True) if u is not None and t]
+    assert fractions == pytest.approx(printed(path, "%usr"), abs=0.01)
+    assert any("count as one" in note for note in recording.sources["import"]["notes"])
+    busy = differences(recording, "device", "busy_us", "device = 'disk1'")
+    assert busy[0] == pytest.approx(0.0835 * 300e6)
+
+
+def test_solaris_text_with_devices_on_lines_of_their_own(imported: Import) -> None:
+    recording = imported(shared("sar-Solaris-11.3.txt.xz"))
+    rows = (
+        recording.connect()
+        .execute("SELECT count(DISTINCT device), count(DISTINCT time_ns) FROM device")
+        .fetchone()
+    )
+    assert rows is not None
+    assert rows[0] > 20
+    assert rows[1] == 31
+    free = recording.connect().execute("SELECT mem_free_bytes FROM system ORDER BY time_ns").fetchall()
+    assert free[1][0] == 371880 * 8192, "pages of SPARC"
+    assert differences(recording, "device", "requests", "device = 'mpt_sas3'")[0] == 38 * 1200
+
+
+@pytest.mark.skipif(not SADC.exists(), reason="sysstat is not installed")
+def test_text_and_binary_file_of_the_same_day_agree(imported: Import, tmp_path: Path) -> None:
+    from satline.importers import sysstat
+
+    archive = tmp_path / "sa21"
+    subprocess.run([SADC, "-S", "ALL", "1", "4", archive], check=True, stdout=subprocess.DEVNULL)
+    environment = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
+    text = subprocess.run(
+        ["sar", "-A", "-f", archive], check=True, capture_output=True, text=True, env=environment
+    ).stdout
+    path = tmp_path / "binary.satline"
+    import_recording([str(archive)], path, sysstat.IMPORTER, Options())
+    binary, read = Recording.open(path), imported(text)
+    for column, off in (("context_switches", 60), ("page_faults", 600), ("block_in_bytes", 2e5)):
+        exact = differences(binary, "system", column)
+        assert differences(read, "system", column) == pytest.approx(exact, rel=0.03, abs=off), column
+    for column in ("mem_free_bytes", "mem_total_bytes", "tasks_total", "swap_total_bytes"):
+        query = f"SELECT {column} FROM system ORDER BY time_ns"
+        assert read.connect().execute(query).fetchall() == binary.connect().execute(query).fetchall(), column
+
+
+# ---------------------------------------------------------------------------- ways to write it
+
+LINUX = "Linux 6.1.0 (drum) \t11/21/2026 \t_x86_64_\t(2 CPU)\n\n"
+AT = int(datetime(2026, 11, 21, tzinfo=UTC).timestamp())
+
+
+def times(recording: Recording) -> list[int]:
+    rows = (
+        recording.connect()
+        .execute("SELECT time_ns // 1000000000 FROM system ORDER BY run, time_ns")
+        .fetchall()
+    )
+    return [r[0] for r in rows]
+
+
+def test_a_clock_of_twelve_hours(imported: Import) -> None:
+    recording = imported(
+        LINUX
+        + "11:50:01 AM    proc/s   cswch/s\n12:00:01 PM   1.00   100.00\n12:10:01 PM   2.00   200.00\n"
+        + "Average:      1.50    150.00\n"
+    )
+    assert times(recording) == [AT + 42601, AT + 43201, AT + 43801]
+    assert differences(recording, "system", "context_switches") == [60_000, 120_000]
+
+
+def test_decimal_commas(imported: Import) -> None:
+    recording = imported(LINUX + "10:00:00    proc/s   cswch/s\n10:00:10      1,50    100,25\n")
+    assert differences(recording, "system", "forks") == [15]
+
+
+def test_midnight_is_passed(imported: Import) -> None:
+    recording = imported(
+        LINUX + "23:40:00   proc/s   cswch/s\n23:50:00   1   1\n00:00:00   1   1\n00:10:00   1   1\n"
+    )
+    assert times(recording) == [AT + 85200, AT + 85800, AT + 86400, AT + 87000]
+
+
+def test_column_names_on_each_page_go_on_with_the_interval(imported: Import) -> None:
+    page = "10:{:02}:00   proc/s   cswch/s\n10:{:02}:00   1.00   1.00\n\n"
+    recording = imported(LINUX + page.format(0, 10) + page.format(10, 20))
+    assert differences(recording, "system", "forks") == [600, 600]
+
+
+def test_a_restart_and_a_gap_begin_new_runs(imported: Import) -> None:
+    recording = imported(
+        LINUX
+        + "10:00:00   proc/s   cswch/s\n10:10:00   1.00   1.00\n\n10:15:00  LINUX RESTART\t(2 CPU)\n\n"
+        + "10:20:00   proc/s   cswch/s\n10:30:00   1.00   1.00\n\n"
+        + "12:00:00   proc/s   cswch/s\n12:10:00   1.00   1.00\n"
+    )
+    runs = recording.connect().execute(
+        "SELECT min(time_ns) // 1000000000 FROM system GROUP BY run ORDER BY run"
+    )
+    assert [r[0] - AT for r in runs.fetchall()] == [36000, 37200, 43200]
+    assert differences(recording, "system", "forks") == [600, 600, 600]
+
+
+def test_a_device_that_comes_back_has_no_difference_over_its_absence(imported: Import) -> None:
+    names = "   DEV   tps   rkB/s   wkB/s   %util\n"
+    rows = [
+        "10:10:00   sda   1.00   1.00   1.00   1.00",
+        "10:20:00   sdb   1.00   1.00   1.00   1.00",
+        "10:30:00   sda   3.00   1.00   1.00   1.00",
+        "10:40:00   sda   1.00   1.00   1.00   1.00",
+    ]
+    recording = imported(LINUX + "10:00:00" + names + "\n".join(rows) + "\n")
+    query = "SELECT time_ns // 1000000000 - ?, requests FROM device WHERE device = 'sda' ORDER BY time_ns"
+    found = recording.connect().execute(query, [AT]).fetchall()
+    assert found == [(36000, 0), (36600, 600), (37800, 2400), (38400, 3000)], "no reading at 10:20"
+
+
+def test_a_hole_is_null_and_not_zero(imported: Import) -> None:
+    rows = "10:10:00   1.00   5.00\n10:20:00   nan   5.00\n10:30:00   1.00   5.00\n"
+    recording = imported(LINUX + "10:00:00   proc/s   cswch/s\n" + rows)
+    assert differences(recording, "system", "forks") == [600, None, None]
+    assert differences(recording, "system", "context_switches") == [3000, 3000, 3000]
+
+
+@pytest.mark.parametrize(
+    ("date", "says"),
+    [
+        ("2026-11-21", "2026-11-21"),
+        ("11/21/26", "2026-11-21"),
+        ("21/11/2026", "2026-11-21"),
+        ("21.11.2026", "2026-11-21"),
+        ("2026年11月21日", "2026-11-21"),
+        ("04/08/18", "2018-04-08"),
+    ],
+)
+def test_dates_of_many_places(imported: Import, date: str, says: str) -> None:
+    recording = imported(
+        f"Linux 6.1.0 (h) \t{date} \t_x86_64_\t(2 CPU)\n\n10:00:00   proc/s   cswch/s\n10:00:10   1   1\n"
+    )
+    assert datetime.fromtimestamp(times(recording)[0], UTC).date().isoformat() == says
+    doubt = any("month first" in note for note in recording.sources["import"]["notes"])
+    assert doubt == (date == "04/08/18")
+
+
+def test_the_time_zone_is_the_readers_to_say(imported: Import) -> None:
+    recording = imported(
+        LINUX + "10:00:00   proc/s   cswch/s\n10:00:10   1   1\n", zone=ZoneInfo("Europe/Berlin")
+    )
+    assert times(recording)[0] == AT + 9 * 3600
+
+
+def test_the_hour_that_comes_twice_when_summer_time_ends(imported: Import) -> None:
+    rows = "".join(
+        f"{t}   1.00   1.00\n"
+        for t in ("02:20:00", "02:40:00", "02:00:00", "02:20:00", "02:40:00", "03:00:00")
+    )
+    recording = imported(
+        "Linux 6.1.0 (h) \t2026-10-25 \t_x86_64_\t(2 CPU)\n\n02:00:00   proc/s   cswch/s\n" + rows,
+        zone=ZoneInfo("Europe/Berlin"),
+    )
+    found = times(recording)
+    assert [b - a for a, b in pairwise(found)] == [1200] * 6
+    assert all(d == 1200 for d in differences(recording, "system", "forks"))
+
+
+def test_processors_all_together_are_summed(imported: Import) -> None:
+    recording = imported(
+        LINUX + "10:00:00   CPU   %user   %nice   %system   %iowait   %steal   %idle\n"
+        "10:00:10   all   50.00   0.00   10.00   5.00   0.00   35.00\n"
+    )
+    assert recording.description["host"]["processors"] == 2
+    assert differences(recording, "processor", "user_us", "processor = 'all'") == [10_000_000]
+    assert differences(recording, "processor", "irq_us") == [None], "sar -u counts interrupts within %system"
+
+
+def test_many_processors_in_one_row_are_all_counted_busy(imported: Import) -> None:
+    rows = "".join(
+        f"10:{10 * n:02}:00   all   75.00   0.00   15.00   0.00   0.00   10.00\n" for n in range(1, 6)
+    )
+    recording = imported(
+        LINUX.replace("2 CPU", "56 CPU")
+        + "10:00:00   CPU   %usr   %nice   %sys   %iowait   %steal   %idle\n"
+        + rows
+    )
+    observed = reduce(recording).observations
+    assert observed["total_cpu"] == pytest.approx([0.9 * 56] * 5)
+    assert observed["total_cpu_fraction"] == pytest.approx([0.9] * 5)
+
+
+def test_hpux_prints_processors_one_by_one_and_their_sum(imported: Import) -> None:
+    recording = imported(
+        "HP-UX lasv B.11.31 U ia64    03/21/18\n\n00:00:00     cpu    %usr    %sys    %wio   %idle\n"
+        "00:05:00       0      20      10       5      65\n"
+        "               1      40      10       5      45\n"
+        "          system      30      10       5      55\n"
+    )
+    assert recording.description["host"]["processors"] == 2
+    names = recording.connect().execute("SELECT DISTINCT processor FROM processor ORDER BY 1").fetchall()
+    assert names == [("0",), ("1",)], "the sum would count twice"
+    assert differences(recording, "processor", "user_us", "processor = '1'") == [120_000_000]
+
+
+def test_used_memory_has_two_meanings(imported: Import) -> None:
+    """Till sysstat 11 what is not free; later without caches: %memused tells which."""
+    for used, percent in ((750, 75.0), (500, 50.0)):
+        text = (
+            LINUX + "10:00:00   kbmemfree   kbmemused   %memused   kbbuffers   kbcached   kbslab\n"
+            f"10:00:10   250000   {used}000   {percent}   50000   150000   50000\n"
+        )
+        recording = imported(text)
+        assert recording.description["host"]["memory_bytes"] == 1_000_000 * 1024
+        shutil.rmtree(recording.path)
+
+
+# ---------------------------------------------------------------------------- AIX
+
+AIX = "AIX reel 2 7 00F6A1B24C00    11/21/26\n\nSystem configuration: lcpu=8 {}\n\n"
+
+
+def test_a_capped_partition_that_has_used_up_its_entitlement_is_full_though_half_idle(
+    imported: Import,
+) -> None:
+    rows = "".join(
+        f"10:{5 * n:02}:00      38      12       1      49    0.50   100.0\n" for n in range(1, 13)
+    )
+    recording = imported(
+        AIX.format("ent=0.50 mode=Capped")
+        + "10:00:00    %usr    %sys    %wio   %idle   physc   %entc\n"
+        + rows
+    )
+    assert recording.description["system_under_test"]["limits"] == {"cpu_quota_processors": 0.5}
+    assert differences(recording, "processor", "user_us")[0] == pytest.approx(0.5 * 38 / 50 * 300e6)
+    observed = reduce(recording).observations
+    assert observed["total_cpu_fraction"] == pytest.approx([1.0] * 11)
+
+
+def test_a_capped_partition_below_its_entitlement_waits_for_the_rest(imported: Import) -> None:
+    recording = imported(
+        AIX.format("ent=1.00 mode=Capped") + "10:00:00    %usr    %sys    %wio   %idle   physc   %entc\n"
+        "10:05:00      20       5      15      60    0.30    30.0\n"
+    )
+    used = [
+        differences(recording, "processor", c)[0] or 0
+        for c in ("user_us", "system_us", "iowait_us", "idle_us")
+    ]
+    assert used[0] + used[1] == pytest.approx(0.30 * 300e6)
+    assert used[2] == pytest.approx(0.70 * 15 / 75 * 300e6)
+    assert sum(used) == pytest.approx(300e6)
+
+
+def test_of_an_uncapped_partition_the_capacity_cannot_be_told(imported: Import) -> None:
+    rows = "".join(
+        f"10:{5 * n:02}:00      60      20       0      20    0.90   180.0\n" for n in range(1, 13)
+    )
+    recording = imported(
+        AIX.format("ent=0.50 mode=Uncapped")
+        + "10:00:00    %usr    %sys    %wio   %idle   physc   %entc\n"
+        + rows
+    )
+    assert "limits" not in recording.description["system_under_test"]
+    observed = reduce(recording).observations
+    assert observed["total_cpu"] == pytest.approx([0.9] * 11)
+    assert not [x for x in observed["total_cpu_fraction"] if x == x]
+
+
+def test_of_a_shared_partition_the_line_for_all_counts_and_not_what_it_left_unused(imported: Import) -> None:
+    recording = imported(
+        AIX.format("ent=1.00 mode=Capped") + "10:00:00 cpu    %usr    %sys    %wio   %idle   physc   %entc\n"
+        "10:05:00  0       60      30       0      10    0.40    40.0\n"
+        "          1       10       5       0      85    0.20    20.0\n"
+        "          U        -       -       0      40    0.40    40.0\n"
+        "          -       26      13       0      61    0.60    60.0\n"
+    )
+    names = recording.connect().execute("SELECT DISTINCT processor FROM processor").fetchall()
+    assert names == [("all",)]
+    used = [differences(recording, "processor", c)[0] or 0 for c in ("user_us", "system_us")]
+    assert used == pytest.approx([0.40 * 300e6, 0.20 * 300e6])
+
+
+def test_the_cores_of_a_dedicated_partition_are_what_physc_adds_up_to(imported: Import) -> None:
+    recording = imported(
+        AIX.format("mode=Capped").replace("lcpu=8", "lcpu=4")
+        + "10:00:00 cpu    %usr    %sys    %wio   %idle   physc\n"
+        "10:05:00  0        8      92       0       0    1.00\n"
+        "          1        0      51       0      49    0.00\n"
+        "          2        0       0       0     100    0.51\n"
+        "          3        0       0       0     100    0.49\n"
+        "          -        4      46       0      50    2.00\n"
+    )
+    assert recording.description["host"]["processors"] == 2
+    assert differences(recording, "processor", "system_us", "processor = 'all'") == [
+        pytest.approx(0.46 * 2 * 300e6)
+    ]
+
+
+def test_logical_processors_are_counted_where_cores_are_not_told(imported: Import) -> None:
+    recording = imported(
+        AIX.format("mode=Capped") + "10:00:00    %usr    %sys    %wio   %idle\n10:05:00   25   0   0   75\n"
+    )
+    assert recording.description["host"]["processors"] == 8
+    assert differences(recording, "processor", "user_us") == [2 * 300_000_000]
+
+
+# ---------------------------------------------------------------------------- damage
+
+
+def test_a_last_line_that_is_cut_is_left_out(imported: Import) -> None:
+    recording = imported(LINUX + "10:00:00   proc/s   cswch/s\n10:00:10   1.00   1.00\n10:00:20   1.00   1")
+    assert len(times(recording)) == 2
+    assert "not ended" in recording.sources["import"]["damage"][0]
+
+
+def test_a_compressed_file_that_is_cut_gives_what_it_still_has(imported: Import, tmp_path: Path) -> None:
+    rows = "".join(
+        f"10:{n // 60:02}:{n % 60:02}   {n % 7}.13   {n * 7919 % 1000}.5\n" for n in range(1, 3000)
+    )
+    cut = tmp_path / "sar.txt.gz"
+    cut.write_bytes(gzip.compress((LINUX + "10:00:00   proc/s   cswch/s\n" + rows).encode())[:-2000])
+    recording = imported(cut)
+    assert len(times(recording)) > 100
+    assert any("cut off" in d for d in recording.sources["import"]["damage"])
+
+
+def test_rows_that_do_not_fit_their_names_are_left_out_and_counted(imported: Import) -> None:
+    recording = imported(
+        LINUX
+        + "10:00:00   proc/s   cswch/s\n10:00:10   1.00   1.00\n10:00:20   1.00\n10:00:30   1.00   1.00\n"
+    )
+    assert differences(recording, "system", "forks") == [10, 10], "nothing is known of the time between"
+    assert "line 5" in recording.sources["import"]["damage"][0]
+
+
+def test_a_text_without_its_first_line_cannot_be_dated(imported: Import) -> None:
+    with pytest.raises(InputError, match="before any line with system and date") as caught:
+        imported("10:00:00   proc/s   cswch/s\n10:00:10   1.00   1.00\n")
+    assert "first line" in caught.value.hint
+
+
+def test_hostile_device_names_are_data(imported: Import) -> None:
+    name = "<script>\x1b[31m';--"
+    recording = imported(LINUX + f"10:00:00   DEV   tps   %util\n10:00:10   {name}   1.00   50.00\n")
+    found = recording.connect().execute("SELECT DISTINCT device FROM device").fetchall()
+    assert found == [(name,)]
+
+
+def test_only_the_time_asked_for_is_imported(imported: Import) -> None:
+    rows = "".join(f"{h}:00:00   1.00   1.00\n" for h in range(11, 20))
+    recording = imported(
+        LINUX + "10:00:00   proc/s   cswch/s\n" + rows,
+        start=datetime(2026, 11, 21, 12, tzinfo=UTC),
+        end=datetime(2026, 11, 21, 15, tzinfo=UTC),
+    )
+    assert times(recording) == [AT + h * 3600 for h in (12, 13, 14)]
+
+
+# ---------------------------------------------------------------------------- which format
+
+
+def test_texts_are_recognised_and_others_are_not(tmp_path: Path) -> None:
+    def of(text: str) -> float:
+        file = tmp_path / "text"
+        file.write_text(text)
+        return sar_text.recognise(str(file))
+
+    assert of(LINUX + "10:00:00   proc/s   cswch/s\n") > 0.9
+    assert of(AIX.format("mode=Capped") + "10:00:00    %usr    %sys    %wio   %idle\n") > 0.9
+    assert of("HP-UX lasv B.11.31 U ia64    03/21/18\n\n00:00:01    %usr    %sys    %wio   %idle\n") > 0.9
+    assert of("time,users\n10:00:00,4\n") == 0
+    assert of("root:x:0:0:root:/root:/bin/bash\n") == 0
+    assert of("") == 0
+    assert sar_text.recognise(str(tmp_path)) == 0
+
+
+def test_a_file_of_no_known_format_is_an_error_that_lists_them(tmp_path: Path) -> None:
+    file = tmp_path / "text"
+    file.write_text("nothing of the kind\n")
+    with pytest.raises(InputError, match="none of the known formats") as caught:
+        guess(str(file))
+    assert "sar-text" in caught.value.hint
