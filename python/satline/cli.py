@@ -9,7 +9,18 @@ from typing import NoReturn
 
 import click
 
-from satline import __version__, cli_analysis, cli_record, cli_recording, cli_study
+from satline import (
+    __version__,
+    cli_analysis,
+    cli_explain,
+    cli_import,
+    cli_info,
+    cli_plan,
+    cli_record,
+    cli_recording,
+    cli_report,
+    cli_study,
+)
 from satline.errors import SatlineError
 
 
@@ -32,9 +43,13 @@ for command in (
     cli_study.studies,
     cli_study.clean,
     cli_record.record,
+    cli_import.import_command,
+    cli_info.info,
     cli_analysis.diagnose,
-    cli_analysis.report,
+    cli_explain.explain,
+    cli_report.report,
     cli_analysis.reduce,
+    cli_plan.plan,
     cli_recording.recording,
     cli_recording.annotate,
 ):

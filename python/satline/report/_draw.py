@@ -6,7 +6,9 @@ once and prints. The JavaScript for the same is 0.8 MB, and the page could then 
 
 from __future__ import annotations
 
+import json
 import re
+import textwrap
 import xml.etree.ElementTree as ET
 from itertools import pairwise
 from typing import Any
@@ -14,16 +16,29 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from satline.report._chart_data import Line, Plot
+from satline.report._plot import Line, Plot
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart; yellow and black left out. The page's
-# style sheet answers for dark mode and for the key, by the same order.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
+# Okabe and Ito's colours, which colour-blind readers can tell apart, yellow and black left out; and grey. The
+# page's style sheet answers for dark mode and for the key, by the same order.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a7f85")
+SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
 INK, FAINT, BAND = "#33373d", "#e3e5e8", "#8a63b8"
 WIDTH, HEIGHT = 460, 290
 # The whole drawing is of one size, so that plots beside each other have letters of one size.
+# Midnight shows the date.
+_CLOCK = "utcFormat(datum.value, utchours(datum.value) + utcminutes(datum.value) ? '%H:%M' : '%d %b')"
 _FIT = {"type": "fit", "contains": "padding"}
+# The shapes again, for the key of a picture: within 5 of the origin.
+_MARKS = {
+    "circle": "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0",
+    "square": "M-4,-4h8v8h-8z",
+    "triangle-up": "M0,-5L5,4H-5z",
+    "diamond": "M0,-5L5,0L0,5L-5,0z",
+    "triangle-down": "M0,5L5,-4H-5z",
+    "triangle-right": "M-4,-5L5,0L-4,5z",
+    "cross": "M-1.5,-5h3v3.5h3.5v3h-3.5v3.5h-3v-3.5h-3.5v-3h3.5z",
+    "dash": "M-8,0h6M1,0h6",
+}
 _SVG = "{http://www.w3.org/2000/svg}"
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 
@@ -35,12 +50,15 @@ def svg(plot: Plot) -> str:
 
 
 def _chart(plot: Plot) -> Any:
-    layers = _band(plot)
-    layers += _stack(plot) if plot.chart.kind == "stack" else _lines(plot)
-    layers += _limit(plot) + _hinge(plot)
+    if plot.x_type == "name":
+        layers = _named_bars(plot)
+    else:
+        layers = _band(plot)
+        layers += _stack(plot) if plot.kind == "stacked" else _lines(plot)
+        layers += _limit(plot) + _hinge(plot)
     return (
         alt.layer(*layers)
-        .properties(width=WIDTH, height=HEIGHT, background="transparent", autosize=_FIT)
+        .properties(width=WIDTH, height=_height(plot), background="transparent", autosize=_FIT)
         .configure_view(stroke=None)
         .configure_axis(
             labelFontSize=12,
@@ -59,18 +77,31 @@ def _data(rows: list[dict[str, Any]]) -> Any:
     return alt.Chart(alt.InlineData(rows))
 
 
+def _height(plot: Plot) -> int:
+    """Names lie one under the other, each with room for its letters."""
+    if plot.x_type != "name":
+        return HEIGHT
+    bars = 1 if plot.kind == "stacked" else len(plot.lines)
+    return max(120, 60 + len(plot.names) * max(18, 9 * bars))
+
+
 def _x(plot: Plot, name: str = "x") -> Any:
     low, high = plot.span
-    return alt.X(
-        f"{name}:Q",
-        title=plot.x_label,
-        scale=alt.Scale(domain=[low, high], nice=False),
-        axis=alt.Axis(grid=False, tickCount=8),
-    )
+    if plot.x_type == "time":
+        # The times are the clock's of the report's zone, drawn as they stand.
+        scale = alt.Scale(type="utc", domain=[low, high], nice=False)
+        axis = alt.Axis(grid=False, tickCount=6, labelOverlap=True, labelExpr=_CLOCK)
+        return alt.X(f"{name}:T", title=plot.x_label, scale=scale, axis=axis)
+    scale = alt.Scale(domain=[low, high], nice=False)
+    if "x" in plot.log:
+        places = [mark.x for line in plot.lines for mark in line.marks if mark.x > 0]
+        scale = alt.Scale(type="log", domain=[min(places, default=1.0), high], nice=False)
+    return alt.X(f"{name}:Q", title=plot.x_label, scale=scale, axis=alt.Axis(grid=False, tickCount=8))
 
 
 def _y(plot: Plot, name: str = "y") -> Any:
-    return alt.Y(f"{name}:Q", title=plot.y_label, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=5))
+    scale = alt.Scale(type="log") if "y" in plot.log else alt.Scale(zero=True)
+    return alt.Y(f"{name}:Q", title=plot.y_label, scale=scale, axis=alt.Axis(tickCount=5))
 
 
 def _lines(plot: Plot) -> list[Any]:
@@ -84,8 +115,15 @@ def _lines(plot: Plot) -> list[Any]:
             layers.append(
                 bars.mark_rule(color=colour, strokeWidth=1.5).encode(y=_y(plot, "low"), y2="high:Q")
             )
-        if not plot.hinge:
+        if plot.kind == "scatter":
+            # In the order of the load, which an ordinary line would lose: the curve may turn back.
+            path = base.mark_line(color=colour, strokeWidth=1, opacity=0.6)
+            layers.append(path.encode(y=_y(plot), order="number:Q"))
+        elif plot.kind == "lines" and not plot.hinge:
             layers.append(base.mark_line(color=colour, strokeWidth=1.8).encode(y=_y(plot)))
+        if plot.kind == "bars":
+            bars = base.mark_bar(color=colour, opacity=0.55, size=_bar_width(plot))
+            layers.append(bars.encode(y=_y(plot)))
         points = base.transform_filter("isValid(datum.y)")
         layers.append(
             points.mark_point(color=colour, filled=True, opacity=1, size=46, shape=shape).encode(
@@ -114,13 +152,44 @@ def _stack(plot: Plot) -> list[Any]:
     return [bars]
 
 
+def _named_bars(plot: Plot) -> list[Any]:
+    """Horizontal bars, a name each: values on top of each other, or below each other with their errors."""
+    rows = [
+        row | {"layer": line.slot, "name": str(place)}
+        for line in plot.lines
+        for place, row in enumerate(_rows(line))
+        if row["y"] is not None
+    ]
+    layers = [line.slot for line in plot.lines]
+    # Places stand in for the names, which two users may share; the axis shows the names again.
+    labels = alt.Axis(labelExpr=f"{json.dumps(plot.names)}[+datum.value]", labelLimit=160, ticks=False)
+    places = [str(place) for place in range(len(plot.names))]
+    y = alt.Y("name:N", title=None, sort=places, scale=alt.Scale(domain=places), axis=labels)
+    colour = alt.Color(
+        "layer:N", legend=None, scale=alt.Scale(domain=layers, range=[COLOURS[slot] for slot in layers])
+    )
+    base = _data(rows)
+    stacked = plot.kind == "stacked"
+    axis = alt.Axis(tickCount=5, grid=True)
+    x = alt.X("y:Q", title=plot.y_label, stack="zero" if stacked else None, axis=axis)
+    bars = base.mark_bar().encode(x=x, y=y, color=colour, order="layer:Q", description="title:N")
+    if stacked:
+        return [bars]
+    offset = alt.YOffset("layer:N", sort=layers)
+    errors = base.transform_filter("isValid(datum.low)").mark_rule(color=INK, strokeWidth=1.2)
+    return [
+        bars.encode(yOffset=offset),
+        errors.encode(x=alt.X("low:Q", title=plot.y_label), x2="high:Q", y=y, yOffset=offset),
+    ]
+
+
 def _bar_width(plot: Plot) -> float:
     """Four fifths of the least distance between two loads, in pixels, and never clumsy."""
     places = sorted({mark.x for line in plot.lines for mark in line.marks})
     gaps = [b - a for a, b in pairwise(places)]
     low, high = plot.span
     least = min(gaps, default=high - low) * WIDTH / ((high - low) or 1.0)
-    return max(3.0, min(36.0, 0.8 * least))
+    return max(1.0, min(36.0, 0.8 * least))
 
 
 def _limit(plot: Plot) -> list[Any]:
@@ -149,7 +218,10 @@ def _band(plot: Plot) -> list[Any]:
 
 
 def _rows(line: Line) -> list[dict[str, Any]]:
-    return [{"x": m.x, "y": m.y, "low": m.low, "high": m.high, "title": m.title} for m in line.marks]
+    return [
+        {"x": m.x, "y": m.y, "low": m.low, "high": m.high, "title": m.title, "number": number}
+        for number, m in enumerate(line.marks)
+    ]
 
 
 def _fitted(drawing: str, plot: Plot) -> str:
@@ -170,8 +242,57 @@ def _fitted(drawing: str, plot: Plot) -> str:
         root.attrib.pop(name, None)
     root.set("class", "plot")
     root.set("role", "img")
-    root.set("aria-label", f"{plot.chart.title}, {plot.y_label}, against {plot.x_label}")
+    root.set("aria-label", f"{plot.title}, {plot.y_label}, against {plot.x_label}")
     return ET.tostring(root, encoding="unicode")
+
+
+def picture(plot: Plot) -> str:
+    """`plot` as an SVG file that stands by itself: title above, key and notes below, on white."""
+    drawing: str = vl_convert.vegalite_to_svg(_chart(plot).to_dict(), allowed_base_urls=[])
+    inner = ET.fromstring(drawing)
+    for element in inner.iter():
+        element.tag = element.tag.removeprefix(_SVG)
+    filled = plot.kind in ("stacked", "bars")
+    entries = [
+        (COLOURS[line.slot], "square" if filled else SHAPES[line.slot], line.label) for line in plot.lines
+    ]
+    if plot.limit:
+        entries.append((INK, "dash", plot.limit.label))
+    entries = entries if len(entries) > 1 else []
+    notes = [part for note in plot.notes for part in textwrap.wrap(note, 76)]
+    top, row = 30, 18
+    height = top + _height(plot) + 8 + row * (len(entries) + len(notes)) + 8
+    root = ET.Element(
+        "svg",
+        {"xmlns": _SVG.strip("{}"), "width": str(WIDTH + 20), "height": str(height)}
+        | {"viewBox": f"0 0 {WIDTH + 20} {height}", "font-family": "sans-serif", "font-size": "12"},
+    )
+    ET.SubElement(root, "rect", {"width": "100%", "height": "100%", "fill": "#ffffff"})
+    _text(root, 10, 20, plot.title, {"font-weight": "bold", "font-size": "14"})
+    ET.SubElement(root, "g", {"transform": f"translate(10,{top})"}).append(inner)
+    at = top + _height(plot) + 8 + row // 2
+    for colour, shape, label in entries:
+        ET.SubElement(
+            root,
+            "path",
+            {"d": _MARKS[shape], "transform": f"translate(18,{at})", "fill": colour, "stroke": colour},
+        )
+        _text(root, 30, at + 4, label, {})
+        at += row
+    for note in notes:
+        _text(root, 10, at + 4, note, {"font-size": "11"})
+        at += row
+    return ET.tostring(root, encoding="unicode")
+
+
+def png(plot: Plot) -> bytes:
+    """`picture` as PNG, twice as large."""
+    made: bytes = vl_convert.svg_to_png(picture(plot), scale=2)
+    return made
+
+
+def _text(root: ET.Element, x: int, y: int, words: str, attributes: dict[str, str]) -> None:
+    ET.SubElement(root, "text", {"x": str(x), "y": str(y), "fill": INK, **attributes}).text = words
 
 
 def _titles(plot: Plot) -> frozenset[str]:

@@ -41,6 +41,55 @@ def scale(unit: str, largest: float) -> Scale:
     return Scale(1.0, unit)
 
 
+def units_like(unit: str) -> list[str]:
+    """The units in which a variable stored in `unit` may be shown."""
+    unit = unit.strip()
+    if unit == "fraction" or unit.startswith("fraction of "):
+        return ["%", "fraction"]
+    if unit in _TIMES:
+        return ["s", "ms", "µs"]
+    if unit == "bytes" or unit.startswith(("bytes/", "bytes per ")):
+        return [label + unit.removeprefix("bytes") for label, _ in _BYTES]
+    return [unit]
+
+
+def chosen_scale(unit: str, largest: float, wanted: str) -> Scale:
+    """The scale of `wanted`, one of `units_like`; without it the one that reads well."""
+    if wanted not in units_like(unit) or not wanted:
+        return scale(unit, largest)
+    if unit.startswith("fraction"):
+        of = unit.removeprefix("fraction")
+        return Scale(100.0, "%" + of) if wanted == "%" else Scale(1.0, wanted + of)
+    if unit in _TIMES:
+        return Scale(_TIMES[unit] * {"s": 1.0, "ms": 1e3, "µs": 1e6}[wanted], wanted)
+    for label, bytes_each in _BYTES:
+        if wanted == label + unit.removeprefix("bytes") and unit.startswith("bytes"):
+            return Scale(1.0 / bytes_each, wanted)
+    return Scale(1.0, unit)
+
+
+def total_unit(unit: str) -> str | None:
+    """Unit of the integral over time of something in `unit`; ``None`` where that has no meaning."""
+    if unit in ("per second", "transactions/s"):
+        return ""
+    if unit.endswith("/s"):
+        return unit.removesuffix("/s")
+    if unit in ("processors", "users", "tasks", "requests"):
+        return f"{unit.removesuffix('s')} seconds"
+    return None
+
+
+def ratio_unit(unit: str, divisor: str) -> str:
+    """Unit of a ratio of means: processors per (per second) are seconds."""
+    if unit == divisor:
+        return ""
+    if divisor == "per second":
+        if (whole := total_unit(unit)) is not None:
+            return whole.replace("processor seconds", "s")
+        return f"{unit} seconds"
+    return f"{unit or 'number'} / {divisor or 'number'}"
+
+
 def number(value: float, *, digits: int = 3) -> str:
     """`value` with `digits` significant digits and no needless zeros; thousands apart."""
     if not math.isfinite(value):

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from satline.diagnosis._results import Outcome, Saturation
+from collections.abc import Sequence
+
+from satline.diagnosis._results import (
+    Estimate,
+    Outcome,
+    Saturation,
+    UslFit,
+    WaitingUser,
+    WaitPart,
+    WaitShares,
+)
 from satline.reduction._results import LoadClass
 from satline.report import _numbers
-from satline.report._chart_table import CHARTS
+from satline.report.definition import labels
 
 AXES = {
     "active_users": "active users",
     "users": "users logged on",
     "in_queue": "multiprogramming level, users",
     "mpl": "multiprogramming level, users",
+    "run_queue": "tasks running or runnable",
+    "sessions": "users logged on",
+    "requests": "transactions per second",
+    "load_average": "load average",
 }
 
-# Variables that no chart shows but evidence may name.
+GROUP_AXES = {"time": "time", "hour": "hour of the day", "user": "user", "device": "device", "lock": "lock"}
+
+# Variables that no report labels but evidence may name.
 _MORE = {
     "problem_fraction": "problem state",
     "supervisor_fraction": "supervisor state",
@@ -51,13 +67,13 @@ def variable_words(variable: str) -> str:
     """`variable` in plain words; of a name that is in no table, the name without its underscores and unit."""
     base, member = split(variable)
     plain = base.removesuffix("_us").removesuffix("_bytes").replace("_", " ")
-    words = _LABELS.get(base) or _MORE.get(base) or plain
+    words = labels().get(base) or _MORE.get(base) or plain
     return f"{words} of {member}" if member else words
 
 
 def axis_words(load_axis: str) -> str:
     """The load axis in plain words."""
-    return AXES.get(load_axis, load_axis.replace("_", " "))
+    return AXES.get(load_axis) or variable_words(load_axis)
 
 
 def sentence(text: str) -> str:
@@ -66,7 +82,9 @@ def sentence(text: str) -> str:
 
 
 def load_words(load_class: LoadClass) -> str:
-    """The range of a load class: ``5–6``, or ``4`` where it is one load."""
+    """The range of a load class: ``5–6``, ``4`` where it is one load, or its own words."""
+    if not set(load_class.label) <= set("0123456789-"):
+        return load_class.label
     low, high = _numbers.number(load_class.low), _numbers.number(load_class.high)
     return low if low == high else f"{low}–{high}"
 
@@ -99,7 +117,85 @@ def saturation_lines(saturation: Saturation) -> list[str]:
         if estimate is not None:
             shown = _numbers.interval(estimate.value, estimate.low, estimate.high, estimate.unit)
             lines.append(f"{words}: {shown}.")
+    if saturation.retrograde is not None:
+        lines.append(f"Beyond it throughput surely falls: {_estimate(saturation.retrograde)}.")
+    if saturation.peak is not None:
+        lines.append(f"Throughput is greatest at {_estimate(saturation.peak)}.")
+    return lines + (_usl_lines(saturation.usl) if saturation.usl is not None else [])
+
+
+def _estimate(estimate: Estimate) -> str:
+    return _numbers.interval(estimate.value, estimate.low, estimate.high, estimate.unit)
+
+
+def _usl_lines(usl: UslFit) -> list[str]:
+    """The universal scalability law in plain words."""
+    better = "better" if usl.better_than_broken_line else "no better"
+    lines = [
+        "The universal scalability law fitted to the same loads: a user alone gets "
+        f"{_estimate(usl.rate)}; contention σ = {_estimate(usl.contention)}, coherency κ = "
+        f"{_estimate(usl.coherency)}. It describes the loads {better} than the broken line."
+    ]
+    if usl.peak is not None:
+        claim = "" if usl.peak_in_range else ", beyond the loads seen: extrapolated, and not claimed"
+        lines.append(f"Its greatest throughput lies at {_estimate(usl.peak)}{claim}.")
     return lines
 
 
-_LABELS = {name: label for chart in CHARTS for name, label in chart.series if not name.startswith("@")}
+WAIT_PARTS = {
+    "run": "running",
+    "cpu_wait": "waiting for a processor",
+    "page_wait": "waiting for pages",
+    "io_wait": "waiting for I/O",
+    "throttled": "held back by the quota",
+    "eligible": "waiting to be admitted",
+    "other": "waiting for another process",
+}
+
+
+def wait_rows(waits: Sequence[WaitShares], axis: str) -> list[list[str]]:
+    """A heading row, then a row for each load class: what part of the users' time went where, in percent.
+
+    A part that no class has is left out.
+    """
+    seen = [part for part in WAIT_PARTS if any(_share(w, part) for w in waits)]
+    rows = [[axis, *(f"{WAIT_PARTS[part]}, %" for part in seen)]]
+    for one in waits:
+        low, high = _numbers.number(one.load_low), _numbers.number(one.load_high)
+        cells = [low if low == high else f"{low}–{high}"]
+        for part in seen:
+            found = _share(one, part)
+            error = None if found is None or found.error is None else 100 * found.error
+            cells.append("–" if found is None else _numbers.quantity(100 * (found.share or 0.0), "", error))
+        rows.append(cells)
+    return rows
+
+
+def _share(wait: WaitShares, part: str) -> WaitPart | None:
+    return next((p for p in wait.parts if p.part == part and p.share is not None), None)
+
+
+def wait_notes(waits: Sequence[WaitShares]) -> list[str]:
+    """Of what the parts are, how they were measured, and who waited most at the greatest load."""
+    if not waits:
+        return []
+    notes = [f"Parts of the users' {' and '.join(dict.fromkeys(w.of for w in waits))}."]
+    methods: dict[str, list[str]] = {}
+    for part in waits[-1].parts:
+        if part.share is not None:
+            methods.setdefault(part.method, []).append(WAIT_PARTS.get(part.part, part.part))
+    notes += [f"From {method}: {', '.join(words)}." for method, words in methods.items()]
+    if waits[-1].users:
+        notes.append(f"Waited most at the greatest load: {'; '.join(map(_waiting_user, waits[-1].users))}.")
+    return notes
+
+
+def _waiting_user(user: WaitingUser) -> str:
+    parts = (
+        ("running", user.run),
+        ("for a processor", user.cpu_wait),
+        ("for blocks", user.block_wait),
+        ("to be admitted", user.eligible),
+    )
+    shown = [f"{words} {_numbers.number(100 * value)} %" for words, value in parts if value is not None]
+    return f"{user.user} ({', '.join(shown)})"

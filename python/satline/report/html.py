@@ -6,7 +6,7 @@ import base64
 import hashlib
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -21,9 +21,11 @@ from satline.errors import InputError
 from satline.reduction import Reduction
 from satline.reduction._results import Curves
 from satline.report import _conditions, _numbers, _words, terminal
-from satline.report._chart_data import Plot, prepare
-from satline.report._chart_table import CHARTS
 from satline.report._escape import visible
+from satline.report._plot import Plot, make_plots
+from satline.report._sheet import Sheet, make_sheet
+from satline.report._table import table_rows
+from satline.report.definition import WHOLE, Definition, find
 
 _HERE = Path(__file__).resolve().parent
 _MOST_TASKS = 12
@@ -48,12 +50,23 @@ def write_report(path: Path, recording: RecordingLike, curves: Curves, diagnosis
     InputError
         `path` cannot be written.
     """
-    page = render(recording, curves, diagnosis)
+    write_page(path, render(recording, curves, diagnosis))
+
+
+def write_page(path: Path, page: str | bytes) -> None:
+    """Writes a page or a picture to `path`, replacing what is there in one step.
+
+    Raises
+    ------
+    InputError
+        `path` cannot be written.
+    """
+    content = page.encode("utf-8") if isinstance(page, str) else page
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(page)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
             Path(name).chmod(0o644)
             Path(name).replace(path)
         except BaseException:
@@ -65,37 +78,94 @@ def write_report(path: Path, recording: RecordingLike, curves: Curves, diagnosis
 
 
 def render(
-    recording: RecordingLike, curves: Curves, diagnosis: Diagnosis, *, now: datetime | None = None
+    recording: RecordingLike,
+    curves: Curves,
+    diagnosis: Diagnosis,
+    *,
+    definition: Definition | None = None,
+    now: datetime | None = None,
 ) -> str:
-    """The report as text; `now` is when it says it was made."""
-    # Drawing takes longer to import than everything else together.
-    from satline.report import _draw
+    """The report as text.
 
-    plots = [prepare(chart, curves, diagnosis.saturation) for chart in CHARTS]
-    style = (_HERE / "report.css").read_text(encoding="utf-8")
-    made = (now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC")
-    return _template().render(
+    Parameters
+    ----------
+    definition
+        Names the load curves to show; by default the shipped one.
+    now
+        When it says it was made.
+    """
+    saturation = diagnosis.saturation
+    findings, remarks = terminal.split_remarks(diagnosis.findings)
+    parts = [find(name) for name in (definition or find(WHOLE)).body.parts]
+    sheets = [make_sheet(part, curves, throughput=saturation.throughput_variable) for part in parts]
+    return _page(
+        "report.html.j2",
+        recording,
+        now,
         diagnosis=diagnosis,
+        selection=curves.filters,
+        findings=findings,
+        remarks=remarks,
+        unjudged=terminal.unjudged(diagnosis.others),
+        waits=_words.wait_rows(diagnosis.waits, _words.axis_words(saturation.load_axis)),
+        wait_notes=_words.wait_notes(diagnosis.waits),
         curves=curves,
-        plots=[(plot, _drawing(plot, _draw.svg)) for plot in plots],
+        plots=[drawn for sheet in sheets for drawn in _drawn(make_plots(sheet, saturation))],
         tasks=curves.tasks[:_MOST_TASKS] if isinstance(curves, Reduction) else (),
-        meanings=_meanings(curves, plots),
+        meanings=_meanings(sheets),
         conditions=_conditions.sections(recording),
         study=_conditions.study_files(recording),
-        saturation_lines=_words.saturation_lines(diagnosis.saturation),
-        outcome=_words.outcome_words(diagnosis.saturation.outcome),
+        saturation_lines=_words.saturation_lines(saturation),
+        outcome=_words.outcome_words(saturation.outcome),
         axis=_words.axis_words(curves.load_axis),
         observations=sum(c.observations for c in curves.classes),
-        recording_path=recording.path,
-        made=made,
-        version=satline.__version__,
-        style=Markup(style),
-        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii"),
+    )
+
+
+def render_sheets(
+    recording: RecordingLike,
+    definition: Definition,
+    sheets: Sequence[Sheet],
+    *,
+    now: datetime | None = None,
+) -> str:
+    """The page of a report made by a definition; `sheets` are its own or those of its parts."""
+    shown = []
+    for sheet in sheets:
+        plots = make_plots(sheet) if sheet.definition.body.plot.kind != "none" else ()
+        table = table_rows(sheet) if sheet.columns else ()
+        shown.append((sheet, sheet.definition is not definition, _drawn(plots), table))
+    return _page(
+        "sheets.html.j2",
+        recording,
+        now,
+        title=definition.body.title,
+        what=definition.body.what,
+        selection="; ".join(dict.fromkeys(sheet.selection for sheet in sheets if sheet.selection)),
+        sheets=shown,
+        meanings=_meanings(sheets),
+        recording_name=recording.path,
+    )
+
+
+def _page(template: str, recording: RecordingLike, now: datetime | None, **values: Any) -> str:
+    style = (_HERE / "report.css").read_text(encoding="utf-8")
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            recording_path=recording.path,
+            made=(now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
+            version=satline.__version__,
+            style=Markup(style),
+            style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii"),
+            **values,
+        )
     )
 
 
 @cache
-def _template() -> jinja2.Template:
+def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE),
         autoescape=True,
@@ -113,20 +183,23 @@ def _template() -> jinja2.Template:
         "sentence": _words.sentence,
         "number": _numbers.number,
     }
-    return environment.get_template("report.html.j2")
+    return environment
 
 
-def _drawing(plot: Plot, draw: Any) -> Markup | None:
-    # The drawing comes from XML that was parsed and written again, with every name in it escaped.
-    return Markup(draw(plot)) if plot.lines else None
+def _drawn(plots: Iterable[Plot]) -> list[tuple[Plot, Markup | None]]:
+    """The plots with their pictures."""
+    # Drawing takes longer to import than everything else together.
+    from satline.report import _draw
+
+    # A picture comes from XML that was parsed and written again, with every name in it escaped.
+    return [(plot, Markup(_draw.svg(plot)) if plot.lines else None) for plot in plots]
 
 
-def _meanings(curves: Curves, plots: list[Plot]) -> list[tuple[str, str, str]]:
-    """Label, name and meaning of each variable that the plots show."""
+def _meanings(sheets: Iterable[Sheet]) -> list[tuple[str, str, str]]:
+    """Label, name and meaning of each variable that the sheets show."""
     shown: dict[str, tuple[str, str, str]] = {}
-    for plot in plots:
-        for variable, label in plot.chart.series:
-            for name, curve in curves.curves.items():
-                if _words.split(name)[0] == variable:
-                    shown.setdefault(variable, (label, variable, curve.meaning))
+    for sheet in sheets:
+        for column in sheet.columns:
+            name = _words.split(column.variable)[0]
+            shown.setdefault(name, (_words.variable_words(name), name, column.meaning))
     return list(shown.values())

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from satline.diagnosis._results import Diagnosis, Evidence, Finding, Unseen
 from satline.reduction._results import Curves, Point
-from satline.report import _numbers, _words
+from satline.report import _numbers, _table, _words
 from satline.report._escape import cell
 
 _WIDEST = 100
@@ -80,17 +80,34 @@ class _Page:
         self._line(f"Recording: {diagnosis.recording}", style="dim")
         self._saturation(diagnosis)
         self._section("Findings, strongest first")
-        if not diagnosis.findings:
+        findings, remarks = split_remarks(diagnosis.findings)
+        if not findings:
             self._line("No rule holds: nothing is named as the bottleneck.", indent=2)
-        for rank, finding in enumerate(diagnosis.findings, start=1):
+        for rank, finding in enumerate(findings, start=1):
             self._finding(rank, finding)
+        if remarks:
+            self._section("Remarks, which name no bottleneck")
+        for rank, finding in enumerate(remarks, start=1):
+            self._finding(rank, finding)
+        self._waits(diagnosis)
         self._others("Rules that do not hold", [f for f in diagnosis.others if f.state != "cannot-judge"])
-        self._others(
-            "Rules that could not be judged", [f for f in diagnosis.others if f.state == "cannot-judge"]
+        self._list(
+            "Rules that could not be judged",
+            [f"{titles}: {reason}" for titles, reason in unjudged(diagnosis.others)],
         )
         self._unseen(diagnosis.unseen)
         self._list("What weakens the answer", diagnosis.warnings)
         self._list("Conditions", [f"{name}: {value}" for name, value in diagnosis.conditions.items()])
+
+    def _waits(self, diagnosis: Diagnosis) -> None:
+        rows = _words.wait_rows(diagnosis.waits, _words.axis_words(diagnosis.saturation.load_axis))
+        if len(rows) < 2 or len(rows[0]) < 2:
+            return
+        self._section("Where the users' time went")
+        for block in _table.blocks(rows, self._width, encoding=self._console.encoding):
+            self._console.print(block)
+        for note in _words.wait_notes(diagnosis.waits):
+            self._line(note, indent=2)
 
     def _saturation(self, diagnosis: Diagnosis) -> None:
         saturation = diagnosis.saturation
@@ -158,6 +175,21 @@ class _Page:
 
     def _cell(self, words: str, style: str = "") -> Text:
         return cell(words, style, encoding=self._console.encoding)
+
+
+def split_remarks(findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
+    """Findings that name what holds the load back, and remarks, which name nothing."""
+    remarks = [finding for finding in findings if finding.component == "none"]
+    return [finding for finding in findings if finding.component != "none"], remarks
+
+
+def unjudged(findings: Sequence[Finding]) -> list[tuple[str, str]]:
+    """Titles of the rules that could not be judged, and why; those with one reason together."""
+    by_reason: dict[str, list[str]] = {}
+    for finding in findings:
+        if finding.state == "cannot-judge":
+            by_reason.setdefault(finding.summary, []).append(_words.sentence(finding.title))
+    return [("; ".join(titles), reason) for reason, titles in by_reason.items()]
 
 
 def evidence_words(evidence: Evidence) -> str:

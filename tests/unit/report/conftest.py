@@ -10,8 +10,21 @@ from typing import Any
 
 import pytest
 
-from satline.diagnosis._results import Diagnosis, Estimate, Evidence, Finding, Outcome, Saturation, Unseen
+from satline.diagnosis._results import (
+    Diagnosis,
+    Estimate,
+    Evidence,
+    Finding,
+    Outcome,
+    Saturation,
+    Unseen,
+    UslFit,
+    WaitingUser,
+    WaitPart,
+    WaitShares,
+)
 from satline.reduction._results import Curve, Curves, LoadClass, Point
+from satline.report.definition import Definition, read
 
 LOADS = (1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0)
 HOSTILE = "<script>alert(1)</script>\x1b[31m[red]\u202ex"
@@ -144,6 +157,24 @@ def make_diagnosis(outcome: Outcome = "saturated", name: str = "this-host.satlin
     )
 
 
+def make_waits(user: str = "anna") -> tuple[WaitShares, ...]:
+    """Where the users' time went at two loads; I/O wait is missing at the first, and admission at both."""
+
+    def parts(io_wait: float | None) -> tuple[WaitPart, ...]:
+        return (
+            WaitPart("run", 0.62, 0.03, "accumulators"),
+            WaitPart("cpu_wait", 0.21, None, "accumulators"),
+            WaitPart("io_wait", io_wait, None if io_wait is None else 0.01, "sampled states"),
+            WaitPart("eligible", None, None, "accumulators"),
+        )
+
+    waiting = (WaitingUser(user, 0.4, 0.31, None, None),)
+    return (
+        WaitShares(1.0, 2.0, "transaction time", parts(None)),
+        WaitShares(12.0, 12.0, "transaction time", parts(0.17), waiting),
+    )
+
+
 @dataclass
 class MadeRecording:
     path: Path = Path("/var/tmp/this-host.satline")
@@ -224,3 +255,44 @@ def hostile() -> str:
 def made_results() -> Callable[[], tuple[MadeRecording, Curves, Diagnosis]]:
     """What a report is made of, for a page that several tests look at."""
     return lambda: (MadeRecording(), make_curves(), make_diagnosis())
+
+
+@pytest.fixture
+def defined(tmp_path: Path) -> Callable[[str], Definition]:
+    """A definition from what stands below its title: ``defined('variables = [{ name = "mpl" }]')``."""
+
+    def make(text: str) -> Definition:
+        path = tmp_path / "mine.toml"
+        path.write_text(f'title = "Mine"\nwhat = "Something of mine."\n{text}\n', encoding="utf-8")
+        return read(path)
+
+    return make
+
+
+@pytest.fixture
+def full_diagnosis(hostile: str) -> Diagnosis:
+    """All that a diagnosis may hold: a retrograde curve, waits, a remark, rules not judged."""
+    made = make_diagnosis()
+    usl = UslFit(
+        rate=Estimate(0.51, 0.47, 0.55, "per second"),
+        contention=Estimate(0.04, 0.01, 0.07, ""),
+        coherency=Estimate(0.002, 0.001, 0.004, ""),
+        peak=Estimate(21.9, 15.0, 31.0, "users"),
+        peak_in_range=False,
+        better_than_broken_line=False,
+    )
+    saturation = replace(
+        made.saturation,
+        retrograde=Estimate(-0.12, -0.2, -0.05, "per second and user"),
+        peak=Estimate(7.0, 6.5, 7.9, "users"),
+        usl=usl,
+    )
+    remark = replace(made.findings[0], rule="remark", title="one user is most of the load", component="none")
+    unknown = made.others[1]
+    return replace(
+        made,
+        saturation=saturation,
+        findings=(*made.findings, remark),
+        others=(*made.others, replace(unknown, title="The slow swap device is full")),
+        waits=make_waits(hostile),
+    )

@@ -8,32 +8,31 @@ from dataclasses import replace
 
 import pytest
 
-from satline import share
-from satline.diagnosis._results import Diagnosis, Outcome
+from satline.diagnosis._results import Diagnosis, Outcome, Saturation
 from satline.reduction._results import Curves
-from satline.report._chart_data import MOST_LINES, prepare
-from satline.report._chart_table import CHARTS, THROUGHPUT, Chart
 from satline.report._draw import COLOURS, SHAPES, svg
+from satline.report._plot import MOST_LINES, Plot, make_plots
+from satline.report._sheet import make_sheet
+from satline.report.definition import Definition, find, shipped
 
-BY_NAME = {chart.name: chart for chart in CHARTS}
+BY_NAME = {name: find(name) for name in shipped()}
 
 
-def test_every_charted_variable_is_in_the_catalogue() -> None:
-    import tomllib
+def prepare(definition: Definition, curves: Curves, saturation: Saturation) -> Plot:
+    """The first plot of a definition."""
+    return make_plots(make_sheet(definition, curves, throughput=saturation.throughput_variable), saturation)[
+        0
+    ]
 
-    text = (share.path("catalogue") / "variables.toml").read_text(encoding="utf-8")
-    derived = tomllib.loads(text)["derived"]
-    charted = {name for chart in CHARTS for name, _ in chart.series} - {THROUGHPUT}
-    charted |= {chart.limit[0] for chart in CHARTS if chart.limit}
-    assert charted <= derived.keys()
-    for chart in CHARTS:
-        units = {derived[name]["unit"] for name, _ in chart.series if name != THROUGHPUT}
-        assert len(units) <= 1, f"{chart.name} mixes units {units}"
-        members = {
-            bool(derived[n].get("per") in ("device", "thermometer")) for n, _ in chart.series if n in derived
-        }
-        assert members <= {chart.kind == "family"}, chart.name
-        assert len(chart.series) <= len(COLOURS) == len(SHAPES) == MOST_LINES
+
+def test_one_variable_has_one_label_in_all_shipped_reports() -> None:
+    called: dict[str, set[str]] = {}
+    for definition in BY_NAME.values():
+        for variable in definition.body.variables:
+            if not variable.per:
+                called.setdefault(variable.name, set()).add(variable.label)
+    assert {name: words for name, words in called.items() if len(words) > 1} == {}
+    assert len(COLOURS) == len(SHAPES) == MOST_LINES
 
 
 def test_a_plot_holds_the_numbers_with_their_errors(curves: Curves, diagnosis: Diagnosis) -> None:
@@ -111,8 +110,8 @@ def test_families_show_their_members_and_leave_out_the_small_ones(
         for i in range(9)
     }
     plot = prepare(BY_NAME["device-busy"], replace(curves, curves=many), diagnosis.saturation)
-    assert [line.label for line in plot.lines] == ["d8", "d7", "d6", "d5", "d4", "d3"]
-    assert plot.notes == ("The 6 with the largest values are drawn; left out: d2, d1, d0.",)
+    assert [line.label for line in plot.lines] == ["d8", "d7", "d6", "d5", "d4", "d3", "d2"]
+    assert plot.notes == ("The 7 with the largest values are drawn; left out: d1, d0.",)
 
 
 def test_thermometers_are_drawn_against_their_least_load(curves: Curves, diagnosis: Diagnosis) -> None:
@@ -122,14 +121,30 @@ def test_thermometers_are_drawn_against_their_least_load(curves: Curves, diagnos
     assert plot.rows[1][2] == "360 µs"
 
 
-def test_a_series_in_another_unit_is_not_drawn(curves: Curves, diagnosis: Diagnosis) -> None:
-    chart = Chart("x", "x", "lines", (("mpl", "level"), ("load_memory", "storage")))
-    plot = prepare(chart, curves, diagnosis.saturation)
-    assert [line.label for line in plot.lines] == ["level"]
-    assert plot.notes == ("Not drawn, because its unit is another (bytes): storage.",)
+def test_each_unit_has_a_plot_of_its_own(curves: Curves, defined: Callable[[str], Definition]) -> None:
+    definition = defined(
+        'variables = [{ name = "mpl" }, { name = "load_memory" }, { name = "active_users" }]'
+    )
+    first, second = make_plots(make_sheet(definition, curves))
+    assert [line.label for line in first.lines] == ["multiprogramming level", "active users"]
+    assert [line.label for line in second.lines] == ["storage of the load"]
+    assert (first.name, first.title) == ("mine", "Mine: users")
+    assert (second.name, second.title) == ("mine-2", "Mine: storage of the load")
 
 
-@pytest.mark.parametrize("name", list(BY_NAME))
+def test_a_single_device_is_named_on_the_axis(curves: Curves, defined: Callable[[str], Definition]) -> None:
+    (plot,) = make_plots(make_sheet(find("device-rate"), curves))
+    assert [line.label for line in plot.lines] == ["vda"]
+    assert plot.y_label == "vda, per second"
+    definition = defined(
+        'variables = [{ name = "response", statistic = "p50" }, { name = "response", statistic = "p90" },'
+        ' { name = "mpl" }]'
+    )
+    first, _ = make_plots(make_sheet(definition, curves))
+    assert first.title == "Mine: response time"
+
+
+@pytest.mark.parametrize("name", find("diagnosis").body.parts)
 def test_every_chart_is_drawn_with_a_title_on_every_mark(
     name: str, curves: Curves, diagnosis: Diagnosis
 ) -> None:

@@ -20,6 +20,8 @@ from satline.reduction import BusyTask, Reduction
 from satline.reduction._results import Curves
 from satline.report.html import render, write_report
 
+pytestmark = pytest.mark.slow
+
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 
 
@@ -230,3 +232,24 @@ def test_a_place_that_cannot_be_written_is_wrong_input(
     with pytest.raises(InputError, match=r"cannot write the report .*nowhere/report\.html") as caught:
         write_report(tmp_path / "nowhere" / "report.html", recording, curves, diagnosis)
     assert caught.value.hint
+
+
+def test_a_full_diagnosis_shows_curve_waits_remarks_and_rules_not_judged(
+    recording: Any, curves: Curves, full_diagnosis: Diagnosis
+) -> None:
+    page = render(recording, curves, full_diagnosis)
+    parsed = Page(page)
+    assert "script" not in {tag for tag, _ in parsed.elements}
+    assert "\x1b" not in page
+    for part in (
+        "Beyond it throughput surely falls: −0.12 per second and user (−0.2 to −0.05).",
+        "extrapolated, and not claimed",
+        "Remarks, which name no bottleneck",
+        "One user is most of the load",
+        "The fast swap device is full; The slow swap device is full Cannot judge: There is one swap device.",
+        "users logged on running, % waiting for a processor, % waiting for I/O, %",
+        "1–2 62.0 ± 3.0 21 –",
+        "(running 40 %, for a processor 31 %)",
+    ):
+        assert part in parsed.text, part
+    assert "2. One user" not in parsed.text, "a remark has no rank among the findings"

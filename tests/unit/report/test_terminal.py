@@ -118,3 +118,40 @@ def test_a_table_shows_a_class_without_data_as_a_gap(curves: Curves) -> None:
     file = io.StringIO()
     Console(file=file, width=80, _environ={}).print(curves_table(curves, ["mpl"]))
     assert ["1", "120", "–"] in [line.split() for line in file.getvalue().splitlines()]
+
+
+SATURATION = (
+    "Beyond it throughput surely falls: −0.12 per second and user (−0.2 to −0.05).",
+    "Throughput is greatest at 7 users (6.5 to 7.9).",
+    "It describes the loads no better than the broken line.",
+    "Its greatest throughput lies at 21.9 users (15 to 31), beyond the loads seen: extrapolated, and not"
+    " claimed.",
+)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_full_diagnosis_shows_curve_waits_remarks_and_rules_not_judged(
+    full_diagnosis: Diagnosis, width: int
+) -> None:
+    text = shown(full_diagnosis, width=width)
+    assert max(cell_len(line) for line in text.splitlines()) <= width
+    assert "\x1b" not in text
+    words = flat(text)
+    for part in SATURATION:
+        assert part in words, part
+    assert "Remarks, which name no bottleneck 1. One user is most of the load" in words
+    assert "The fast swap device is full; The slow swap device is full: There is one swap device." in words
+    assert "Where the users' time went" in words
+    assert "Parts of the users' transaction time." in words
+    assert "From sampled states: waiting for I/O." in words
+    assert "(running 40 %, for a processor 31 %)" in words
+    assert "waiting to be admitted" not in words, "no class has it"
+
+
+def test_waits_have_a_row_for_each_load_and_no_zero_for_what_is_missing(full_diagnosis: Diagnosis) -> None:
+    lines = shown(full_diagnosis).splitlines()
+    start = next(k for k, line in enumerate(lines) if line.startswith("Where the users' time went"))
+    rows = [line.split() for line in lines[start:] if line.startswith(("1–2", "12 "))]
+    assert rows[0][:1] + rows[0][1:4] == ["1–2", "62.0", "±", "3.0"]
+    assert rows[0][-1] == "–"
+    assert rows[1][-3:] == ["17.0", "±", "1.0"]

@@ -1,0 +1,137 @@
+"""From results to a sheet: statistics, units, ratios, what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from satline.reduction._results import Curves
+from satline.report._sheet import Sheet, make_sheet
+from satline.report.definition import Definition, find
+
+Defined = Callable[[str], Definition]
+
+
+@pytest.fixture
+def sheet_of(defined: Defined, curves: Curves) -> Callable[[str], Sheet]:
+    return lambda variables: make_sheet(defined(f"variables = [{variables}]"), curves)
+
+
+def test_each_statistic_comes_from_its_place(sheet_of: Callable[[str], Sheet], curves: Curves) -> None:
+    names = ("mean", "p25", "p90", "sd", "se", "n", "sum")
+    sheet = sheet_of(", ".join(f'{{ name = "mpl", statistic = "{one}" }}' for one in names))
+    point, load_class = curves.curves["mpl"].points[3], curves.classes[3]
+    assert point.mean is not None
+    assert [column.cells[3].value for column in sheet.columns] == pytest.approx(
+        [
+            point.mean,
+            point.percentiles[25],
+            point.percentiles[90],
+            point.sd,
+            point.honest_error,
+            point.n,
+            point.mean * load_class.seconds,
+        ]
+    )
+    assert sheet.columns[0].cells[3].error == point.honest_error
+    assert [c.unit for c in sheet.columns] == ["users"] * 5 + ["", "user seconds"]
+    assert [c.heading for c in sheet.columns][1:4] == [
+        "multiprogramming level, 25th percentile",
+        "multiprogramming level, 90th percentile",
+        "multiprogramming level, standard deviation",
+    ]
+
+
+def test_a_ratio_is_that_of_the_means(sheet_of: Callable[[str], Sheet]) -> None:
+    column = sheet_of('{ name = "problem_state", per = "transaction_rate" }').columns[0]
+    assert column.unit == "s"
+    assert column.label == "problem state per transactions completed"
+    cell = column.cells[0]
+    assert cell.value == pytest.approx(0.15 / 0.5)
+    # Two errors of 5 % each, taken as independent.
+    assert cell.error == pytest.approx(0.3 * 0.05 * 2**0.5)
+
+
+def test_a_ratio_without_a_divisor_is_missing(sheet_of: Callable[[str], Sheet]) -> None:
+    sheet = sheet_of('{ name = "problem_state", label = "work", per = "load_read_rate" }')
+    assert sheet.columns == ()
+    assert sheet.missing == (("work", "this recording does not hold it"),)
+
+
+def test_a_ratio_to_nothing_is_no_number(defined: Defined, curves: Curves) -> None:
+    curve = curves.curves["transaction_rate"]
+    idle = replace(curve.points[0], mean=0.0)
+    curves = replace(
+        curves,
+        curves={**curves.curves, "transaction_rate": replace(curve, points=(idle, *curve.points[1:]))},
+    )
+    definition = defined('variables = [{ name = "problem_state", per = "transaction_rate" }]')
+    assert make_sheet(definition, curves).columns[0].cells[0].value is None
+
+
+def test_a_total_of_a_fraction_is_missing_with_the_reason(sheet_of: Callable[[str], Sheet]) -> None:
+    sheet = sheet_of('{ name = "share_run", statistic = "sum" }')
+    assert sheet.columns == ()
+    assert "has no meaning" in sheet.missing[0][1]
+
+
+def test_a_family_has_a_column_for_each_member(sheet_of: Callable[[str], Sheet], hostile: str) -> None:
+    sheet = sheet_of('{ name = "device_busy" }')
+    assert [c.variable for c in sheet.columns] == ["device_busy:vda", f"device_busy:{hostile}"]
+    assert sheet.columns[0].label == "vda"
+    assert "\x1b" not in sheet.columns[1].label
+    one = sheet_of('{ name = "device_busy:vda", label = "the disk" }')
+    assert [c.label for c in one.columns] == ["the disk"]
+
+
+def test_throughput_is_what_the_verdict_judged_or_the_best_there_is(
+    defined: Defined, curves: Curves, curves_without: Callable[..., Curves]
+) -> None:
+    definition = defined('variables = [{ name = "throughput" }]')
+    assert make_sheet(definition, curves).columns[0].variable == "transaction_rate"
+    assert make_sheet(definition, curves_without({"transaction_rate"})).columns[0].variable == "problem_state"
+    judged = make_sheet(definition, curves, throughput="load_cpu")
+    assert judged.columns[0].variable == "load_cpu"
+    assert definition.variables() == ["transaction_rate", "problem_state"]
+
+
+def test_the_unit_asked_for_is_used(sheet_of: Callable[[str], Sheet]) -> None:
+    memory, share = sheet_of(
+        '{ name = "load_memory", unit = "KiB" }, { name = "share_run", unit = "fraction" }'
+    ).columns
+    assert (memory.scale.label, memory.scale.factor) == ("KiB", 1 / 1024)
+    assert (share.scale.label, share.scale.factor) == ("fraction of transaction time", 1.0)
+
+
+def test_what_is_missing_is_told_once_for_each_reason(
+    defined: Defined, curves_without: Callable[..., Curves]
+) -> None:
+    names = {"response", "reaction", "mpl"}
+    curves = curves_without(names, {"response": "no transactions", "reaction": "no transactions"})
+    sheet = make_sheet(
+        defined('variables = [{ name = "response" }, { name = "reaction" }, { name = "mpl" }]'), curves
+    )
+    assert sheet.missing_notes == [
+        "Missing: response time; reaction time (no transactions).",
+        "Missing: multiprogramming level (this recording does not hold it).",
+    ]
+
+
+def test_the_parts_of_a_report_name_their_variables() -> None:
+    assert find("wait").variables() == ["idle_wait", "page_wait", "io_wait"]
+    assert find("response").variables() == ["response"]
+    assert find("cpu-per-transaction").variables()[:2] == ["problem_state", "transaction_rate"]
+
+
+def test_without_any_load_the_reason_is_told(defined: Defined, curves: Curves) -> None:
+    nothing = replace(curves, load_axis="active_users", classes=(), curves={})
+    sheet = make_sheet(defined('variables = [{ name = "total_cpu" }]'), nothing)
+    assert sheet.missing[0][1] == "no observation has a load (active users)"
+
+
+def test_only_the_load_classes_asked_for_are_shown(defined: Defined, curves: Curves) -> None:
+    sheet = make_sheet(defined('variables = [{ name = "mpl" }]\n[filters]\nload = [2, 6]'), curves)
+    assert [row.label for row in sheet.rows] == ["2", "4", "6"]
+    assert [cell.value for cell in sheet.columns[0].cells] == pytest.approx([1.2, 2.4, 3.6])
