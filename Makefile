@@ -40,15 +40,17 @@ setup: $(VENV)/product ## Build everything and install it into .venv.
 study: $(VENV)/product ## Set everything up, run a study on this host (STUDY=name for another), print the verdict.
 	@$(BIN)/satline study $(STUDY)
 
+# What drives the real kernel runs alone: other work on the processors would be part of what it measures.
 # Without --release: the tests' own dependencies change features of the others, so that a release build would
 # compile nearly all of them a second time, optimised.
 test: $(VENV)/tools ## Set everything up and run all tests (under 15 minutes on 2 cores).
 	cargo test --workspace --quiet
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto -m 'not system'
+	$(BIN)/python -m pytest -m system
 
 test-fast: $(VENV)/tools ## The tests that take under 2 minutes together.
 	cargo test --workspace --quiet
-	$(BIN)/python -m pytest -m 'not slow'
+	$(BIN)/python -m pytest -n auto -m 'not slow and not system'
 
 lint: $(VENV)/tools ## Check style and types: rustfmt, clippy, ruff, mypy.
 	cargo fmt --all --check
@@ -67,6 +69,8 @@ bench: $(VENV)/tools ## Run the benches, each beside a peer or a floor.
 	$(BIN)/python benches/monitor/run.py
 	$(BIN)/python benches/terminal/run.py
 	$(BIN)/python benches/diagnose/run.py
+	$(BIN)/python benches/machine/run.py
+	$(BIN)/python benches/import/run.py
 
 docs: $(VENV)/tools ## Make the reference pages from the catalogue and the rules.
 	$(BIN)/python -m satline.catalogue docs/reference/variables.md
