@@ -14,7 +14,7 @@ import click
 from satline.cli_filters import filter_options
 
 if TYPE_CHECKING:
-    from satline.reduction import Curves, Filters
+    from satline.reduction import Curves, Filters, Reduction
 
 RECORDING = click.argument("recording", type=click.Path(path_type=Path))
 LOAD = click.option(
@@ -50,7 +50,9 @@ def diagnose(recording: Path, load_axis: str | None, filters: Filters | None, as
     from satline.reduction import reduce as to_curves
 
     opened = Recording.open(recording)
-    diagnosis = judge(opened, to_curves(opened, load_axis, filters=filters))
+    curves = to_curves(opened, load_axis, filters=filters)
+    _has_loads(curves, load_axis)
+    diagnosis = judge(opened, curves)
     if as_json:
         click.echo(json.dumps(to_dict(diagnosis), indent=2))
         return
@@ -115,6 +117,7 @@ def reduce(
         class_width=class_width,
         class_observations=class_observations,
     )
+    _has_loads(curves, load_axis)
     chosen = _chosen(curves, variables)
     if as_json:
         click.echo(json.dumps(curves_content(curves, chosen), indent=2))
@@ -143,6 +146,19 @@ def reduce(
 
 def _names(variables: str) -> list[str]:
     return [name.strip() for name in variables.split(",") if name.strip()]
+
+
+def _has_loads(curves: Reduction, asked: str | None) -> None:
+    """An answer against a load that was asked for needs some value of it."""
+    import numpy as np
+
+    from satline.errors import InputError
+
+    if asked is not None and len(curves.load) and not np.isfinite(curves.load).any():
+        raise InputError(
+            f"--load {asked}: the recording has no values of it",
+            hint="`satline info RECORDING` lists the loads that it has",
+        )
 
 
 def _chosen(curves: Curves, variables: str | None) -> list[str]:

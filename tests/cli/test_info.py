@@ -162,3 +162,14 @@ def test_a_recording_without_readings_is_described_all_the_same(
 def test_what_is_no_recording_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["info", str(tmp_path / "nothing.satline")]) == 2
     assert "no such recording" in capsys.readouterr().err
+
+
+def test_a_load_without_values_is_refused_by_who_answers_against_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = made(tmp_path / "host.satline", gap=False, runs=1)
+    for command in ("diagnose", "reduce"):
+        assert run([command, str(path), "--load", "requests"]) == 2
+        error = capsys.readouterr().err
+        assert "--load requests: the recording has no values of it" in error
+        assert "satline info" in error

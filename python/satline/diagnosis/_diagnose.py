@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from satline.diagnosis._histories import Histories
+from satline.diagnosis._load import load_units
 from satline.diagnosis._results import Diagnosis, Finding, Saturation
 from satline.diagnosis._unseen import unseen
 from satline.diagnosis._waits import wait_shares
@@ -101,14 +102,16 @@ def headline(verdict: Saturation, holding: tuple[Finding, ...]) -> str:
     named = [f for f in holding if f.component != "none"]
     if verdict.outcome == "saturated" and verdict.at is not None:
         at = verdict.at
-        start = f"Saturates at {at.value:.1f} users [{at.low:.1f}, {at.high:.1f}]"
+        units = load_units(verdict.load_axis)[1]
+        start = f"Saturates at {at.value:.1f} {units} [{at.low:.1f}, {at.high:.1f}]"
         if not named:
             return f"{start}; what holds it back cannot be told from this recording"
         first = f"{start}: {named[0].title} ({named[0].summary})"
         rivals = [f.title for f in named[1:] if f.strength >= 0.75 * named[0].strength]
         return first + (f"; also {' and '.join(rivals)}" if rivals else "")
     if verdict.outcome == "not-saturated":
-        return f"Not saturated in the range seen, up to {verdict.range_high:g} users"
+        units = load_units(verdict.load_axis)[1]
+        return f"Not saturated in the range seen, up to {verdict.range_high:.6g} {units}"
     if verdict.outcome == "nongranular":
         start = "One or a few batch users are the load: saturation by the number of users has no meaning here"
         return start + (f"; what limits it: {named[0].title} ({named[0].summary})" if named else "")

@@ -75,3 +75,24 @@ def _signals(reduction: Reduction, where: np.ndarray[tuple[int], np.dtype[np.boo
     if not crowded and not (found["throttled_periods"] or 0.0) >= LIMITS["throttled_periods"]:
         del found["pressure_cpu"]
     return {name: value for name, value in found.items() if value is not None}
+
+
+# What a load is counted in, where it is no number of users.
+_UNITS = {
+    "run_queue": ("task in the run queue", "tasks in the run queue"),
+    "load_average": ("unit of load average", "of load average"),
+    "requests": ("request per second", "requests per second"),
+}
+_USERS = ("users", "active_users", "in_queue", "sessions")
+
+
+def in_users(load_axis: str) -> bool:
+    """Is the load a number of users?"""
+    return load_axis in _USERS
+
+
+def load_units(load_axis: str) -> tuple[str, str]:
+    """One and many of what the load is counted in: "user", "users"."""
+    if in_users(load_axis):
+        return "user", "users"
+    return _UNITS.get(load_axis, (f"unit of {load_axis}", f"of {load_axis}"))

@@ -10,6 +10,7 @@ Everything else is "cannot tell", with the reason and what to record.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -18,7 +19,7 @@ import numpy as np
 from satline.diagnosis import _users
 from satline.diagnosis._bend import LEAST_RISE, SLOPE_RATIO, Bend
 from satline.diagnosis._hinge import Floats, Levels, firm_levels
-from satline.diagnosis._load import contended, nongranular
+from satline.diagnosis._load import contended, in_users, load_units, nongranular
 from satline.diagnosis._results import Estimate, Outcome, Saturation, UslFit
 from satline.diagnosis._series import Series, finer, independent, levels_of, time_of_day
 from satline.diagnosis._stability import change, rests_on_one_part
@@ -301,7 +302,29 @@ def saturation(reduction: Reduction, *, seed: int = 1) -> Saturation:
         closed=reduction.load_axis == "users",
         time_s=_time_s(reduction),
     )
-    return judge(series, load_axis=reduction.load_axis, variable=variable, unit=unit, seed=seed)
+    verdict = judge(series, load_axis=reduction.load_axis, variable=variable, unit=unit, seed=seed)
+    return verdict if in_users(reduction.load_axis) else _in_units(verdict, *load_units(reduction.load_axis))
+
+
+def _in_units(verdict: Saturation, one: str, many: str) -> Saturation:
+    """The verdict in words for a load that is no number of users."""
+
+    def said(text: str) -> str:
+        return re.sub(r"\buser\b", one, re.sub(r"\busers\b", many, text))
+
+    def told(estimate: Estimate | None) -> Estimate | None:
+        return None if estimate is None else replace(estimate, unit=said(estimate.unit))
+
+    return replace(
+        verdict,
+        reasons=tuple(map(said, verdict.reasons)),
+        advice=tuple(map(said, verdict.advice)),
+        at=told(verdict.at),
+        slope_before=told(verdict.slope_before),
+        slope_after=told(verdict.slope_after),
+        retrograde=told(verdict.retrograde),
+        peak=told(verdict.peak),
+    )
 
 
 def _time_s(reduction: Reduction) -> Floats | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from satline.diagnosis._load import load_units
 from satline.diagnosis._results import (
     Estimate,
     Outcome,
@@ -108,11 +109,12 @@ def saturation_lines(saturation: Saturation) -> list[str]:
     if saturation.throughput_variable:
         lines.append(f"Throughput is judged by: {variable_words(saturation.throughput_variable)}.")
     saturated = saturation.at is not None
+    one = load_units(saturation.load_axis)[0]
     light, heavy = ("below it", "above it") if saturated else ("at light load", "at the top of the range")
     for words, estimate in (
         ("Throughput at saturation", saturation.throughput_at),
-        (f"Gained by each further user {light}", saturation.slope_before),
-        (f"Gained by each further user {heavy}", saturation.slope_after),
+        (f"Gained by each further {one} {light}", saturation.slope_before),
+        (f"Gained by each further {one} {heavy}", saturation.slope_after),
     ):
         if estimate is not None:
             shown = _numbers.interval(estimate.value, estimate.low, estimate.high, estimate.unit)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from satline.diagnosis._load import LIMITS, contended
+from satline.diagnosis.saturation import saturation
 
 NAMES = (*LIMITS, "capacity_processors", "total_cpu", "runnable_tasks", "stolen")
 
@@ -57,3 +59,30 @@ def test_a_capped_partition_is_full_although_half_of_it_seems_idle(sign: dict[st
 def test_what_is_full_at_every_load_is_not_filled_by_the_users() -> None:
     full = {"capacity_processors": 4, "total_cpu": 3.95, "busiest_task": 1.0}
     assert waits(full, full) is False
+
+
+def test_a_load_that_is_no_number_of_users_is_not_called_users() -> None:
+    random = np.random.default_rng(5)
+    load = np.repeat(np.arange(1.0, 21.0), 60)
+    random.shuffle(load)
+    throughput = np.minimum(load, 10.0) * 0.1 + random.normal(0, 0.01, len(load))
+    reduction = SimpleNamespace(
+        load_axis="run_queue",
+        load=load,
+        number=load.astype(np.int64) - 1,
+        seconds=np.ones(len(load)),
+        batches=np.arange(len(load)) // 10,
+        classes=[None] * 20,
+        curves={},
+        settings=SimpleNamespace(quota=None),
+        observations=defaultdict(
+            lambda: np.full(len(load), np.nan),
+            problem_state=throughput,
+            total_cpu_fraction=np.minimum(load / 10, 1.0),
+        ),
+    )
+    verdict = saturation(reduction)  # type: ignore[arg-type]
+    assert verdict.slope_before is not None
+    words = " ".join((*verdict.reasons, *verdict.advice, verdict.slope_before.unit))
+    assert "user" not in words
+    assert "task in the run queue" in words
