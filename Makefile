@@ -68,7 +68,9 @@ bench: $(VENV)/tools ## Run the benches, each beside a peer or a floor.
 	cargo build --release --workspace --bins --examples --quiet
 	$(BIN)/python benches/monitor/run.py
 	$(BIN)/python benches/terminal/run.py
+	$(BIN)/python benches/reduce/run.py
 	$(BIN)/python benches/diagnose/run.py
+	$(BIN)/python benches/saturation/run.py --systems 200
 	$(BIN)/python benches/machine/run.py
 	$(BIN)/python benches/import/run.py
 

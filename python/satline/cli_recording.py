@@ -67,6 +67,7 @@ def compact(recording: Path, as_json: bool) -> None:
             "rows": done.rows,
             "left": len(done.left),
             "damaged": len(done.damage),
+            "kept": [str(path) for path in done.kept],
             "bytes_before": done.bytes_before,
             "bytes_after": done.bytes_after,
         }
@@ -74,6 +75,8 @@ def compact(recording: Path, as_json: bool) -> None:
         return
     for damage in done.damage:
         click.echo(f"warning: {visible(damage)}")
+    for kept in done.kept:
+        click.echo(f"kept, because it is damaged: {visible(kept)}")
     click.echo(
         f"{done.segments} segments, {done.rows:,} rows: {done.bytes_before:,} → {done.bytes_after:,} bytes; "
         f"{len(done.left)} segments may still grow"

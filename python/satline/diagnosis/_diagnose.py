@@ -111,7 +111,7 @@ def headline(verdict: Saturation, holding: tuple[Finding, ...]) -> str:
         return first + (f"; also {' and '.join(rivals)}" if rivals else "")
     if verdict.outcome == "not-saturated":
         units = load_units(verdict.load_axis)[1]
-        return f"Not saturated in the range seen, up to {verdict.range_high:.6g} {units}"
+        return f"Not saturated in the range seen, up to {verdict.range_high:.4g} {units}"
     if verdict.outcome == "nongranular":
         start = "One or a few batch users are the load: saturation by the number of users has no meaning here"
         return start + (f"; what limits it: {named[0].title} ({named[0].summary})" if named else "")

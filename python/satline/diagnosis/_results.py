@@ -11,7 +11,11 @@ State = Literal["holds", "does-not-hold", "cannot-judge"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its 95 % interval, in `unit`."""
+    """A number with its 95 % interval, in `unit`.
+
+    high
+        Infinite (null in JSON) without an upper limit.
+    """
 
     value: float
     low: float
@@ -28,7 +32,8 @@ class UslFit:
     contention, coherency
         σ and κ.
     peak
-        Load of its greatest throughput, √((1 − σ)/κ); ``None``: it has none.
+        Load of its greatest throughput, √((1 − σ)/κ); ``None``: it has none. Without an upper limit where
+        more than one in 40 of the fits has none.
     peak_in_range
         The peak's interval ends inside the loads seen; otherwise the peak is extrapolated, and not claimed.
     better_than_broken_line

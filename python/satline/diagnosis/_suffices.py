@@ -192,8 +192,6 @@ def _rules(recording: Source, reduction: Reduction, diagnosis: Diagnosis) -> tup
         missing = tuple(n for n in wanted if n in reduction.missing and n not in have)
         needs = dict.fromkeys(_would_need(n, rule.name, reduction, diagnosis.unseen) for n in missing)
         why = finding.summary.partition(" (needs ")[0] if blind else ""
-        if blind and finding.missing and have.issuperset(finding.missing):
-            why = "its variables were recorded, but at too few loads to compare light and heavy ones"
         found.append(Judgeable(rule.name, rule.title, not blind, why, missing, tuple(needs)))
     return tuple(found)
 

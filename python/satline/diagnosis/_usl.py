@@ -8,6 +8,9 @@ extrapolated, and no evidence of one.
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 
 from satline.diagnosis._hinge import Floats
@@ -96,6 +99,9 @@ def usl(
 
     peaks = peak_of(found)
     peak = estimate(peaks, "users") if peaks[0] < NO_PEAK else None
+    # Between a peak and none there is nothing to interpolate.
+    if peak is not None and np.percentile(peaks, 97.5, method="higher") >= NO_PEAK:
+        peak = replace(peak, high=math.inf)
     count = len(load)
     return UslFit(
         estimate(found[:, 0], unit + " per user"),

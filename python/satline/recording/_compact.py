@@ -1,22 +1,22 @@
 """Compaction: closed segments become Parquet at rest.
 
-For each file: write it beside its place, make it durable, rename it, delete the segments that went in. Every
-reader ignores a segment whose sequence a Parquet file covers, so that a kill between any two of these neither
-loses nor doubles a row.
+For each file: write it beside its place, make it durable, rename it, delete the segments that went in; those
+that are damaged are kept beside as `.seg.damaged`, which is no segment. Every reader ignores a segment whose
+sequence a Parquet file covers, so that a kill between any two of these neither loses nor doubles a row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
 
 import pyarrow as pa
 
 from satline.catalogue import catalogue
 from satline.errors import InputError
-from satline.recording._files import SegmentFile, is_being_written, layout, locked
+from satline.recording._files import SegmentFile, is_being_written, layout, locked, sync_directory
 from satline.recording._frames import Damage, Segment, read_segment
 from satline.recording._open import Recording
 from satline.recording._parquet import conform, day_name, publish, split_days, write
@@ -37,7 +37,9 @@ class CompactReport:
     left
         Segments that were left because they may still grow.
     damage
-        Damaged tails of the segments that went in; they are gone, and noted in the Parquet file.
+        What was left out of the segments that went in; noted in the Parquet file.
+    kept
+        Those segments, as they are called now.
     bytes_before, bytes_after
         Bytes of those segments and of those Parquet files.
     """
@@ -47,6 +49,7 @@ class CompactReport:
     rows: int = 0
     left: list[Path] = field(default_factory=list)
     damage: list[Damage] = field(default_factory=list)
+    kept: list[Path] = field(default_factory=list)
     bytes_before: int = 0
     bytes_after: int = 0
 
@@ -90,7 +93,9 @@ def compact(
         for leftover in (recording.path / "tables").glob("*/day=*/.*.parquet.tmp"):
             on_step(f"delete {leftover.name}")
             leftover.unlink(missing_ok=True)
-        _delete(found.covered, on_step)
+        for segment in found.covered:
+            damaged = read_segment(segment.path).damage is not None
+            _put_away(segment.path, damaged, report, on_step)
         ready = []
         growing = set() if recording.ended or not keep_open else _last_of_each(found.segments)
         for segment in found.segments:
@@ -167,10 +172,20 @@ def _compact_group(
         report.bytes_after += file.stat().st_size
     report.segments += len(group)
     report.bytes_before += sum(p.size for p in group)
-    _delete([p.file for p in group], on_step)
+    for part in group:
+        _put_away(part.file.path, part.content.damage is not None, report, on_step)
 
 
-def _delete(segments: Iterable[SegmentFile], on_step: Callable[[str], None]) -> None:
-    for segment in segments:
-        on_step(f"delete {segment.path.name}")
-        segment.path.unlink(missing_ok=True)
+def _put_away(segment: Path, damaged: bool, report: CompactReport, on_step: Callable[[str], None]) -> None:
+    """Delete a segment, or keep it under a name that is no segment's: what could not be read of it is nowhere
+    else."""
+    if not damaged:
+        on_step(f"delete {segment.name}")
+        segment.unlink(missing_ok=True)
+        return
+    on_step(f"keep {segment.name}")
+    names = (f"{segment.name}.damaged{n or ''}" for n in count())
+    kept = next(p for name in names if not (p := segment.with_name(name)).exists())
+    segment.rename(kept)
+    sync_directory(segment.parent)
+    report.kept.append(kept)

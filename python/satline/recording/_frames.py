@@ -4,38 +4,44 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 
 MAGIC = b"SATF"
 HEADER = struct.Struct("<4sII")
+# Times a segment's length that a search after damage may check.
+_SEARCH = 8
 
 
 @dataclass(frozen=True)
 class Damage:
-    """What follows the last whole frame of a segment.
+    """Bytes of a segment that hold no whole frame.
 
     Attributes
     ----------
     path
         The segment.
     offset
-        Bytes of whole frames before it.
+        Bytes before it.
     length
-        Bytes from there to the end of the file.
+        Bytes that were left out.
     reason
         Why the next frame is not whole.
+    tail
+        It goes on to the end of the file; otherwise whole frames follow, which were read.
     """
 
     path: Path
     offset: int
     length: int
     reason: str
+    tail: bool = True
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.length} bytes of a damaged tail after {self.offset}: {self.reason}"
+        what = "of a damaged tail" if self.tail else "damaged in the middle"
+        return f"{self.path}: {self.length} bytes {what} after {self.offset}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class Segment:
     table
         Its rows; None if it ends before its first whole frame.
     damage
-        The damaged tail, if there is one.
+        What was left out, if anything was.
     frames
         Whole frames, that of the schema included.
     """
@@ -63,7 +69,10 @@ def seal(payload: bytes) -> bytes:
 
 
 def split_frames(data: bytes, path: Path) -> tuple[list[memoryview], Damage | None]:
-    """Payloads of the whole frames at the beginning of `data`, and what follows them.
+    """Payloads of the whole frames of `data`, and what is damaged.
+
+    After damage that is not in the first frame, the schema, it goes on at the first place from which whole
+    frames follow one another to the end of the file.
 
     Parameters
     ----------
@@ -75,29 +84,61 @@ def split_frames(data: bytes, path: Path) -> tuple[list[memoryview], Damage | No
     view = memoryview(data)
     payloads: list[memoryview] = []
     offset = 0
-    reason = ""
     while offset < len(view):
-        if len(view) - offset < HEADER.size:
-            reason = "short header"
-            break
-        magic, length, checksum = HEADER.unpack_from(view, offset)
-        payload = view[offset + HEADER.size : offset + HEADER.size + length]
-        if magic != MAGIC:
-            reason = "not the beginning of a frame"
-        elif len(payload) < length:
-            reason = "short frame"
-        elif zlib.crc32(payload) != checksum:
-            reason = "wrong checksum"
-        if reason:
-            break
+        payload = _whole(view, offset)
+        if isinstance(payload, str):
+            start, after = _resume(data, offset) if payloads else (len(view), [])
+            damage = Damage(path, offset, start - offset, payload, tail=start == len(view))
+            return payloads + after, damage
         payloads.append(payload)
-        offset += HEADER.size + length
-    damage = Damage(path, offset, len(view) - offset, reason) if reason else None
-    return payloads, damage
+        offset += HEADER.size + len(payload)
+    return payloads, None
+
+
+def _whole(view: memoryview, offset: int) -> memoryview | str:
+    """Payload of the frame that begins here, or why there is no whole one."""
+    if len(view) - offset < HEADER.size:
+        return "short header"
+    magic, length, checksum = HEADER.unpack_from(view, offset)
+    payload = view[offset + HEADER.size : offset + HEADER.size + length]
+    if magic != MAGIC:
+        return "not the beginning of a frame"
+    if len(payload) < length:
+        return "short frame"
+    return payload if zlib.crc32(payload) == checksum else "wrong checksum"
+
+
+def _resume(data: bytes, damaged: int) -> tuple[int, list[memoryview]]:
+    """Where whole frames begin again after damage, and their payloads; the end of the file where none do.
+
+    They must reach the end of the file: a text that a process put into a damaged frame may look like frames
+    itself, but is followed by the rest of that frame.
+    """
+    view = memoryview(data)
+    checked = 0
+    start = damaged
+    # Frames made to be checked again and again must not hold a reader up.
+    while checked <= _SEARCH * len(data) and (start := data.find(MAGIC, start + 1)) >= 0:
+        offset, payloads = start, []
+        while offset < len(view) and not isinstance(payload := _whole(view, offset), str):
+            payloads.append(payload)
+            offset += HEADER.size + len(payload)
+        if offset == len(view):
+            return start, payloads
+        checked += offset - start + _claimed(view, offset)
+    return len(view), []
+
+
+def _claimed(view: memoryview, offset: int) -> int:
+    """Bytes that were read for a frame that is not whole."""
+    if len(view) - offset < HEADER.size:
+        return 0
+    magic, length, _ = HEADER.unpack_from(view, offset)
+    return int(length) if magic == MAGIC and length <= len(view) - offset - HEADER.size else 0
 
 
 def read_segment(path: Path) -> Segment:
-    """Read the whole frames of a segment up to the first that is damaged.
+    """Read the whole frames of a segment, also those after damage in its middle.
 
     Raises
     ------
@@ -110,19 +151,39 @@ def read_segment(path: Path) -> Segment:
         return Segment(None, damage, 0)
     try:
         with pa.ipc.open_stream(pa.py_buffer(b"".join(payloads))) as reader:
-            return Segment(reader.read_all(), damage, len(payloads))
+            table = reader.read_all()
     except (pa.ArrowInvalid, OSError):
-        return _read_one_by_one(path, payloads, len(data))
+        return _read_one_by_one(path, payloads, len(data), damage)
+    if damage is not None and not damage.tail and any(pa.types.is_dictionary(f.type) for f in table.schema):
+        # Its batches lean on those before them. No table of the catalogue is such a one.
+        whole = _before(payloads, damage)
+        return _read_one_by_one(path, whole, len(data), _to_the_end(damage, len(data)))
+    return Segment(table, damage, len(payloads))
 
 
-def _read_one_by_one(path: Path, payloads: list[memoryview], size: int) -> Segment:
-    """Read payloads of which one is not Arrow data in spite of its checksum: the frames before it count."""
+def _before(payloads: list[memoryview], damage: Damage) -> list[memoryview]:
+    """The payloads before the damage."""
+    offset = 0
+    for count, payload in enumerate(payloads):
+        if offset == damage.offset:
+            return payloads[:count]
+        offset += HEADER.size + len(payload)
+    return payloads
+
+
+def _to_the_end(damage: Damage, size: int) -> Damage:
+    return replace(damage, length=size - damage.offset, tail=True)
+
+
+def _read_one_by_one(path: Path, payloads: list[memoryview], size: int, damage: Damage | None) -> Segment:
+    """Read payloads of which one may be no Arrow data though its checksum is right: those before it count."""
+    before = payloads if damage is None else _before(payloads, damage)
     offset, table = 0, None
-    for count in range(1, len(payloads) + 1):
+    for count in range(1, len(before) + 1):
         try:
-            with pa.ipc.open_stream(pa.py_buffer(b"".join(payloads[:count]))) as reader:
+            with pa.ipc.open_stream(pa.py_buffer(b"".join(before[:count]))) as reader:
                 table = reader.read_all()
         except (pa.ArrowInvalid, OSError):
             return Segment(table, Damage(path, offset, size - offset, "not Arrow data"), count - 1)
-        offset += HEADER.size + len(payloads[count - 1])
-    return Segment(table, None, len(payloads))
+        offset += HEADER.size + len(before[count - 1])
+    return Segment(table, None if damage is None else _to_the_end(damage, size), len(before))

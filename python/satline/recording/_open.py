@@ -48,18 +48,14 @@ class Recording:
         Raises
         ------
         InputError
-            If there is none, or its description is broken or of an unknown version.
+            If there is none, or its description is broken or of an unknown version, or a source's.
         """
         path = Path(path)
         if not path.is_dir():
             what = "not a directory" if path.exists() else "no such recording"
             raise InputError(f"{path}: {what}", hint="a recording is a directory NAME.satline")
         description = describe.read(path)
-        hint = "restore it from a copy, or delete it: the readings do not need it"
-        sources = {
-            f.stem: describe.read_toml(f, hint=hint) for f in sorted((path / "sources").glob("[a-z]*.toml"))
-        }
-        return cls(path, description, sources, of or catalogue())
+        return cls(path, description, describe.read_sources(path), of or catalogue())
 
     @property
     def ended(self) -> bool:
@@ -73,15 +69,23 @@ class Recording:
 
     @cached_property
     def damage(self) -> tuple[Damage, ...]:
-        """Damaged tails of segments, those that compaction has taken over included.
+        """What is damaged in segments, those that compaction has taken over included.
 
         What a living writer is just writing is not damage.
         """
         found = layout(self.path)
-        tails = [t for s in found.segments if (t := _damage(s)) is not None]
+        damages = [d for s in found.segments if (d := _damage(s)) is not None]
+        noted = set()
         for file in found.rest:
-            tails += _recorded_damage(file.path)
-        return tuple(tails)
+            recorded = _recorded_damage(file.path)
+            noted |= {(file.table, d.path.name) for d in recorded}
+            damages += recorded
+        # Of a segment that gave no row no Parquet file tells.
+        for kept in sorted(self.path.glob("segments/*/*.seg.damaged*")):
+            if (kept.parent.name, kept.name.partition(".damaged")[0]) not in noted:
+                damage = read_segment(kept).damage
+                damages += [damage] if damage is not None else []
+        return tuple(damages)
 
     def connect(
         self, *, tables: Iterable[str] | None = None, connection: duckdb.DuckDBPyConnection | None = None
@@ -198,4 +202,4 @@ def _damage(segment: SegmentFile) -> Damage | None:
         _, damage = split_frames(segment.path.read_bytes(), segment.path)
     except FileNotFoundError:
         return None
-    return None if growing else damage
+    return None if growing and damage is not None and damage.tail else damage

@@ -60,14 +60,15 @@ def write(file: Path, table: pa.Table, definition: TableDefinition, damage: Iter
     Parameters
     ----------
     damage
-        Damaged tails of the segments that the rows came from; kept in the file's metadata.
+        What was left out of the segments that the rows came from; kept in the file's metadata.
     """
     keys = [*definition.entity, "monotonic_ns"]
     table = table.sort_by([(k, "ascending") for k in keys])
     integers = [f.name for f in table.schema if pa.types.is_integer(f.type)]
     texts = [f.name for f in table.schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
     tails = [
-        {"segment": d.path.name, "offset": d.offset, "length": d.length, "reason": d.reason} for d in damage
+        {"segment": d.path.name, **{k: getattr(d, k) for k in ("offset", "length", "reason", "tail")}}
+        for d in damage
     ]
     metadata = {"satline.table": definition.name, "satline.format": str(FORMAT_VERSION)}
     if tails:
@@ -98,7 +99,10 @@ def publish(temporary: Path, file: Path) -> None:
 
 
 def recorded_damage(file: Path) -> list[Damage]:
-    """Damaged tails of the segments that went into a Parquet file."""
+    """What was left out of the segments that went into a Parquet file."""
     text = (pq.read_schema(file).metadata or {}).get(b"satline.damage")
     tails = json.loads(text) if text else []
-    return [Damage(file.with_name(t["segment"]), t["offset"], t["length"], t["reason"]) for t in tails]
+    return [
+        Damage(file.with_name(t["segment"]), t["offset"], t["length"], t["reason"], t.get("tail", True))
+        for t in tails
+    ]

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import tomli_w
 
 from satline.errors import InputError
+from satline.recording._facts import check_description, check_source
 from satline.recording._files import FORMAT_VERSION, check_writer_name, locked, sync_directory
 
 EndReason = Literal["complete", "interrupted", "disk-full", "failed"]
@@ -87,7 +88,8 @@ def read(path: Path) -> Toml:
     Raises
     ------
     InputError
-        If it is missing, unreadable, no TOML, or of a version that this program does not know.
+        If it is missing, unreadable, no TOML, of a version that this program does not know, or has a key of a
+        wrong type.
     """
     file = path / "recording.toml"
     description = read_toml(file, hint=f"is {path} a recording (a directory NAME.satline)?")
@@ -99,10 +101,24 @@ def read(path: Path) -> Toml:
             f"{file}: format_version is {version}, this program knows {FORMAT_VERSION}",
             hint="use a newer Satline" if version > FORMAT_VERSION else "it must be 1",
         )
-    for section in ("recording", "host", "system_under_test", "study"):
-        if section in description and not isinstance(description[section], dict):
-            raise InputError(f"{file}: {section} is not a section", hint=f"write it as [{section}]")
+    check_description(file, description)
     return description
+
+
+def read_sources(path: Path) -> dict[str, Toml]:
+    """The content of each sources/<writer>.toml, by writer.
+
+    Raises
+    ------
+    InputError
+        If one is unreadable, no TOML, or has a key of a wrong type.
+    """
+    hint = "restore it from a copy, or delete it: the readings do not need it"
+    found = {}
+    for file in sorted((path / "sources").glob("[a-z]*.toml")):
+        found[file.stem] = read_toml(file, hint=hint)
+        check_source(file, found[file.stem])
+    return found
 
 
 def read_toml(file: Path, *, hint: str) -> Toml:

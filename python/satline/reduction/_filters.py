@@ -19,7 +19,7 @@ class Filters:
     users or its class out.
 
     start, end
-        Aware datetimes; the end is excluded. An observation belongs to the instant of its last reading.
+        Aware datetimes; the end is excluded. An observation belongs to the middle of its period.
     hours
         First hour and end (excluded), by the clock of `timezone`; (22, 6) goes over midnight.
     days
@@ -74,13 +74,15 @@ class Filters:
         return "; ".join(parts)
 
     def observation_sql(self) -> str:
-        """Condition on an observation's time_ns."""
+        """Condition on an observation's time_ns (of its last reading) and period_s."""
         parts = ["TRUE"]
+        # Wider than any time: one that a hostile recording states must not overflow.
+        middle_ns = "(time_ns::HUGEINT - (period_s * 5e8)::HUGEINT)"
         if self.start is not None:
-            parts.append(f"time_ns >= {_ns(self.start)}")
+            parts.append(f"{middle_ns} >= {_ns(self.start)}")
         if self.end is not None:
-            parts.append(f"time_ns < {_ns(self.end)}")
-        clock = f"timezone({texts((self.timezone,))}, make_timestamptz(time_ns // 1000))"
+            parts.append(f"{middle_ns} < {_ns(self.end)}")
+        clock = f"timezone({texts((self.timezone,))}, make_timestamptz(({middle_ns} // 1000)::BIGINT))"
         if self.hours is not None:
             first, end = self.hours
             hour = f"extract(hour FROM {clock})"

@@ -7,9 +7,17 @@ from typing import Any
 
 from satline.reduction._results import Curve
 from satline.reduction._source import Settings
-from satline.reduction._variables import Derived
+from satline.reduction._variables import Derived, prefix_of, variables
 
 NO_QUOTA = "the load has no processor quota"
+# What formulas name that is made of a column, or of all of a table.
+_MADE_OF = {
+    "capacity": "table processor",
+    "users_with_cpu": "user_cpu_us",
+    "user_cpu_largest_us": "user_cpu_us",
+    "task_busiest_us": "task_cpu_us",
+    "device_busiest_us": "busy_us",
+}
 
 
 def missing_variables(
@@ -29,7 +37,7 @@ def missing_variables(
     for d in wanted:
         if d.name in have:
             continue
-        signals = [n.removeprefix("d_") for n in sorted(d.names)]
+        signals = _signals(d)
         short = [s.removeprefix("cgroup_").removeprefix("user_") for s in signals]
         named = [
             f"{s}: {reasons[r]}" for s, c in zip(signals, short, strict=True) for r in (s, c) if r in reasons
@@ -51,3 +59,14 @@ def missing_variables(
             why = missing[above[0]] if above else f"not recorded: {', '.join(signals)}"
             missing[d.name] = why
     return missing
+
+
+def _signals(d: Derived) -> list[str]:
+    """What of a recording the formula is made of: columns and variables, not the period's length or what else
+    the reduction itself puts in."""
+    catalogue = variables()
+    known = {v.name for v in catalogue.derived} | set(_MADE_OF.values())
+    for columns in (catalogue.counters, catalogue.levels):
+        known |= {prefix_of(table) + c for table, names in columns.items() for c in names}
+    plain = (n.removeprefix("d_") for n in sorted(d.names))
+    return [n for n in dict.fromkeys(_MADE_OF.get(n, n) for n in plain) if n in known]

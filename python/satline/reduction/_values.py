@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
 
 from satline.reduction._source import Settings
+from satline.reduction._spill import make_spill
 from satline.reduction._statistics import Floats
 from satline.reduction._variables import Derived, Variables, prefix_of
 
@@ -98,16 +96,10 @@ def bound_memory(connection: duckdb.DuckDBPyConnection) -> None:
     (threads,) = connection.execute("SELECT current_setting('threads')::BIGINT").fetchall()[0]
     storage = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     bound = min(storage // 2, max(_MEMORY_BYTES, int(threads) * _MEMORY_BYTES_A_THREAD))
-    directory = tempfile.mkdtemp(prefix="satline-", dir=_spill_root())
-    weakref.finalize(connection, shutil.rmtree, directory, ignore_errors=True)
+    directory, remove = make_spill()
+    weakref.finalize(connection, remove)
     connection.execute(f"SET memory_limit = '{bound}B'")
-    connection.execute("SET temp_directory = '" + directory.replace("'", "''") + "'")
-
-
-def _spill_root() -> str:
-    """/tmp may itself be in storage; /var/tmp is not. TMPDIR decides where it is set."""
-    chosen = tempfile.gettempdir()
-    return "/var/tmp" if chosen == "/tmp" and Path("/var/tmp").is_dir() else chosen
+    connection.execute("SET temp_directory = '" + str(directory).replace("'", "''") + "'")
 
 
 def make_values(

@@ -115,9 +115,11 @@ def quantity(value: float | None, unit: str, error: float | None = None) -> str:
 
 
 def interval(value: float, low: float, high: float, unit: str) -> str:
-    """``6.2 users (5.6 to 7.1)``."""
-    chosen = scale(unit, max(abs(value), abs(low), abs(high), 0.0))
+    """``6.2 users (5.6 to 7.1)``; with an infinite `high` ``6.2 users (5.6 or more, no upper limit)``."""
+    chosen = scale(unit, max(abs(x) for x in (value, low, high, 0.0) if math.isfinite(x)))
     first, from_, to = (number(x * chosen.factor) for x in (value, low, high))
+    if high == math.inf:
+        return f"{joined(first, chosen.label)} ({from_} or more, no upper limit)"
     return f"{joined(first, chosen.label)} ({from_} to {to})"
 
 

@@ -137,7 +137,7 @@ class _Page:
         self._list(title, [f"{_words.sentence(finding.title)}: {finding.summary}" for finding in findings])
 
     def _unseen(self, unseen: Sequence[Unseen]) -> None:
-        self._list("What could not be seen", [unseen_words(signal) for signal in unseen])
+        self._list("What could not be seen", unseen_words(unseen))
 
     def _list(self, title: str, lines: Sequence[str]) -> None:
         if lines:
@@ -206,11 +206,24 @@ def evidence_words(evidence: Evidence) -> str:
     return words
 
 
-def unseen_words(unseen: Unseen) -> str:
-    """One line on a missing signal: why, what it would have needed, which rules lost by it."""
-    words = f"{_words.variable_words(unseen.signal)}: {unseen.reason}"
-    if unseen.would_need:
-        words += f"; it would have needed {unseen.would_need}"
-    if unseen.rules:
-        words += f" (rules that lose by it: {', '.join(unseen.rules)})"
+def unseen_words(unseen: Sequence[Unseen]) -> list[str]:
+    """What was not there: why, what it would have needed, which rules lost by it; a line for each remedy."""
+    together: dict[str, list[Unseen]] = {}
+    for signal in unseen:
+        plain = signal.would_need and signal.reason.startswith("not recorded")
+        together.setdefault(signal.would_need if plain else f"{signal.signal}\n{signal.reason}", []).append(
+            signal
+        )
+    return [_unseen_line(signals) for signals in together.values()]
+
+
+def _unseen_line(signals: Sequence[Unseen]) -> str:
+    first = signals[0]
+    names = ", ".join(_words.variable_words(signal.signal) for signal in signals)
+    words = f"{names}: {first.reason if len(signals) == 1 else 'not recorded'}"
+    if first.would_need:
+        words += f"; {'it' if len(signals) == 1 else 'they'} would have needed {first.would_need}"
+    rules = dict.fromkeys(rule for signal in signals for rule in signal.rules)
+    if rules:
+        words += f" (rules that lose by it: {', '.join(rules)})"
     return words

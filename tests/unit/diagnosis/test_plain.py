@@ -17,7 +17,7 @@ def host(
     demand: float,
     *,
     users: int = 20,
-    hours: int = 60,
+    hours: int = 30,
     capacity: float = 2.0,
     background: bool = False,
     batch: bool = False,

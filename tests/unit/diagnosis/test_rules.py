@@ -41,9 +41,16 @@ FIRST = {
 }
 
 
+class Diagnoses(dict[str, Diagnosis]):
+    """Those that were asked for: tests in parallel share out the cases among their processes."""
+
+    def __missing__(self, name: str) -> Diagnosis:
+        return self.setdefault(name, diagnose(CASES[name].make()))
+
+
 @pytest.fixture(scope="module")
 def diagnoses() -> dict[str, Diagnosis]:
-    return {name: diagnose(made.make()) for name, made in CASES.items()}
+    return Diagnoses()
 
 
 ALSO = {

@@ -213,7 +213,7 @@ def test_block_bootstrap_sees_autocorrelation() -> None:
 
 
 def test_wrong_confident_verdicts_are_rare_and_most_clear_cases_are_told() -> None:
-    table, wrong = confusion(240)
+    table, wrong = confusion(240, replicates=200)
     print({f"{truth}: {answer}": n for (truth, answer), n in sorted(table.items())}, "wrong:", wrong)
     assert wrong <= 1, table
     for truth, right, least in (("light", "not-saturated", 0.4), ("saturated", "saturated", 0.65)):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from satline.diagnosis._json import as_plain
 from satline.diagnosis._usl import NO_PEAK, fit_usl, peak_of, usl
 from satline.diagnosis.saturation import Series, judge
+from satline.report._words import _usl_lines
 
 RAYTRACER = Path(__file__).parents[4] / "shared/data/usl/raytracer.csv"
 
@@ -84,6 +87,27 @@ def test_without_coherency_there_is_no_peak() -> None:
     assert found[0] == pytest.approx([10, 0.05, 0], rel=1e-4, abs=1e-7)
     assert left[0] == pytest.approx(0, abs=1e-6)
     assert peak_of(np.array([[10, 0.05, 0.0]]))[0] == NO_PEAK
+
+
+def test_a_peak_that_some_fits_do_not_have_has_no_upper_limit() -> None:
+    # the top of a curve with hardly any coherency: one fit in ten finds none
+    load = np.array([1.0, 2, 4, 8, 16, 32])
+    rows = np.vstack([curve(load, 10, 0.05, 0.0004)] * 36 + [curve(load, 10, 0.05, 0.0)] * 4)
+    fit = usl(load, rows, np.ones(6), "per second", (1.0, 3))
+    assert fit is not None
+    assert fit.peak is not None
+    assert fit.peak.value == pytest.approx(np.sqrt(0.95 / 0.0004), rel=1e-3)
+    assert fit.peak.high == math.inf
+    assert not fit.peak_in_range
+    assert as_plain(fit)["peak"]["high"] is None
+    (line,) = (t for t in _usl_lines(fit) if "greatest" in t)
+    assert "48.7 or more, no upper limit" in line
+    assert "1,000" not in line
+    # where hardly any has none, there is one
+    nearly_all = usl(load, np.vstack([rows[:36]] * 5 + [rows[-1:]]), np.ones(6), "per second", (1.0, 3))
+    assert nearly_all is not None
+    assert nearly_all.peak is not None
+    assert nearly_all.peak.high == pytest.approx(nearly_all.peak.value, rel=1e-3)
 
 
 def test_all_rows_are_fitted_as_one_alone() -> None:

@@ -145,7 +145,7 @@ def test_a_reader_sees_every_row_once_before_each_step(recording: Path, step: in
     assert len(seen) > step
 
 
-def test_a_damaged_tail_is_dropped_and_noted(recording: Path) -> None:
+def test_a_damaged_tail_is_left_out_noted_and_kept(recording: Path) -> None:
     record(recording, samples=2)
     segment = recording / "segments/user/monitor-1-0.seg"
     with segment.open("ab") as file:
@@ -153,6 +153,9 @@ def test_a_damaged_tail_is_dropped_and_noted(recording: Path) -> None:
     assert [(d.length, d.reason) for d in Recording.open(recording).damage] == [(12, "short frame")]
     report = compact(recording, keep_open=False)
     assert [(d.path, d.length) for d in report.damage] == [(segment, 12)]
+    (kept,) = report.kept
+    assert kept == segment.with_name("monitor-1-0.seg.damaged")
+    assert kept.read_bytes().endswith(b"torn")
     assert totals(recording) == expected(2)
     (noted,) = Recording.open(recording).damage  # a diagnosis warns of it after compaction too
     assert str(noted).endswith(
@@ -173,3 +176,62 @@ def test_a_segment_without_rows_goes_away(recording: Path) -> None:
     compact(recording, keep_open=False)
     assert segments(recording) == []
     assert totals(recording) == expected(2)
+
+
+def damage_in_the_middle(segment: Path) -> None:
+    """Change a byte of the second frame after the schema's."""
+    data = bytearray(segment.read_bytes())
+    offset = 0
+    for _ in range(2):
+        offset += 12 + int.from_bytes(data[offset + 4 : offset + 8], "little")
+    data[offset + 40] ^= 1
+    segment.write_bytes(bytes(data))
+
+
+def test_frames_after_damage_are_at_rest_too(recording: Path) -> None:
+    with RecordingWriter(recording, "monitor") as writer:
+        write_samples(writer, range(5))
+    segment = recording / "segments/system/monitor-1-0.seg"
+    damage_in_the_middle(segment)
+    before = segment.read_bytes()
+    (found,) = Recording.open(recording).damage
+    assert not found.tail
+    report = compact(recording, keep_open=False)
+    query = "SELECT sample FROM system ORDER BY sample"
+    assert Recording.open(recording).connect().execute(query).fetchall() == [(0,), (2,), (3,), (4,)]
+    assert [p.read_bytes() for p in report.kept] == [before]
+    (noted,) = Recording.open(recording).damage
+    assert (noted.offset, noted.length, noted.tail) == (found.offset, found.length, False)
+    assert "damaged in the middle" in str(noted)
+    assert check(recording).lost_samples == {1: 1}
+
+
+@pytest.mark.parametrize("step", range(4))
+def test_a_kill_before_any_step_keeps_a_damaged_segment(recording: Path, step: int) -> None:
+    with RecordingWriter(recording, "monitor") as writer:
+        for n in range(4):
+            writer.write_rows("event", [{"time_ns": n, "monotonic_ns": n, "users": n}])
+    segment = recording / "segments/event/monitor-1-0.seg"
+    damage_in_the_middle(segment)
+    before = segment.read_bytes()
+    compact_and_die(recording, step)
+    compact(recording, keep_open=False)
+    rows = Recording.open(recording).connect().execute("SELECT users FROM event ORDER BY users").fetchall()
+    assert rows == [(0,), (2,), (3,)]
+    (kept,) = segment.parent.iterdir()
+    assert kept.read_bytes() == before
+    assert len(Recording.open(recording).damage) == 1
+
+
+def test_a_segment_of_which_nothing_can_be_read_is_kept_and_told_of(recording: Path) -> None:
+    with RecordingWriter(recording, "monitor") as writer:
+        write_samples(writer, range(3))
+    segment = recording / "segments/user/monitor-1-0.seg"
+    data = segment.read_bytes()
+    for _ in range(2):  # and a second time: the first copy stays
+        segment.write_bytes(b"\0" + data[1:])
+        compact(recording, keep_open=False)
+    names = sorted(p.name for p in segment.parent.iterdir())
+    assert names == ["monitor-1-0.seg.damaged", "monitor-1-0.seg.damaged1"]
+    assert [d.reason for d in Recording.open(recording).damage] == ["not the beginning of a frame"] * 2
+    assert check(recording).ok

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import tomllib
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from satline.errors import InputError
-from satline.recording import describe
+from satline.recording import Recording, describe
+from satline.recording._facts import check_description, check_source
+
+QUOTA = "system_under_test.limits.cpu_quota_processors"
 
 
 def test_a_description_is_as_the_format_says(tmp_path: Path) -> None:
@@ -111,3 +118,78 @@ def test_every_host_fact_is_read_from_the_roots_given(tmp_path: Path) -> None:
     }
     absent = describe.host_facts(tmp_path / "none", tmp_path / "none")
     assert set(absent) == {"machine", "page_bytes"}
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ("sampling = 3", "sampling"),
+        ("sampling.interval_ms = 'often'", "sampling.interval_ms"),
+        ("sampling.interval_ms = nan", "sampling.interval_ms"),
+        ("sampling.interval_ms = -1", "sampling.interval_ms"),
+        ("sampling.samples_lost = 0.5", "sampling.samples_lost"),
+        ("sampling.samples = true", "sampling.samples"),
+        ("sampling.lateness_us = 5", "sampling.lateness_us"),
+        ("sampling.lateness_us.p99 = '5'", "sampling.lateness_us.p99"),
+        ("users = 'uid'", "users"),
+        ("users.definition = 3", "users.definition"),
+        ("methods = []", "methods"),
+        ("missing = ['d_forks']", "missing"),
+        ("missing = 3", "missing"),
+        ("valid = 'no'", "valid"),
+        ("lateness.p99_us = []", "lateness.p99_us"),
+        ("cost = 3", "cost"),
+        ("cost.window_processor_share = 'all'", "cost.window_processor_share"),
+        ("end_reason = 3", "end_reason"),
+        ("damage = 'sa21'", "damage"),
+        ("notes = [1]", "notes"),
+        ("origin = 'sar'", "origin"),
+    ],
+)
+def test_a_source_of_a_wrong_type_is_told_by_file_and_key(recording: Path, line: str, key: str) -> None:
+    (recording / "sources").mkdir(exist_ok=True)
+    (recording / "sources/monitor.toml").write_text(f"writer = 'monitor'\n{line}\n")
+    with pytest.raises(InputError) as caught:
+        Recording.open(recording)
+    assert caught.value.message.startswith(f"{recording}/sources/monitor.toml: {key} is ")
+    assert ", it should be " in caught.value.message
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ("recording = 3", "recording"),
+        ("host.processors = 'two'", "host.processors"),
+        ("host.page_bytes = inf", "host.page_bytes"),
+        ("system_under_test.processors = ['a']", "system_under_test.processors"),
+        ("system_under_test.limits = 3", "system_under_test.limits"),
+        ("system_under_test.limits = { cpu_quota_processors = '1' }", QUOTA),
+        (f"system_under_test.limits.read_iops = {10**400}", "system_under_test.limits.read_iops"),
+        ("system_under_test.not_set = []", "system_under_test.not_set"),
+        ("study = 'x'", "study"),
+        ("annotation = 'second drum'", "annotation"),
+    ],
+)
+def test_a_description_of_a_wrong_type_is_told_by_file_and_key(tmp_path: Path, line: str, key: str) -> None:
+    (tmp_path / "recording.toml").write_text(f"format_version = 1\n{line}\n")
+    with pytest.raises(InputError) as caught:
+        Recording.open(tmp_path)
+    assert caught.value.message.startswith(f"{tmp_path}/recording.toml: {key} is ")
+    assert len(caught.value.message) < 300 + len(str(tmp_path))
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from(["sampling", "p99", "host", "limits", "interval_ms"]), inner)
+        ),
+    )
+)
+def test_whatever_stands_there_is_right_or_an_input_error(value: Any) -> None:
+    for key in ("sampling", "users", "missing", "host", "system_under_test", "damage"):
+        for check in (check_description, check_source):
+            with contextlib.suppress(InputError):
+                check(Path("x.toml"), {key: value})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import zlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from satline.catalogue import catalogue
 from satline.errors import InputError
 from satline.recording import Recording, RecordingWriter, compact, describe, write_parquet_table
-from satline.recording._frames import read_segment, seal
+from satline.recording._frames import read_segment, seal, split_frames
 
 from .conftest import DAY_NS, expected, totals, write_samples
 
@@ -92,7 +93,7 @@ def test_segments_that_the_rust_writer_wrote(recording: Path) -> None:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 1, exclude_max=True), flip=st.integers(0, 7) | st.none())
-def test_damage_costs_only_the_frames_from_it_on(
+def test_damage_costs_only_the_frame_that_it_is_in(
     tmp_path_factory: pytest.TempPathFactory, place: float, flip: int | None
 ) -> None:
     path = tmp_path_factory.mktemp("damage") / "x.satline"
@@ -103,24 +104,79 @@ def test_damage_costs_only_the_frames_from_it_on(
             )
     segment = path / "segments/event/monitor-1-0.seg"
     data = segment.read_bytes()
-    ends, offset = [], 0
-    while offset < len(data):
-        offset += 12 + int.from_bytes(data[offset + 4 : offset + 8], "little")
-        ends.append(offset)
+    ends = frame_ends(data)
     at = int(place * len(data))
     if flip is None:
         segment.write_bytes(data[:at])
     else:
         segment.write_bytes(data[:at] + bytes([data[at] ^ (1 << flip)]) + data[at + 1 :])
     whole = sum(end <= at for end in ends)
+    after = len(ends) - whole - 1 if flip is not None and whole else 0
     content = read_segment(segment)
-    assert content.frames == whole
-    rows = sum(1 + 10 * n for n in range(whole - 1))
+    assert content.frames == whole + after
+    rows = sum(1 + 10 * n for n in range(5) if n < whole - 1 or n >= 5 - after)
     assert (content.table.num_rows if content.table is not None else 0) == rows
     clean = flip is None and at in (0, *ends)
     assert (content.damage is None) == clean
     if content.damage is not None:
         assert content.damage.offset == (ends[whole - 1] if whole else 0)
+        assert content.damage.tail == (after == 0)
+        end = ends[whole] if after else segment.stat().st_size
+        assert content.damage.offset + content.damage.length == end
+
+
+def frame_ends(data: bytes) -> list[int]:
+    ends, offset = [], 0
+    while offset < len(data):
+        offset += 12 + int.from_bytes(data[offset + 4 : offset + 8], "little")
+        ends.append(offset)
+    return ends
+
+
+def test_a_text_that_looks_like_frames_is_not_read_from_a_damaged_one(tmp_path: Path) -> None:
+    forged = seal(b"SATF").decode("latin-1")
+    path = tmp_path / "x.satline"
+    with RecordingWriter(path, "monitor") as writer:
+        for n in range(4):
+            writer.write_rows(
+                "event", [{"time_ns": n, "monotonic_ns": n, "text": f"{n}" + forged * (n == 1)}]
+            )
+    segment = path / "segments/event/monitor-1-0.seg"
+    data = bytearray(segment.read_bytes())
+    ends = frame_ends(bytes(data))
+    # The text is UTF-8 in the file: put the forged frame there byte by byte.
+    at = data.index(b"SATF", ends[1] + 12)
+    sealed = seal(b"SATF")
+    data[at : at + len(sealed)] = sealed
+    data[ends[1]] ^= 1
+    segment.write_bytes(bytes(data))
+    content = read_segment(segment)
+    assert content.table is not None
+    assert content.table["time_ns"].to_pylist() == [0, 2, 3]
+    # The last frame damaged: the forged one inside it is no frame.
+    segment.write_bytes(bytes(data[: ends[2]]))
+    content = read_segment(segment)
+    assert content.table is not None
+    assert content.table["time_ns"].to_pylist() == [0]
+    assert content.damage is not None
+    assert (content.damage.offset, content.damage.tail) == (ends[1], True)
+
+
+def test_a_search_after_damage_ends(tmp_path: Path) -> None:
+    """Frames that all claim the rest of the file would be checked again and again."""
+    size = 1 << 20
+    rest = bytearray(size)
+    for at in range(0, size - 12, 16):
+        rest[at : at + 12] = b"SATF" + (size - at - 12).to_bytes(4, "little") + b"\0\0\0\0"
+    checked = []
+    with pytest.MonkeyPatch.context() as patch:
+        plain = zlib.crc32
+        patch.setattr("satline.recording._frames.zlib.crc32", lambda p: checked.append(len(p)) or plain(p))
+        payloads, damage = split_frames(seal(b"schema") + b"x" + bytes(rest), tmp_path)
+    assert [bytes(p) for p in payloads] == [b"schema"]
+    assert damage is not None
+    assert damage.tail
+    assert sum(checked) < 12 * size
 
 
 def test_a_frame_that_is_not_arrow_is_damage(recording: Path) -> None:
@@ -156,7 +212,7 @@ def test_days_and_runs_have_files_of_their_own(recording: Path) -> None:
         ("format_version = ", "not TOML"),
         ("x = 1", "format_version is missing"),
         ("format_version = 2", "format_version is 2, this program knows 1"),
-        ("format_version = 1\nhost = 3", "host is not a section"),
+        ("format_version = 1\nhost = 3", "host is 3, it should be a section"),
     ],
 )
 def test_a_broken_description_names_its_file(tmp_path: Path, content: str | None, message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -27,9 +28,15 @@ SECOND = 1_000_000_000
 EPOCH = 1_700_000_000 * SECOND
 
 
+@cache
+def _document() -> dict[str, Any]:
+    return tomllib.loads((share.path("catalogue") / "variables.toml").read_text())
+
+
+@cache
 def schema(table: str) -> pa.Schema:
     """Arrow schema of a table by the catalogue."""
-    document = tomllib.loads((share.path("catalogue") / "variables.toml").read_text())
+    document = _document()
     fields = []
     for name, column in {**document["common"], **document[table]}.items():
         kind = column.get("type", "text" if column["kind"] == "identity" else "int")

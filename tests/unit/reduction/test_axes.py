@@ -15,6 +15,7 @@ from satline.errors import InputError
 from satline.reduction import Filters, reduce
 from satline.reduction._axes import Axis
 from satline.reduction._classes import Classing, make_classes, round_width
+from satline.reduction._groups import group
 
 RATE = Axis("requests", "transaction_rate", "per second")
 QUEUE = Axis("in_queue", "mpl", "users")
@@ -184,7 +185,7 @@ def test_hours_and_days_follow_the_clock_of_their_zone() -> None:
     assert count(Filters(hours=(22, 6))) == 3 * 48
     # at 9 in New York it is 14 in UTC
     assert count(Filters(hours=(9, 17), timezone="America/New_York")) == 3 * 48
-    assert count(Filters(days=(1,))) == 10
+    assert count(Filters(days=(1,))) == 11
     assert count(Filters(days=(2, 3))) == 2 * 144
     assert count(Filters(days=(2,), hours=(0, 1), timezone="Asia/Tokyo")) == 0
     assert count(Filters(days=(3,), hours=(0, 1), timezone="Asia/Tokyo")) == 6
@@ -192,6 +193,32 @@ def test_hours_and_days_follow_the_clock_of_their_zone() -> None:
         count(Filters(start=datetime(2023, 11, 15, tzinfo=UTC), end=datetime(2023, 11, 16, tzinfo=UTC)))
         == 144
     )
+
+
+@pytest.mark.parametrize("interval", [600.0, 3000.0])
+def test_an_observation_lies_where_its_middle_does(interval: float) -> None:
+    # readings at 8:53:20 + k intervals: that of 8:53:20 to 9:03:20 has its middle before 9, that of
+    # 16:53:20 to 17:03:20 before 17
+    start = 38_400.0  # from 22:13:20
+    rows = steady(12 * 3600, interval, user_us=100)
+    for row in rows["system"]:
+        row["users_in_queue"] = 1
+        row["time_ns"] += round(start * SECOND)
+    made = MadeRecording(rows)
+    curves = reduce(made, "in_queue", filters=Filters(hours=(9, 17)))
+    begins = EPOCH + round(start * SECOND)
+    day = 86_400 * SECOND
+    middles = [begins + round((k + 0.5) * interval * SECOND) for k in range(round(12 * 3600 / interval))]
+    inside = [m for m in middles if 9 * 3600 * SECOND <= m % day < 17 * 3600 * SECOND]
+    assert sum(c.observations for c in curves.classes) == len(inside)
+    by_hour = group(made, "hour", ["problem_state"], filters=Filters(hours=(9, 17)))
+    assert {g.label for g in by_hour.classes} == {f"{m % day // (3600 * SECOND):02d}" for m in inside}
+    assert "08" not in {g.label for g in by_hour.classes}
+    moment = datetime.fromtimestamp(middles[3] / 1e9, UTC)
+    since = reduce(made, "in_queue", filters=Filters(start=moment))
+    assert sum(c.observations for c in since.classes) == len(middles) - 3
+    before = reduce(made, "in_queue", filters=Filters(end=moment))
+    assert sum(c.observations for c in before.classes) == 3
 
 
 def test_filters_that_cannot_be_are_input_errors_and_the_others_have_words() -> None:

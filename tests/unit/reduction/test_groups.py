@@ -92,8 +92,7 @@ def test_the_clock_is_that_of_the_zone() -> None:
 
 def test_filters_choose_the_observations() -> None:
     groups = group(two_hours(), "hour", ["problem_state"], filters=Filters(hours=(23, 24)))
-    # An observation is chosen by its last reading and shown where its middle lies.
-    assert {g.label: g.observations for g in groups.classes} == {"22": 1, "23": 59}
+    assert {g.label: g.observations for g in groups.classes} == {"23": 60}
 
 
 def test_too_fine_stretches_are_wrong_input() -> None:

@@ -12,6 +12,7 @@ from made_recording import MadeRecording, at, steady
 
 from satline.errors import InputError
 from satline.reduction import Filters, reduce
+from satline.reduction._variables import prefix_of, variables
 
 CPU = {
     "user_us": 300_000,
@@ -142,6 +143,24 @@ def test_what_was_not_recorded_is_missing_never_zero() -> None:
     assert {"page_share", "user_io_wait", "user_page_wait", "user_throttled", "file_fault_rate"} <= set(
         curves.missing
     )
+
+
+def test_reasons_name_what_a_recording_can_hold() -> None:
+    catalogue = variables()
+    known = {d.name for d in catalogue.derived} | {f"table {t}" for t in catalogue.counters}
+    for columns in (catalogue.counters, catalogue.levels):
+        known |= {prefix_of(t) + c for t, names in columns.items() for c in names}
+    missing = reduce(MadeRecording({"system": [{**at(10 * k), "sample": k} for k in range(20)]})).missing
+    reasons = {
+        name: why.removeprefix("not recorded: ").split(", ")
+        for name, why in missing.items()
+        if why.startswith("not recorded: ")
+    }
+    assert len(reasons) > 40
+    assert {name: set(why) - known for name, why in reasons.items() if set(why) - known} == {}
+    assert reasons["fork_rate"] == ["forks"]
+    assert reasons["active_users"] == ["user_cpu_us"]
+    assert reasons["capacity_processors"] == ["table processor"]
 
 
 def test_a_delay_that_no_task_can_have_had_is_missing() -> None:
@@ -277,7 +296,7 @@ def test_unknown_axis_and_empty_recording_are_input_errors() -> None:
         reduce(MadeRecording(rows), "users")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     steps=st.lists(st.integers(-(2**40), 2**40), min_size=4, max_size=30),
     gone=st.sets(st.integers(0, 30), max_size=6),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +15,7 @@ from made_recording import MadeRecording, at, steady
 
 from satline.reduction import Reduction, reduce
 from satline.reduction import _values as values_module
+from satline.reduction._spill import PREFIX, make_spill
 
 
 def made() -> Reduction:
@@ -55,3 +59,56 @@ def test_what_a_reduction_puts_on_disk_goes_with_it(tmp_path: Path, monkeypatch:
     del curves
     gc.collect()
     assert list(tmp_path.iterdir()) == []
+
+
+def spill_and_die(directory: Path) -> None:
+    """A process that is killed before it can clean up."""
+    child = os.fork()
+    if child == 0:
+        try:
+            make_spill()
+        finally:
+            os.kill(os.getpid(), signal.SIGKILL)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    (left,) = directory.iterdir()
+    age(left)
+
+
+def age(path: Path) -> None:
+    """Make it two hours old."""
+    then = time.time() - 7200
+    os.utime(path, (then, then))
+
+
+def test_what_a_killed_process_left_empty_goes_at_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    spill_and_die(tmp_path)
+    directory, remove = make_spill()
+    assert list(tmp_path.iterdir()) == [directory]
+    remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_else_is_swept_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    alive, remove = make_spill()
+    full, young, open_to_all, other, elsewhere = (
+        tmp_path / name
+        for name in (f"{PREFIX}full", f"{PREFIX}young", f"{PREFIX}open", "satline-x", "elsewhere")
+    )
+    for path in (full, young, open_to_all, other, elsewhere):
+        path.mkdir(mode=0o700)
+    (full / "duckdb_temp_storage-0.tmp").write_text("")
+    open_to_all.chmod(0o777)
+    (tmp_path / f"{PREFIX}file").write_text("")
+    (tmp_path / f"{PREFIX}link").symlink_to(elsewhere)
+    before = set(tmp_path.iterdir())
+    for path in before - {young}:
+        age(path)
+    _, remove_second = make_spill()
+    remove_second()
+    assert set(tmp_path.iterdir()) == before
+    remove()
+    assert set(tmp_path.iterdir()) == before - {alive}

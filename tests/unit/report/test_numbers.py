@@ -58,6 +58,7 @@ def test_fractions_in_words_become_percentages(text: str, shown: str) -> None:
 def test_an_interval_keeps_one_scale() -> None:
     assert _numbers.interval(900.0, 700.0, 1200.0, "ms") == "0.9 s (0.7 to 1.2)"
     assert _numbers.interval(6.23, 5.6, 7.1, "users") == "6.23 users (5.6 to 7.1)"
+    assert _numbers.interval(48.7, 40.0, float("inf"), "users") == "48.7 users (40 or more, no upper limit)"
 
 
 def test_strength_has_words_and_its_number() -> None:

@@ -10,9 +10,10 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from satline.diagnosis._results import Diagnosis, Evidence, Outcome
+from satline.diagnosis._results import Diagnosis, Evidence, Outcome, Unseen
 from satline.reduction._results import Curves
 from satline.report import curves_table, print_diagnosis
+from satline.report.terminal import unseen_words
 
 
 def shown(diagnosis: Diagnosis, *, width: int = 80, terminal: bool = False) -> str:
@@ -155,3 +156,21 @@ def test_waits_have_a_row_for_each_load_and_no_zero_for_what_is_missing(full_dia
     assert rows[0][:1] + rows[0][1:4] == ["1–2", "62.0", "±", "3.0"]
     assert rows[0][-1] == "–"
     assert rows[1][-3:] == ["17.0", "±", "1.0"]
+
+
+def test_what_one_thing_would_have_given_is_one_line() -> None:
+    locks = "lock contention events"
+    seen = unseen_words(
+        (
+            Unseen("lock_wait", "not recorded: lock_wait_us", locks, ("lock_bound",)),
+            Unseen("forks", "/proc/stat has none", "another kernel"),
+            Unseen("lock_spin", "not recorded: lock_spin_us", locks, ("lock_bound", "storage_manager_path")),
+        )
+    )
+    assert len(seen) == 2
+    assert seen[0].count(locks) == 1
+    assert (
+        "lock wait, all lock spin: not recorded" in seen[0] or "lock wait, lock spin: not recorded" in seen[0]
+    )
+    assert "lock_bound, storage_manager_path" in seen[0]
+    assert "/proc/stat has none" in seen[1]

@@ -113,6 +113,12 @@ class Context:
         """Mean over the lightest classes."""
         return self.mean(variable, self.bottom)
 
+    def recorded(self, variable: str) -> bool:
+        """Has a variable, or one of a device, a value in any class?"""
+        curves = self.reduction.curves
+        names = (n for n in curves if n == variable or n.startswith(variable + ":"))
+        return any(point.mean is not None for name in names for point in curves[name].points)
+
     def share(self, part: str) -> Measure | None:
         """Part of the users' transaction time at saturation, as a ratio of means; ``None`` without
         transactions.

@@ -68,8 +68,17 @@ class Rule:
             self.references,
         )
 
-    def blind(self, *missing: str) -> Finding:
-        """The rule cannot be judged for want of these variables; the summary says what would bring them."""
+    def blind(self, context: Context, *wanted: str) -> Finding:
+        """The rule cannot be judged for want of these variables; the summary says what would bring them.
+
+        Where all were recorded it is the loads that are wanting.
+        """
+        missing = tuple(name for name in wanted if not context.recorded(name))
+        if not missing:
+            text = "one load class shows no trend"
+            if len(context.classes) > 1:
+                text = f"recorded, but not at the loads to compare: {', '.join(wanted)}"
+            return self.finding("cannot-judge", text, missing=("a range of loads",))
         needed = dict.fromkeys(would_need(name) for name in missing)
         text = f"not recorded: {', '.join(missing)} (needs {'; or '.join(needed)})"
         return self.finding("cannot-judge", text, missing=missing)

@@ -47,10 +47,10 @@ def judge(context: Context) -> Finding:
         return unfit
     wait = wait_at_saturation(context, "user_io_wait", "io_wait")
     if wait is None:
-        return RULE.blind("share_io_wait", "io_wait")
+        return RULE.blind(context, "share_io_wait", "io_wait")
     level, light = context.high("mpl"), context.low("mpl")
     if level is None or light is None:
-        return RULE.blind("mpl")
+        return RULE.blind(context, "mpl")
     paging = set(context.entities("device_priority"))
     busy = {
         device: m.value
@@ -58,11 +58,11 @@ def judge(context: Context) -> Finding:
         if device not in paging and (m := context.high(f"device_busy:{device}")) is not None
     }
     if not busy:
-        return RULE.blind("device_service", "device_busy")
+        return RULE.blind(context, "device_service", "device_busy")
     device = max(busy, key=lambda name: busy[name])
     now, then = (context.mean(f"device_service:{device}", k) for k in (context.top, context.bottom))
     if now is None or then is None:
-        return RULE.blind("device_service")
+        return RULE.blind(context, "device_service")
     full, many = busy[device] >= 0.7, level.low > light.high and level.value >= max(4.0, 2 * light.value)
     slower = now.low > then.high and now.value > GROWTH * then.value
     larger = _size(context, device, context.top), _size(context, device, context.bottom)

@@ -58,7 +58,7 @@ def judge(context: Context) -> Finding:
     """Holds when a device's reads surely got 1.5 times slower at equal load and its cache counters vanished
     or fell with them. It needs no saturation, but is a remark unless users wait for I/O."""
     if not context.entities("device_read_response") or context.history is None:
-        return RULE.blind("device_read_response")
+        return RULE.blind(context, "device_read_response")
     jumps = _jumps(context, context.history)
     if jumps is None:
         return RULE.finding(

@@ -47,7 +47,7 @@ def judge(context: Context) -> Finding:
     known = {"cache_fill": fill, "cache_steal_rate": steals, "memory_used_fraction": used}
     missing = [name for name, m in known.items() if m is None]
     if missing or fill is None or steals is None or used is None:
-        return RULE.blind(*missing)
+        return RULE.blind(context, *missing)
     pinned, many, free = fill.value >= 0.95, steals.low > STEALS, used.high < 1 - FREE
     evidence = [
         context.evidence("cache_fill", "at least 0.95 of its bound", pinned),

@@ -46,7 +46,7 @@ def judge(context: Context) -> Finding:
     means = [context.mean("total_cpu_fraction", (k,)) for k in classes]
     known = [m for m in means if m is not None]
     if len(known) < len(means):
-        return RULE.blind("total_cpu_fraction")
+        return RULE.blind(context, "total_cpu_fraction")
     lowest = min(known, key=lambda m: m.value)
     everywhere = lowest.value >= FULL
     first, last = (0,), (len(classes) - 1,)

@@ -53,7 +53,7 @@ def judge(context: Context) -> Finding:
         return unfit
     total = context.high("total_cpu_fraction")
     if total is None:
-        return RULE.blind("total_cpu_fraction")
+        return RULE.blind(context, "total_cpu_fraction")
     full = total.value >= FULL
     light = context.low("total_cpu_fraction")
     supervisor, problem = context.high("supervisor_fraction"), context.high("problem_fraction")

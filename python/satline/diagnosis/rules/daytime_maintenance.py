@@ -60,10 +60,10 @@ def judge(context: Context) -> Finding:
     at equal load, and users were active. It is a remark."""
     history = context.history
     if history is None or not history.responses:
-        return RULE.blind("response")
+        return RULE.blind(context, "response")
     work = _rare_work(context, history)
     if work is None:
-        return RULE.blind("busiest_task")
+        return RULE.blind(context, "busiest_task")
     spikes = [s for name, seen, response in work if (s := _spike(context, name, seen, response)) is not None]
     if not spikes:
         return RULE.finding("does-not-hold", "no rare command or thread was seen often enough to judge")

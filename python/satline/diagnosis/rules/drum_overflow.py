@@ -66,13 +66,13 @@ def judge(context: Context) -> Finding:
         return unfit
     overflow = _by_devices(context) or _by_share(context)
     if overflow is None:
-        return RULE.blind("device_priority", "fast_paging_share")
+        return RULE.blind(context, "device_priority", "fast_paging_share")
     wait = next((n for n in ("user_page_wait", "page_wait") if context.high(n) is not None), None)
     if wait is None:
-        return RULE.blind("user_page_wait", "page_wait")
+        return RULE.blind(context, "user_page_wait", "page_wait")
     climbs, waits = context.rises("paging_rate", 1.2), context.rises(wait, 1.5)
     if climbs is None:
-        return RULE.blind("paging_rate")
+        return RULE.blind(context, "paging_rate")
     evidence = [
         *overflow.evidence,
         context.evidence("paging_rate", "above 1.2 × that at light load", climbs),

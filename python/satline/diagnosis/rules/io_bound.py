@@ -50,7 +50,7 @@ def judge(context: Context) -> Finding:
         return unfit
     wait = wait_at_saturation(context, "user_io_wait", "io_wait")
     if wait is None:
-        return RULE.blind("share_io_wait", "io_wait")
+        return RULE.blind(context, "share_io_wait", "io_wait")
     evidence = [wait.evidence]
     share = context.high("page_share")
     if share is not None:

@@ -56,7 +56,7 @@ def judge(context: Context) -> Finding:
         return unfit
     names = [n for n in RULE.needs if context.high(n) is not None and context.low(n) is not None]
     if not names:
-        return RULE.blind(*RULE.needs)
+        return RULE.blind(context, *RULE.needs)
     growing = [n for n in names if context.rises(n, 1.5)]
     spin, wait = context.high("lock_spin_fraction"), _waiting(context)
     spins = spin is not None and spin.value >= SPIN and spin.low > SPIN / 2 and RULE.needs[0] in growing
@@ -79,7 +79,7 @@ def judge(context: Context) -> Finding:
         parts += [f"waits for locks are {wait.value:.0%} of the users at work"] if wait is not None else []
         parts += [] if growing else ["neither spin nor defers grow with load"]
         if not parts:
-            return RULE.blind("lock_spin_fraction", "lock_wait")
+            return RULE.blind(context, "lock_spin_fraction", "lock_wait")
         return RULE.finding("does-not-hold", "; ".join(parts), evidence=evidence)
     texts = []
     if waits and wait is not None:

@@ -53,7 +53,7 @@ def judge(context: Context) -> Finding:
     if wait is None:
         missing.append("share_page_wait")
     if missing or eligible is None or level is None or paging is None or problem is None or wait is None:
-        return RULE.blind(*missing)
+        return RULE.blind(context, *missing)
     held, few = held_back(eligible), level.high < eligible.low
     heavy, little = wait.large and paging.low > 5, problem.high < 0.5
     evidence = [

@@ -44,7 +44,7 @@ def judge(context: Context) -> Finding:
         if name != "lo" and context.high(f"device_rate:{name}") is not None
     ]
     if not interfaces:
-        return RULE.blind("device_error_rate")
+        return RULE.blind(context, "device_error_rate")
     rate = {name: context.high(f"device_rate:{name}") or Measure(0, 0) for name in interfaces}
     errors = {name: context.high(f"device_error_rate:{name}") or Measure(0, 0) for name in interfaces}
     used = [name for name in interfaces if rate[name].low > USED]
@@ -64,7 +64,7 @@ def judge(context: Context) -> Finding:
         )
     wait, least, of = _wait(context)
     if wait is None:
-        return RULE.blind("share_cpu_wait", "pressure_cpu")
+        return RULE.blind(context, "share_cpu_wait", "pressure_cpu")
     waits = wait.value >= least and wait.low > least / 2
     share = context.share("user_cpu_wait")
     evidence.append(context.evidence(of, f"at least {least:g}", waits, value=share or wait))

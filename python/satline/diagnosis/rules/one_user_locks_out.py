@@ -51,13 +51,13 @@ def judge(context: Context) -> Finding:
     wait for another process follow at equal load. It needs no saturation, but is a remark unless users mostly
     wait so."""
     if context.history is None or context.course("user_other") is None:
-        return RULE.blind("share_other")
+        return RULE.blind(context, "share_other")
     responses = context.history.responses
     if not responses:
-        return RULE.blind("response")
+        return RULE.blind(context, "response")
     activity = context.history.counters("user", '"user"', ("cpu_us",), "left(\"user\", 1) <> '_'")
     if not activity:
-        return RULE.blind("user_run")
+        return RULE.blind(context, "user_run")
     tried = _correlations(context, context.history)
     if len(tried) < LEAST_USERS:
         return RULE.finding(

@@ -50,9 +50,9 @@ def judge(context: Context) -> Finding:
     page = wait_at_saturation(context, "user_page_wait", "page_wait")
     io = wait_at_saturation(context, "user_io_wait", "io_wait")
     if page is None or io is None:
-        return RULE.blind("share_page_wait", "share_io_wait")
+        return RULE.blind(context, "share_page_wait", "share_io_wait")
     if context.high("page_share") is None:
-        return RULE.blind("page_share")
+        return RULE.blind(context, "page_share")
     evidence = [
         wait.evidence_that(f"at least {EACH:g}, and surely above {EACH / 2:g}", wait.surely(EACH))
         for wait in (page, io)

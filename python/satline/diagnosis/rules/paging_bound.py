@@ -56,10 +56,10 @@ def judge(context: Context) -> Finding:
     # A rate that was not recorded at light load cannot be seen to climb.
     rates = [n for n in names if context.high(n) is not None and context.low(n) is not None]
     if not rates:
-        return RULE.blind("paging_rate", "major_fault_rate")
+        return RULE.blind(context, "paging_rate", "major_fault_rate")
     wait = wait_at_saturation(context, "user_page_wait", "page_wait")
     if wait is None:
-        return RULE.blind("share_page_wait", "page_wait")
+        return RULE.blind(context, "share_page_wait", "page_wait")
     climbs = False
     evidence = [wait.evidence]
     for name in rates:

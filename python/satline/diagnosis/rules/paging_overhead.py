@@ -49,7 +49,7 @@ def judge(context: Context) -> Finding:
     needed = ("total_cpu_fraction", "problem_fraction", "supervisor_fraction", "paging_rate")
     missing = tuple(n for n in needed if context.high(n) is None or context.low(n) is None)
     if missing:
-        return RULE.blind(*missing)
+        return RULE.blind(context, *missing)
     total, supervisor = context.high("total_cpu_fraction"), context.high("supervisor_fraction")
     last = (len(context.reduction.classes) - 1,)
     problem_top, paging_top = context.mean("problem_fraction", last), context.mean("paging_rate", last)
@@ -57,9 +57,9 @@ def judge(context: Context) -> Finding:
     peak = max((m for m in means if m is not None), key=lambda m: m.value, default=None)
     paging_low, supervisor_low = context.low("paging_rate"), context.low("supervisor_fraction")
     if problem_top is None or paging_top is None or peak is None:
-        return RULE.blind("problem_fraction", "paging_rate")
+        return RULE.blind(context, "problem_fraction", "paging_rate")
     if total is None or supervisor is None or paging_low is None or supervisor_low is None:
-        return RULE.blind(*needed)
+        return RULE.blind(context, *needed)
     full = total.value >= 0.85
     falls = problem_top.high < peak.low and problem_top.value < 0.9 * peak.value
     climbs = paging_top.low > paging_low.high and paging_top.value > max(50.0, 2 * paging_low.value)

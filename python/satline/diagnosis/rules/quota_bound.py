@@ -51,12 +51,12 @@ def judge(context: Context) -> Finding:
         if context.partition_cap() is not None:
             return _partition(context)
         if context.reduction.settings.cgroup is None:
-            return RULE.blind("throttled_periods")
+            return RULE.blind(context, "throttled_periods")
         if context.reduction.settings.quota is None:
             return RULE.finding("does-not-hold", "the load has no processor quota")
-        return RULE.blind("throttled_periods")
+        return RULE.blind(context, "throttled_periods")
     if used is None:
-        return RULE.blind("load_cpu_fraction")
+        return RULE.blind(context, "load_cpu_fraction")
     light = context.low("throttled_periods")
     rises = light is None or throttled.value > light.value or light.value > 0.9
     evidence = [
@@ -99,7 +99,7 @@ def _partition(context: Context) -> Finding:
     total, light = context.high("total_cpu_fraction"), context.low("total_cpu_fraction")
     capacity = context.high("capacity_processors")
     if total is None or capacity is None:
-        return RULE.blind("total_cpu_fraction")
+        return RULE.blind(context, "total_cpu_fraction")
     full = total.value >= 0.9 and total.low > 0.8
     lower = light is None or light.value < total.value
     evidence = [

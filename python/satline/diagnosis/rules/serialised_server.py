@@ -52,11 +52,11 @@ def judge(context: Context) -> Finding:
         return unfit
     other = context.share("user_other")
     if other is None:
-        return RULE.blind("share_other")
+        return RULE.blind(context, "share_other")
     if context.share("user_cpu_wait") is None:
-        return RULE.blind("user_cpu_wait")
+        return RULE.blind(context, "user_cpu_wait")
     if context.share("user_page_wait") is None or context.share("user_io_wait") is None:
-        return RULE.blind("user_page_wait", "user_io_wait")
+        return RULE.blind(context, "user_page_wait", "user_io_wait")
     waits = other.value >= 0.4 and other.low > 0.2
     evidence = [context.evidence("share_other", "at least 0.4 of transaction time", waits, value=other)]
     if not context.reduction.tasks:

@@ -42,9 +42,9 @@ def judge(context: Context) -> Finding:
         return unfit
     part = context.high("storage_manager_fraction")
     if part is None:
-        return RULE.blind("storage_manager_fraction")
+        return RULE.blind(context, "storage_manager_fraction")
     if context.high("lock_spin") is None:
-        return RULE.blind("lock_spin")
+        return RULE.blind(context, "lock_spin")
     large = part.value >= LARGE and part.low > LARGE / 2
     by_load = bool(context.rises("storage_manager_fraction", 1.3))
     stepped = _stepped(context)

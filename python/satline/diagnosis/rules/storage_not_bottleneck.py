@@ -50,9 +50,9 @@ def judge(context: Context) -> Finding:
     total, paging = context.high("total_cpu_fraction"), context.high("paging_rate")
     eligible = context.high("user_eligible")
     if not looks and eligible is None:
-        return RULE.blind("load_memory_fraction", "memory_used_fraction", "user_eligible")
+        return RULE.blind(context, "load_memory_fraction", "memory_used_fraction", "user_eligible")
     if total is None or paging is None:
-        return RULE.blind("total_cpu_fraction", "paging_rate")
+        return RULE.blind(context, "total_cpu_fraction", "paging_rate")
     name, most = max(looks, key=lambda item: item[1].value, default=("", Measure(0.0, 0.0)))
     crowded = eligible is not None and held_back(eligible)
     full = most.value >= 0.9 or crowded
@@ -63,7 +63,7 @@ def judge(context: Context) -> Finding:
     if waited is None:
         wait, capacity = context.high("page_wait"), context.high("capacity_processors")
         if wait is None or capacity is None or not capacity.value > 0:
-            return RULE.blind("share_page_wait", "page_wait")
+            return RULE.blind(context, "share_page_wait", "page_wait")
         waited = wait.value / capacity.value
     calm = waited < 0.1
     evidence = [

@@ -47,7 +47,7 @@ def judge(context: Context) -> Finding:
         return unfit
     wait = wait_at_saturation(context, "user_page_wait", "page_wait")
     if wait is None:
-        return RULE.blind("share_page_wait", "page_wait")
+        return RULE.blind(context, "share_page_wait", "page_wait")
     peak = context.peak("problem_fraction")
     last = (len(context.reduction.classes) - 1,)
     before = (peak[0],) if peak else ()
@@ -57,7 +57,7 @@ def judge(context: Context) -> Finding:
     }
     (p0, p1), (m0, m1), (g0, g1), (_, busy) = pairs.values()
     if not (p0 and p1 and m0 and m1 and g0 and g1 and busy):
-        return RULE.blind(*(name for name, pair in pairs.items() if None in pair))
+        return RULE.blind(context, *(name for name, pair in pairs.items() if None in pair))
     falls = p1.high < p0.low and p1.value < 0.8 * p0.value
     rises = m1.low > m0.high and m1.value > 1.2 * m0.value
     climbs = g1.low > g0.high and g1.value > max(5.0, 1.5 * g0.value)

@@ -47,11 +47,11 @@ def judge(context: Context) -> Finding:
     page = wait_at_saturation(context, "user_page_wait", "page_wait")
     io = wait_at_saturation(context, "user_io_wait", "io_wait")
     if eligible is None:
-        return RULE.blind("user_eligible")
+        return RULE.blind(context, "user_eligible")
     if total is None:
-        return RULE.blind("total_cpu_fraction")
+        return RULE.blind(context, "total_cpu_fraction")
     if page is None or io is None:
-        return RULE.blind("share_page_wait", "share_io_wait")
+        return RULE.blind(context, "share_page_wait", "share_io_wait")
     held, light = held_back(eligible), total.high < LIGHT
     calm, quiet = page.value < 0.15, not io.large
     evidence = [

@@ -50,9 +50,9 @@ def judge(context: Context) -> Finding:
         d for d in context.entities("device_write_response") if d in context.entities("device_read_response")
     ]
     if not devices:
-        return RULE.blind("device_read_response", "device_write_response")
+        return RULE.blind(context, "device_read_response", "device_write_response")
     if not context.entities("device_queue") or not context.entities("device_busy"):
-        return RULE.blind("device_busy", "device_queue")
+        return RULE.blind(context, "device_busy", "device_queue")
     judged: list[tuple[str, float, float, tuple[int, ...]]] = []
     for device in devices:
         classes = _unqueued(context, device)
