@@ -16,6 +16,7 @@ from satline import (
     cli_import,
     cli_info,
     cli_plan,
+    cli_predict,
     cli_record,
     cli_recording,
     cli_report,
@@ -50,6 +51,7 @@ for command in (
     cli_report.report,
     cli_analysis.reduce,
     cli_plan.plan,
+    cli_predict.predict,
     cli_recording.recording,
     cli_recording.annotate,
 ):

@@ -21,6 +21,7 @@ COMMANDS = (
     "import",
     "info",
     "diagnose",
+    "predict",
     "explain",
     "report",
     "reduce",

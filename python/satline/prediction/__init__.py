@@ -1,0 +1,53 @@
+"""Prediction: closed queueing networks, and what a recording says of one [Bard]."""
+
+from satline.prediction._bounds import Bounds, bounds, pressure, saturation_users
+from satline.prediction._decomposition import MplPoint, Storage, UsersPoint, mpl_curve, users_curve
+from satline.prediction._exact import Curve, curve_of, exact_curve, exact_single
+from satline.prediction._file import Described, read_network
+from satline.prediction._lattice import exact_classes
+from satline.prediction._linearizer import linearizer
+from satline.prediction._network import CustomerClass, Network, Station
+from satline.prediction._predict import predict
+from satline.prediction._results import Prediction, Row, Scenario, StationDemand
+from satline.prediction._schweitzer import schweitzer
+from satline.prediction._solution import Accuracy, Solution
+from satline.prediction._solve import METHODS, Method, accuracy, solve
+from satline.prediction._whatif import WAYS, Change, changes
+
+__all__ = [
+    "METHODS",
+    "WAYS",
+    "Accuracy",
+    "Bounds",
+    "Change",
+    "Curve",
+    "CustomerClass",
+    "Described",
+    "Method",
+    "MplPoint",
+    "Network",
+    "Prediction",
+    "Row",
+    "Scenario",
+    "Solution",
+    "Station",
+    "StationDemand",
+    "Storage",
+    "UsersPoint",
+    "accuracy",
+    "bounds",
+    "changes",
+    "curve_of",
+    "exact_classes",
+    "exact_curve",
+    "exact_single",
+    "linearizer",
+    "mpl_curve",
+    "predict",
+    "pressure",
+    "read_network",
+    "saturation_users",
+    "schweitzer",
+    "solve",
+    "users_curve",
+]

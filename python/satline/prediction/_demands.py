@@ -1,0 +1,196 @@
+"""Service demands of a transaction, from a recording, by the utilisation law.
+
+U_k = a_k + D_k X: what is in use of a resource is what the transactions need of it, and a background that is
+there without them [Denning and Buzen, Computing Surveys 10(3), 1978]. Over the load classes D_k is the slope
+and a_k the intercept of U on X, where that is surely above 0; else a_k = 0 and D_k = Σ U / Σ X. Class means
+are taken, because in single observations X is a small count, whose error would flatten the slope. Where the
+load has a control group of its own, its processor time needs no intercept; only what the rest of the system
+adds is regressed.
+
+The error of everything made from the demands comes from one set of bootstrap draws of whole blocks of
+successive observations, so that a change is compared with what is under the same draws.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from satline.prediction._network import Floats
+from satline.prediction._signals import PROCESSORS, QUOTA, SERVER, Resource, Signals
+
+DRAWS = 400
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums by draw and load class; draw 0 is what was observed.
+
+    seconds, work
+        Shape (draws, classes).
+    used, own
+        Of each resource; `own` where known.
+    inside
+        Users in a transaction × seconds; ``None`` without transactions.
+    load
+        Mean load of each class.
+    """
+
+    load: Floats
+    seconds: Floats
+    work: Floats
+    used: tuple[Floats, ...]
+    own: tuple[Floats | None, ...]
+    inside: Floats | None
+    paged: tuple[Floats, ...]
+    supervisor: Floats
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What one unit of work needs of one resource; arrays are by draw, draw 0 what was observed.
+
+    seconds
+        D.
+    background
+        a, in the unit of the resource.
+    page_share
+        Part of D that is paging; NaN where unknown.
+    """
+
+    name: str
+    capacity: float
+    seconds: Floats
+    background: Floats
+    page_share: Floats
+
+    @property
+    def room(self) -> Floats:
+        """Capacity that the background leaves: at least a hundredth."""
+        return np.maximum(self.capacity - self.background, 0.01 * self.capacity)
+
+
+def sums(signals: Signals, draws: int = DRAWS, seed: int = 1) -> Sums:
+    """Sums of the usable observations, for each draw of their blocks.
+
+    In a study the blocks of each step are drawn among themselves; elsewhere all blocks together.
+    """
+    good = signals.usable
+    labels, number = np.unique(signals.number[good], return_inverse=True)
+    blocks_of, block = np.unique(signals.batches[good], return_inverse=True)
+    classes, blocks = len(labels), len(blocks_of)
+    cell = block * classes + number
+    seconds = signals.seconds[good]
+
+    def added(values: Floats) -> Floats:
+        amounts = np.asarray(seconds * values, dtype=np.float64)
+        return np.asarray(
+            np.bincount(cell, amounts, blocks * classes).reshape(blocks, classes), dtype=np.float64
+        )
+
+    length = added(np.ones(len(seconds)))
+    random = np.random.default_rng(seed)
+    weight = np.ones((draws + 1, blocks, classes))
+    if signals.closed:
+        for k in range(classes):
+            own = np.flatnonzero(length[:, k] > 0)
+            weight[1:, own, k] = random.multinomial(len(own), np.full(len(own), 1 / len(own)), draws)
+    else:
+        weight[1:] = random.multinomial(blocks, np.full(blocks, 1 / blocks), draws)[:, :, None]
+
+    def drawn(values: Floats) -> Floats:
+        return np.asarray(np.einsum("dbk,bk->dk", weight, added(values)))
+
+    share = np.nan_to_num(signals.page_share[good], nan=-1.0)
+    known = float((share >= 0).mean()) > 0.9
+    share = np.maximum(share, 0.0) if known else np.full(len(share), np.nan)
+    supervisor = signals.supervisor[good]
+    return Sums(
+        load=(added(signals.load[good]).sum(axis=0) / length.sum(axis=0)),
+        seconds=np.maximum(drawn(np.ones(len(seconds))), 1e-9),
+        work=drawn(signals.work[good]),
+        used=tuple(drawn(r.used[good]) for r in signals.resources),
+        own=tuple(None if r.own is None else drawn(np.nan_to_num(r.own[good])) for r in signals.resources),
+        inside=None if signals.in_transaction is None else drawn(signals.in_transaction[good]),
+        paged=tuple(drawn(r.used[good] * share) for r in signals.resources),
+        supervisor=drawn(supervisor)
+        if np.isfinite(supervisor).all()
+        else np.full((draws + 1, classes), np.nan),
+    )
+
+
+def demands(resources: tuple[Resource, ...], made: Sums) -> tuple[Demand, ...]:
+    """Demand and background of each resource."""
+    found = []
+    for resource, used, own, paged in zip(resources, made.used, made.own, made.paged, strict=True):
+        if own is None:
+            seconds, background = _line(used, made)
+        else:
+            rest, background = _line(used - own, made)
+            seconds = own.sum(axis=1) / _positive(made.work.sum(axis=1)) + rest
+        share = paged.sum(axis=1) / _positive(used.sum(axis=1))
+        found.append(Demand(resource.name, resource.capacity, seconds, background, share))
+    return _with_server(found)
+
+
+def _with_server(found: list[Demand]) -> tuple[Demand, ...]:
+    """A server with one thread is a station of its own where it fills before the processors do; what it runs
+    is then left out of theirs. Elsewhere it is nothing but a part of them."""
+    server = next((d for d in found if d.name.startswith(SERVER)), None)
+    others = [d for d in found if d is not server]
+    processors = next((d for d in others if d.name in (PROCESSORS, QUOTA)), None)
+    if server is None or processors is None:
+        return tuple(others)
+    if server.seconds[0] / server.room[0] <= processors.seconds[0] / processors.room[0]:
+        return tuple(others)
+    rest = replace(
+        processors,
+        seconds=np.maximum(processors.seconds - server.seconds, 0.0),
+        background=np.maximum(processors.background - server.background, 0.0),
+    )
+    return tuple(rest if d is processors else d for d in found)
+
+
+def _line(used: Floats, made: Sums) -> tuple[Floats, Floats]:
+    """Slope and intercept of use on work, by draw; neither below 0.
+
+    Least squares of class means, weighted by length over the size of the use: a count's variance grows with
+    its mean. An intercept that is not surely above 0 is none, and the slope then Σ U / Σ X: kept where it
+    happens to be positive, it would make all demands too small.
+    """
+    x, u = made.work / made.seconds, used / made.seconds
+    weight = made.seconds / np.maximum(x, 0.2 * x.max(axis=1, keepdims=True) + 1e-300)
+    total = weight.sum(axis=1)
+    x_mean, u_mean = (weight * x).sum(axis=1) / total, (weight * u).sum(axis=1) / total
+    away = x - x_mean[:, None]
+    spread = (weight * away**2).sum(axis=1)
+    slope = (weight * away * (u - u_mean[:, None])).sum(axis=1) / _positive(spread)
+    start = u_mean - slope * x_mean
+    if not surely_positive(start) or spread[0] <= 0:
+        return used.sum(axis=1) / _positive(made.work.sum(axis=1)), np.zeros(len(start))
+    # work does not drive it: all of it is background
+    level = used.sum(axis=1) / made.seconds.sum(axis=1)
+    return np.maximum(slope, 0.0), np.where(slope < 0, level, np.maximum(start, 0.0))
+
+
+def surely_positive(draws: Floats) -> bool:
+    """Are it and 99 of 100 of its draws above 0? Of few blocks the draws are somewhat too alike."""
+    return bool(draws[0] > 0 and np.percentile(draws[1:], 1) > 0)
+
+
+def _positive(values: Floats) -> Floats:
+    return np.maximum(values, 1e-300)
+
+
+def growth(demand: Demand, used: Floats, made: Sums) -> Floats:
+    """By how much of itself the demand grows from the lightest class to the heaviest, by draw: the slope over
+    load of (U − a)/X, weighted by work."""
+    each = (used / made.seconds - demand.background[:, None]) / _positive(made.work / made.seconds)
+    weight = made.work
+    total = _positive(weight.sum(axis=1))
+    centre = (weight @ made.load) / total
+    away = made.load - centre[:, None]
+    mean = (weight * each).sum(axis=1) / total
+    slope = (weight * away * each).sum(axis=1) / _positive((weight * away**2).sum(axis=1))
+    return np.asarray(slope * (made.load.max() - made.load.min()) / _positive(mean))

@@ -1,0 +1,173 @@
+"""What a recording tells of work done and of what it used, one value per observation."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from satline.diagnosis._histories import Histories
+from satline.prediction._network import Floats
+from satline.reduction import Reduction, Source
+from satline.reduction._filters import texts
+
+# Devices made of others: what they are busy with, those are busy with too.
+_STACKED = re.compile(r"^(dm-|md|loop|bcache|drbd|zram|nbd\d+p)")
+LEAST_BUSY = 1e-4
+LEAST_KNOWN = 0.9
+ALONE = 0.9
+PROCESSORS, QUOTA, CAP = "processors", "quota", "read cap"
+DEVICE, SERVER = "device:", "server:"
+
+
+@dataclass(frozen=True)
+class Resource:
+    """Something that transactions use.
+
+    name
+        ``processors``; ``quota``, the processors that the load may use where that is less; ``read cap``;
+        ``device:NAME``; ``server:NAME`` of a user with one busy thread.
+    used
+        How much of it is in use in each observation: of processors how many, else the part of time.
+    capacity
+        How much there is.
+    own
+        The part of `used` that is known to be the load's own; ``None``: not known apart.
+    """
+
+    name: str
+    used: Floats
+    capacity: float
+    own: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Signals:
+    """The observations of a recording that count, NaN where missing.
+
+    load
+        Users; number: class of each, −1 for none; batches: blocks that are taken as independent.
+    work
+        Units of work done per second.
+    unit
+        What a unit of work is: ``transaction``, or ``second of problem state``.
+    in_transaction
+        Users in a transaction; ``None`` where there are none.
+    page_share
+        Part of what was read that was paging.
+    supervisor
+        Processors in supervisor state.
+    stolen
+        Mean processors that a hypervisor withheld; in `used` of the processors they are counted.
+    closed
+        The load is the number of users that a study intended.
+    """
+
+    load: Floats
+    number: np.ndarray[tuple[int], np.dtype[np.int64]]
+    batches: np.ndarray[tuple[int], np.dtype[np.int64]]
+    seconds: Floats
+    work: Floats
+    unit: str
+    resources: tuple[Resource, ...]
+    in_transaction: Floats | None
+    page_share: Floats
+    supervisor: Floats
+    stolen: float
+    closed: bool
+
+    def between(self, low: float, high: float) -> Signals:
+        """Only loads from `low` to `high`."""
+        inside = (self.load >= low) & (self.load <= high)
+        return replace(self, number=np.where(inside, self.number, -1))
+
+    @property
+    def usable(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Observations of a class in which work, and what was used of every resource, are known."""
+        good = (self.number >= 0) & np.isfinite(self.work)
+        for resource in self.resources:
+            good &= np.isfinite(resource.used)
+        if self.in_transaction is not None:
+            good &= np.isfinite(self.in_transaction)
+        return np.asarray(good)
+
+
+def signals(recording: Source, reduction: Reduction) -> Signals:
+    """Take from a reduced recording what a prediction needs."""
+    observed = reduction.observations
+    rate = observed["transaction_rate"]
+    transactions = bool(np.isfinite(rate).any()) and float(np.nansum(rate)) > 0
+    stolen = np.nan_to_num(observed["stolen"])
+    processors = _processors(reduction, observed["total_cpu"] + stolen)
+    resources = [] if processors is None else [processors]
+    cap = observed["load_read_cap_fraction"]
+    if np.isfinite(cap).any():
+        resources.append(Resource(CAP, cap, 1.0))
+    histories = Histories(recording, reduction)
+    resources += _devices(histories, reduction)
+    server = _server(histories, reduction)
+    resources += [server] if server is not None else []
+    return Signals(
+        load=reduction.load,
+        number=reduction.number,
+        batches=reduction.batches,
+        seconds=reduction.seconds,
+        work=rate if transactions else observed["problem_state"],
+        unit="transaction" if transactions else "second of problem state",
+        resources=tuple(resources),
+        in_transaction=observed["users_in_transaction"] if transactions else None,
+        page_share=observed["page_share"],
+        supervisor=observed["supervisor_state"],
+        stolen=float(stolen.mean()) if len(stolen) else 0.0,
+        closed=reduction.load_axis == "users",
+    )
+
+
+def _processors(reduction: Reduction, total: Floats) -> Resource | None:
+    """The processors; where a quota gives the load less, what it has of them, without the rest."""
+    observed, settings = reduction.observations, reduction.settings
+    capacity, own = observed["capacity_processors"], observed["load_cpu"]
+    if not (np.isfinite(total).any() and np.isfinite(capacity).any()):
+        return None
+    room = float(np.nanmedian(capacity))
+    known = float(np.isfinite(own[np.isfinite(total)]).mean()) >= LEAST_KNOWN
+    count = len(settings.processors) if settings.processors else settings.host_processors
+    limited = room < count - 1e-6 if count else room != round(room)
+    if limited and known:
+        return Resource(QUOTA, own, room, own)
+    return Resource(PROCESSORS, total, room, own if known else None)
+
+
+def _devices(histories: Histories, reduction: Reduction) -> list[Resource]:
+    """Block devices that are known throughout and ever busy; those that are made of others only where
+    there are no plain ones."""
+    courses = histories.counters("device", "device", ("busy_us",), "device_kind = 'block'")
+    found = []
+    for name, course in sorted(courses.items()):
+        busy = np.minimum(course["busy_us"] / 1e6 / reduction.seconds, 1.0)
+        # A device that was there for a part of the recording only cannot be held against all of the work.
+        if np.isfinite(busy).mean() >= LEAST_KNOWN and float(np.nanmean(busy)) >= LEAST_BUSY:
+            found.append(Resource(DEVICE + name, busy, 1.0))
+    plain = [r for r in found if not _STACKED.match(r.name.removeprefix(DEVICE))]
+    return plain or found
+
+
+def _server(histories: Histories, reduction: Reduction) -> Resource | None:
+    """The user whose one thread is the busiest at the heaviest load, and is there at other loads too.
+
+    Its time is that of the whole user, which is known at every load; threads are recorded only while busy.
+    """
+    top = max((t.load_class for t in reduction.tasks), default=0)
+    busiest = max((t for t in reduction.tasks if t.load_class == top), key=lambda t: t.cpu, default=None)
+    if busiest is None or len({t.load_class for t in reduction.tasks if t.tid == busiest.tid}) < 2:
+        return None
+    name = texts((busiest.user,))
+    course = histories.counters("user", "user", ("cpu_us",), f'"user" = {name}').get(busiest.user)
+    if course is None:
+        return None
+    used = course["cpu_us"] / 1e6 / reduction.seconds
+    here = used[(reduction.number == top) & np.isfinite(used)]
+    if np.isfinite(used).mean() < LEAST_KNOWN or not len(here) or busiest.cpu < ALONE * float(here.mean()):
+        return None
+    return Resource(SERVER + busiest.user, used, 1.0)
