@@ -1,0 +1,136 @@
+//! A machine: processors, storage, the control program's figures, devices on their paths.
+
+use crate::devices::DeviceModel;
+use crate::engine::Span;
+
+/// A machine file, checked.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    pub name: String,
+    pub note: String,
+    pub processors: Processors,
+    pub storage: StorageFigures,
+    pub scheduler: SchedulerFigures,
+    pub costs: Costs,
+    pub paging: PagingPlan,
+    pub policies: Policies,
+    /// In the order of the file; a device's place here is its number everywhere.
+    pub devices: Vec<DeviceUnit>,
+    /// Keys of figures without a known source: what rests on them says so.
+    pub unverified: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Processors {
+    pub count: u32,
+    /// Of one processor, relative to the 370/158-3.
+    pub speed: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StorageFigures {
+    /// Frames that hold users' pages, shared ones included: main storage less what is fixed.
+    pub pageable_frames: u32,
+    /// For the recording: bytes of main storage.
+    pub bytes: u64,
+    /// The free list is refilled when it has fewer frames than this plus the multiprogramming level (MPL + 1 at base).
+    pub free_list_minimum: u32,
+}
+
+/// When users get in and how long they stay. Times are virtual or total CPU time of the user on this machine's processor.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SchedulerFigures {
+    /// Total CPU time after which a Q1 user becomes a Q2 candidate.
+    pub q1_slice: Span,
+    /// Total CPU time of one stay in Q2.
+    pub q2_slice: Span,
+    /// CPU time between two places in the dispatch list.
+    pub quantum: Span,
+    /// The next quantum of a user who did no I/O in the last is so many times longer (classic VM: 4).
+    pub compute_bound_factor: u32,
+    /// Q1 candidates are admitted against available frames times this (classic: 1.25).
+    pub q1_frames_factor: f64,
+    /// At most so many users in queue (Q1 + Q2); `None`: no cap.
+    pub mpl_cap: Option<u32>,
+    /// At most so many users in Q2; `None`: no cap.
+    pub q2_cap: Option<u32>,
+    /// Least projected working set, pages.
+    pub minimum_working_set: u32,
+    /// The projection is multiplied by this: below 1 it underestimates, above 1 it overestimates.
+    pub projection_factor: f64,
+}
+
+/// Processor time of the control program's paths, on this machine; charged to the user for whom it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Costs {
+    /// Putting a user on a processor, the search of the list included.
+    pub dispatch: Span,
+    /// A page fault up to the start of its I/O.
+    pub page_fault: Span,
+    /// The end of a page-in: interrupt, page table.
+    pub page_in_end: Span,
+    /// Starting one page-out start-I/O and taking its interrupt.
+    pub page_out: Span,
+    /// A user's start-I/O: translation of the channel program, simulation.
+    pub user_io_start: Span,
+    /// Its interrupt, reflected to the user.
+    pub user_io_end: Span,
+    pub queue_add: Span,
+    pub queue_drop: Span,
+    /// For every resident page at queue-add and queue-drop.
+    pub queue_page: Span,
+    /// For every frame that the replacement policy looks at.
+    pub scan_frame: Span,
+    /// A frame given back that was still on the free or flush list.
+    pub reclaim: Span,
+    /// For every resident shared page at a switch to a different user.
+    pub shared_page_check: Span,
+    /// Any other privileged instruction: simulated for the user at this cost.
+    pub simulation: Span,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct PagingPlan {
+    /// Where pages are kept, in order of preference: fast devices first.
+    pub areas: Vec<PageArea>,
+    /// The most pages that requests on one cylinder of a device's queue share in one start-I/O; 1: never.
+    pub most_pages_per_sio: u32,
+}
+
+/// A part of a device that holds pages.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PageArea {
+    /// Its place in [`Machine::devices`].
+    pub device: usize,
+    pub first_cylinder: u32,
+    pub cylinders: u32,
+    /// Page-outs go to areas of the lowest tier that has a free slot; 0 is the fast one.
+    pub tier: u32,
+}
+
+/// Names of the policies' tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policies {
+    pub replacement: String,
+    pub page_out_device: String,
+    pub slot: String,
+    pub admission: String,
+    pub dispatch: String,
+}
+
+#[derive(Debug, Clone)]
+pub struct DeviceUnit {
+    pub name: String,
+    pub model: DeviceModel,
+    pub role: Role,
+    /// (control unit, channel), the preferred first.
+    pub paths: Vec<(u16, u16)>,
+}
+
+/// What a device is for; one that holds page areas and files is `Both`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Paging,
+    Files,
+    Both,
+}

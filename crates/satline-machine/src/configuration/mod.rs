@@ -1,0 +1,13 @@
+//! What a run is made of: a machine and a workload, each a file that a user can copy and change.
+//!
+//! These are plain values, checked when they are made from the files; the model takes them as they are.
+//! Times of the workload are for the reference processor (370/158-3 = 1); the model divides them by
+//! [`Processors::speed`]. Costs of the control program are for this machine's processor.
+
+mod machine;
+mod workload;
+
+pub use machine::{
+    Costs, DeviceUnit, Machine, PageArea, PagingPlan, Policies, Processors, Role, SchedulerFigures, StorageFigures,
+};
+pub use workload::{Background, IoPattern, Locality, Population, Session, TransactionKind, UserClass, Workload};
