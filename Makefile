@@ -5,7 +5,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find crates catalogue python studies workloads -type f \
+SOURCES := $(shell find crates catalogue machines python studies workloads -type f \
              -not -name '*.pyc' -not -path '*/target/*' -not -path '*.egg-info/*' 2>/dev/null) \
            Cargo.toml Cargo.lock pyproject.toml
 STUDY ?= this-host

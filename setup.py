@@ -6,7 +6,7 @@ from shutil import copytree, ignore_patterns, rmtree
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-SHARED = ("catalogue", "studies", "workloads")
+SHARED = ("catalogue", "machines", "studies", "workloads")
 
 
 class BuildWithShare(build_py):

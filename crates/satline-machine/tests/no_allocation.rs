@@ -6,8 +6,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use satline_machine::devices::{IoEvent, Pages, Request, Subsystem};
-use satline_machine::engine::{Calendar, Model, Span, Streams, Time, run};
+use satline_machine::engine::{Calendar, Distribution, Model, Span, Streams, Time, run};
+use satline_machine::model::{Plan, Simulation};
 use support::central_server::CentralServer;
+use support::machines;
 use support::paging_load::device;
 
 struct Counting;
@@ -91,5 +93,29 @@ fn devices_allocate_nothing_in_their_loop() {
     }
     let (events, allocations) = allocations(&mut busy, &mut calendar, 1.0, 60.0);
     assert!(events > 10_000, "{events}");
+    assert_eq!(allocations, 0);
+}
+
+#[test]
+fn a_whole_machine_allocates_nothing_in_its_loop() {
+    let mut machine = machines::machine();
+    machine.storage.pageable_frames = 150;
+    let exponential = |mean_s| Distribution::exponential(mean_s).unwrap();
+    let mut work = machines::kind(exponential(0.1));
+    work.cpu_between_ios = Some(Span::from_seconds(0.02));
+    work.locality.working_set_pages = 15.0;
+    work.locality.changed = 0.5;
+    let workload = machines::workload(vec![machines::class(exponential(1.0), vec![work])]);
+    let plan = Plan {
+        audit: false,
+        ..Plan::constant(12, machines::at(400.0))
+    };
+    let mut simulation = Simulation::new(&machine, &workload, &plan, Streams::new(1, 0)).unwrap();
+    simulation.run_until(machines::at(200.0), &mut ());
+    let (before, reads) = (ALLOCATIONS.get(), simulation.reading().system.page_reads);
+    simulation.run_until(machines::at(400.0), &mut ());
+    let allocations = ALLOCATIONS.get() - before;
+    let reads = simulation.reading().system.page_reads - reads;
+    assert!(reads > 1000, "{reads}");
     assert_eq!(allocations, 0);
 }

@@ -107,6 +107,7 @@ def test_every_derived_variable_has_words_a_unit_and_known_names() -> None:
         "reaction_us",
         "think_us",
         "typing_us",
+        "interactive",
         "elapsed_us",
     }
     above: set[str] = set()

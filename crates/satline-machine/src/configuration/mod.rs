@@ -4,10 +4,15 @@
 //! Times of the workload are for the reference processor (370/158-3 = 1); the model divides them by
 //! [`Processors::speed`]. Costs of the control program are for this machine's processor.
 
+pub mod explain;
 mod machine;
+pub mod read;
 mod workload;
 
 pub use machine::{
-    Costs, DeviceUnit, Machine, PageArea, PagingPlan, Policies, Processors, Role, SchedulerFigures, StorageFigures,
+    Costs, DeviceUnit, Machine, PageArea, PagingPlan, Policies, Processors, Role, SchedulerFigures,
+    StorageFigures,
 };
-pub use workload::{Background, IoPattern, Locality, Population, Session, TransactionKind, UserClass, Workload};
+pub use workload::{
+    Background, IoPattern, Locality, Population, Session, TransactionKind, UserClass, Workload,
+};

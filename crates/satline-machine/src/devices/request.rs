@@ -40,6 +40,22 @@ impl Pages {
         pages
     }
 
+    /// One more page, before the first of a higher slot: pages on consecutive slots then go over together.
+    ///
+    /// # Panics
+    /// There are [`MAX_PAGES`] already.
+    pub fn insert(&mut self, slot: u16) {
+        let count = self.slots().len();
+        let at = self
+            .slots()
+            .iter()
+            .position(|&other| other > slot)
+            .unwrap_or(count);
+        self.slots.copy_within(at..count, at + 1);
+        self.slots[at] = slot;
+        self.count += 1;
+    }
+
     /// The slots in order; never empty.
     pub fn slots(&self) -> &[u16] {
         &self.slots[..usize::from(self.count)]

@@ -52,6 +52,8 @@ pub struct DeviceCounters {
     pub rps_misses: u64,
     /// Requests that the device has accepted.
     pub accepted: Level,
+    /// 1 while there is one.
+    pub busy: Level,
     /// Requests before the device.
     pub queued: Level,
 }
@@ -122,9 +124,30 @@ impl Subsystem {
         id
     }
 
+    /// The device added as the number-th, from 0.
+    ///
+    /// # Panics
+    /// There is none.
+    pub fn device(&self, number: usize) -> DeviceId {
+        assert!(number < self.devices.len(), "there is no device {number}");
+        DeviceId(number as u16)
+    }
+
     /// Counters of a device.
     pub fn counters(&self, device: DeviceId) -> &DeviceCounters {
         &self.devices[device.index()].counters
+    }
+
+    /// Summed age of the requests that have not ended, ns: what their response times come to so far.
+    pub fn open_ns(&self, device: DeviceId, now: Time) -> u128 {
+        let device = &self.devices[device.index()];
+        let age = |since: Time| u128::from((now - since).ns());
+        let queued = device.queue.iter().map(|&(_, arrived)| age(arrived));
+        let accepted = device
+            .active
+            .iter()
+            .map(|active| age(active.accepted) + u128::from(active.service.queue.ns()));
+        queued.chain(accepted).sum()
     }
 
     /// The cylinder used last; `None` for a device without an arm.
@@ -164,6 +187,24 @@ impl Subsystem {
         self.accept(device, calendar);
     }
 
+    /// A page joins a request that waits before the device for the same cylinder: the last one with fewer than so many
+    /// pages and a tag that will do. Returns the tag; `None` if there is no such request.
+    pub fn join(
+        &mut self,
+        device: DeviceId,
+        cylinder: u32,
+        slot: u16,
+        most: usize,
+        will_do: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
+        let queue = &mut self.devices[device.index()].queue;
+        let (request, _) = queue.iter_mut().rev().find(|(request, _)| {
+            request.cylinder == cylinder && request.pages.slots().len() < most && will_do(request.tag)
+        })?;
+        request.pages.insert(slot);
+        Some(request.tag)
+    }
+
     /// One of the subsystem's events, now; perhaps a request is done.
     pub fn handle<E: Copy + From<IoEvent>>(
         &mut self,
@@ -201,6 +242,10 @@ impl Subsystem {
                 next_page: 0,
             });
         }
+        device
+            .counters
+            .busy
+            .set(now, u64::from(!device.active.is_empty()));
         if !self.issue(id, calendar) && !self.pending.contains(&id) {
             self.pending.push_back(id);
         }

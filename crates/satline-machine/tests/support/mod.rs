@@ -1,6 +1,9 @@
 //! Models that tests and benches share.
 #![allow(dead_code)] // Each test or example uses its part.
 
+pub mod bare_storage;
 pub mod central_server;
+pub mod machines;
 pub mod open_check;
 pub mod paging_load;
+pub mod small_system;

@@ -1,0 +1,254 @@
+//! Devices with their paths, and the paging areas on them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::find;
+use super::near::nearest;
+use super::paths::{self, FreePaths};
+use super::stated::Need;
+use super::table::Table;
+use super::tree::Value;
+use crate::MachineError;
+use crate::configuration::{DeviceUnit, PageArea, Role};
+use crate::devices::DeviceModel;
+
+const MOST_DEVICES: usize = 1000;
+const ROLES: [(&str, Role); 3] = [
+    ("paging", Role::Paging),
+    ("files", Role::Files),
+    ("both", Role::Both),
+];
+
+/// Devices, and which of them an entry of the file made.
+struct Units {
+    devices: Vec<DeviceUnit>,
+    groups: BTreeMap<String, std::ops::Range<usize>>,
+    free: FreePaths,
+}
+
+/// All devices and paging areas of a machine file.
+///
+/// # Errors
+/// A device file is wrong, or devices, paths and areas do not fit together.
+pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<(Vec<DeviceUnit>, Vec<PageArea>), MachineError> {
+    let mut units = Units {
+        devices: Vec::new(),
+        groups: BTreeMap::new(),
+        free: FreePaths::default(),
+    };
+    let mut models = BTreeMap::new();
+    let tables = file.list("device", MOST_DEVICES)?;
+    // All paths of the file first: what a device gets of its own is nobody else's, nor of one further down.
+    for table in &tables {
+        units.free.taken(&paths::read(table)?);
+    }
+    for table in tables {
+        group(&table, &mut units, &mut models, folders)?;
+    }
+    let mut areas: Vec<PageArea> = Vec::new();
+    for table in file.list("paging_area", MOST_DEVICES)? {
+        area(&table, &units, &mut areas)?;
+    }
+    if areas.is_empty() {
+        return Err(file.missing("paging_area"));
+    }
+    let without =
+        units.devices.iter().enumerate().find(|(number, unit)| {
+            unit.role != Role::Files && areas.iter().all(|area| area.device != *number)
+        });
+    if let Some((_, unit)) = without {
+        let why = format!("leaves {} out, whose role is paging", unit.name);
+        let hint = "give it a [[paging_area]], or role = \"files\"";
+        return Err(file.wrong("paging_area", &why, hint));
+    }
+    Ok((units.devices, areas))
+}
+
+fn group(
+    table: &Table<'_>,
+    units: &mut Units,
+    models: &mut BTreeMap<String, DeviceModel>,
+    folders: &[PathBuf],
+) -> Result<(), MachineError> {
+    let name = table.name("name")?;
+    if name.contains('.') {
+        return Err(table.wrong("name", "has a dot", "--set parts paths at dots: leave it out"));
+    }
+    let role = role(table)?;
+    let paths = paths::read(table)?;
+    let count = table.maybe_count("count", Need::Nothing, 1, MOST_DEVICES as u32)?;
+    let own_paths = table.maybe_flag("own_paths")?.unwrap_or(false);
+    let kind = table.text("type")?;
+    table.finish()?;
+    if !models.contains_key(&kind) {
+        models.insert(kind.clone(), model(table, &kind, folders)?);
+    }
+    let model = &models[&kind];
+    let first = units.devices.len();
+    for number in 1..=count.unwrap_or(1) {
+        let unit = match count {
+            Some(_) => format!("{name}-{number}"),
+            None => name.clone(),
+        };
+        if units.devices.iter().any(|other| other.name == unit) || units.groups.contains_key(&unit) {
+            return Err(table.wrong(
+                "name",
+                &format!("makes a second {unit:?}"),
+                "give devices different names",
+            ));
+        }
+        let paths = match own_paths && number > 1 {
+            true => units.free.like(&paths, table)?,
+            false => paths.clone(),
+        };
+        units.devices.push(DeviceUnit {
+            name: unit,
+            model: model.clone(),
+            role,
+            paths,
+        });
+    }
+    if units.devices.len() > MOST_DEVICES {
+        return Err(table.wrong(
+            "count",
+            "makes too many devices",
+            &format!("at most {MOST_DEVICES} are possible"),
+        ));
+    }
+    if units
+        .groups
+        .insert(name.clone(), first..units.devices.len())
+        .is_some()
+    {
+        return Err(table.wrong(
+            "name",
+            &format!("is {name:?} again"),
+            "give devices different names",
+        ));
+    }
+    Ok(())
+}
+
+/// A type is a name of `devices/`, or a path.
+fn model(table: &Table<'_>, kind: &str, folders: &[PathBuf]) -> Result<DeviceModel, MachineError> {
+    let is_path = kind.ends_with(".toml") || kind.contains('/');
+    let wanted = match is_path {
+        true => PathBuf::from(kind),
+        false => Path::new("devices").join(format!("{kind}.toml")),
+    };
+    let Some(path) = find(&wanted, folders) else {
+        let known = known_types(folders);
+        let hint = match nearest(kind, known.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean {near}?"),
+            None if known.is_empty() => {
+                "copy the folder devices beside the machine file, or give a path".into()
+            }
+            None => format!("give one of {}, or a path to a device file", known.join(", ")),
+        };
+        return Err(table.wrong("type", &format!("is {kind:?}, which has no file"), &hint));
+    };
+    DeviceModel::read(&path)
+}
+
+fn known_types(folders: &[PathBuf]) -> Vec<String> {
+    let files = folders
+        .iter()
+        .filter_map(|folder| folder.join("devices").read_dir().ok());
+    let names = files
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut types: Vec<String> = names
+        .filter_map(|name| Some(name.strip_suffix(".toml")?.to_string()))
+        .collect();
+    types.sort_unstable();
+    types.dedup();
+    types
+}
+
+fn role(table: &Table<'_>) -> Result<Role, MachineError> {
+    let text = table.text("role")?;
+    let known = ROLES.iter().find(|(name, _)| *name == text);
+    let Some((_, role)) = known else {
+        return Err(table.wrong("role", &format!("is {text:?}"), "give paging, files or both"));
+    };
+    Ok(*role)
+}
+
+fn area(table: &Table<'_>, units: &Units, areas: &mut Vec<PageArea>) -> Result<(), MachineError> {
+    let on = on(table, units)?;
+    let limit = 1_000_000;
+    let first_cylinder = table
+        .maybe_count("first_cylinder", Need::Nothing, 0, limit)?
+        .unwrap_or(0);
+    let cylinders = table.maybe_count("cylinders", Need::Nothing, 1, limit)?;
+    let tier = table.maybe_count("tier", Need::Nothing, 0, 15)?.unwrap_or(0);
+    table.finish()?;
+    for device in on {
+        let unit = &units.devices[device];
+        let name = &unit.name;
+        if unit.role == Role::Files {
+            let why = format!("names {name}, whose role is files");
+            return Err(table.wrong("device", &why, "give it role = \"paging\" or \"both\""));
+        }
+        let all = unit.model.cylinders();
+        let cylinders = cylinders.unwrap_or(all.saturating_sub(first_cylinder));
+        if cylinders == 0 || first_cylinder + cylinders > all {
+            let why = format!("goes beyond {name}, which has {all}");
+            return Err(table.wrong("cylinders", &why, "give fewer, or an earlier first_cylinder"));
+        }
+        let meets = |area: &PageArea| {
+            area.device == device
+                && area.first_cylinder < first_cylinder + cylinders
+                && first_cylinder < area.first_cylinder + area.cylinders
+        };
+        if areas.iter().any(meets) {
+            let why = format!("meets another paging area on {name}");
+            return Err(table.wrong("cylinders", &why, "areas of a device lie beside each other"));
+        }
+        areas.push(PageArea {
+            device,
+            first_cylinder,
+            cylinders,
+            tier,
+        });
+    }
+    Ok(())
+}
+
+/// The devices that an area is on: `device` names one, or all that one entry made; `devices` lists such names.
+fn on(table: &Table<'_>, units: &Units) -> Result<Vec<usize>, MachineError> {
+    let Some((node, key)) = table.one_of(&["device".into(), "devices".into()])? else {
+        return Err(table.missing("device"));
+    };
+    let names = match &node.value {
+        Value::List(names) if key == "devices" => names.iter().collect(),
+        _ => vec![node],
+    };
+    let mut on = Vec::new();
+    for node in names {
+        let Value::Text(name) = &node.value else {
+            return Err(table.wrong(
+                &key,
+                &format!("has {}", node.value.what()),
+                "name devices, in quotes",
+            ));
+        };
+        let found = match units.groups.get(name) {
+            Some(group) => group.clone(),
+            None => match units.devices.iter().position(|unit| unit.name == *name) {
+                Some(device) => device..device + 1,
+                None => {
+                    let known = units.groups.keys().map(String::as_str);
+                    let hint = match nearest(name, known.clone()) {
+                        Some(near) => format!("did you mean {near}?"),
+                        None => format!("the devices are {}", known.collect::<Vec<_>>().join(", ")),
+                    };
+                    return Err(table.wrong(&key, &format!("names {name:?}, which is no device"), &hint));
+                }
+            },
+        };
+        on.extend(found);
+    }
+    Ok(on)
+}

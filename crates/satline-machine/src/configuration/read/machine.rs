@@ -1,0 +1,129 @@
+//! A machine file.
+
+use std::path::PathBuf;
+
+use super::devices;
+use super::processors;
+use super::stated::Need;
+use super::table::Table;
+use crate::MachineError;
+use crate::configuration::{Costs, Machine, PagingPlan, Policies, SchedulerFigures, StorageFigures};
+use crate::devices::MAX_PAGES;
+
+/// A machine has no more frames: 64 GiB.
+const MOST_FRAMES: u32 = 1 << 24;
+const PAGE_BYTES: u64 = 4096;
+
+/// The machine of a file; device files and the table of processors are looked for in these folders.
+///
+/// # Errors
+/// A key is missing, unknown or impossible, or things do not fit together.
+pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<Machine, MachineError> {
+    let name = file.name("name")?;
+    let note = file.text("note")?;
+    let (processors, instructions_per_s) = processors::read(&file.table("processors")?, folders)?;
+    let storage = storage(&file.table("storage")?)?;
+    let scheduler = scheduler(&file.table("scheduler")?)?;
+    if scheduler.minimum_working_set > storage.pageable_frames {
+        let why = format!("is more than the {} pageable frames", storage.pageable_frames);
+        let table = file.table("scheduler")?;
+        return Err(table.wrong(
+            "minimum_working_set_pages",
+            &why,
+            "nobody would be admitted: give less",
+        ));
+    }
+    let costs = costs(&file.table("costs")?, instructions_per_s)?;
+    let policies = policies(&file.table("policies")?)?;
+    let paging = file.table("paging")?;
+    let most_pages_per_sio = paging.count("most_pages_per_sio", Need::Nothing, 1, MAX_PAGES as u32)?;
+    paging.finish()?;
+    let (devices, areas) = devices::read(file, folders)?;
+    file.finish()?;
+    Ok(Machine {
+        name,
+        note,
+        processors,
+        storage,
+        scheduler,
+        costs,
+        paging: PagingPlan {
+            areas,
+            most_pages_per_sio,
+        },
+        policies,
+        devices,
+        unverified: Vec::new(),
+    })
+}
+
+fn storage(table: &Table<'_>) -> Result<StorageFigures, MachineError> {
+    let most_bytes = f64::from(MOST_FRAMES) * PAGE_BYTES as f64;
+    let bytes = table.figure("bytes", Need::Source, PAGE_BYTES as f64, most_bytes)? as u64;
+    let pageable_frames = table.count("pageable_frames", Need::Source, 8, MOST_FRAMES)?;
+    if u64::from(pageable_frames) * PAGE_BYTES > bytes {
+        let why = format!(
+            "is {pageable_frames}: more than the {} that {bytes} bytes have",
+            bytes / PAGE_BYTES
+        );
+        return Err(table.wrong("pageable_frames", &why, "raise storage.bytes too, or give fewer"));
+    }
+    let free_list_minimum = table.count("free_list_minimum_frames", Need::Source, 0, pageable_frames / 2)?;
+    table.finish()?;
+    Ok(StorageFigures {
+        pageable_frames,
+        bytes,
+        free_list_minimum,
+    })
+}
+
+fn scheduler(table: &Table<'_>) -> Result<SchedulerFigures, MachineError> {
+    let slice = |name| table.time(name, Need::Source, 1e-6, 1e6);
+    let cap = |key| table.maybe_count(key, Need::Nothing, 1, 1_000_000);
+    let figures = SchedulerFigures {
+        q1_slice: slice("q1_slice")?,
+        q2_slice: slice("q2_slice")?,
+        quantum: slice("quantum")?,
+        compute_bound_factor: table.count("compute_bound_factor", Need::Source, 1, 1000)?,
+        q1_frames_factor: table.figure("q1_frames_factor", Need::Source, 0.1, 100.0)?,
+        mpl_cap: cap("mpl_cap_users")?,
+        q2_cap: cap("q2_cap_users")?,
+        minimum_working_set: table.count("minimum_working_set_pages", Need::Source, 1, MOST_FRAMES)?,
+        projection_factor: table.figure("projection_factor", Need::Nothing, 0.001, 1000.0)?,
+    };
+    table.finish()?;
+    Ok(figures)
+}
+
+fn costs(table: &Table<'_>, instructions_per_s: f64) -> Result<Costs, MachineError> {
+    let path = |name| table.path_time(name, instructions_per_s);
+    let costs = Costs {
+        dispatch: path("dispatch")?,
+        page_fault: path("page_fault")?,
+        page_in_end: path("page_in_end")?,
+        page_out: path("page_out")?,
+        user_io_start: path("user_io_start")?,
+        user_io_end: path("user_io_end")?,
+        queue_add: path("queue_add")?,
+        queue_drop: path("queue_drop")?,
+        queue_page: path("queue_page")?,
+        scan_frame: path("scan_frame")?,
+        reclaim: path("reclaim")?,
+        shared_page_check: path("shared_page_check")?,
+        simulation: path("simulation")?,
+    };
+    table.finish()?;
+    Ok(costs)
+}
+
+fn policies(table: &Table<'_>) -> Result<Policies, MachineError> {
+    let policies = Policies {
+        replacement: table.name("replacement")?,
+        page_out_device: table.name("page_out_device")?,
+        slot: table.name("slot")?,
+        admission: table.name("admission")?,
+        dispatch: table.name("dispatch")?,
+    };
+    table.finish()?;
+    Ok(policies)
+}

@@ -1,0 +1,112 @@
+//! A user (or background program) and his random streams.
+
+use super::accounts::{UserAccount, UserTime};
+use super::population::Program;
+use crate::engine::{Span, Stream, Streams, Time, Token};
+use crate::readings::Status;
+
+#[derive(Debug)]
+pub struct User {
+    pub status: Status,
+    pub account: UserAccount,
+    pub class: u16,
+    pub background: bool,
+    /// He is to be logged on.
+    pub wanted: bool,
+    /// The end of his thinking.
+    pub thinking: Option<Token>,
+    pub think: Span,
+    /// When he last left the queue or ended a quantum.
+    pub served: Time,
+    /// His projected working set since he became a candidate, pages.
+    pub projected: u32,
+
+    // His transaction.
+    pub kind: usize,
+    pub started: Time,
+    pub at_start: AtStart,
+    pub stays: u32,
+    /// Problem-state time to come, and up to the next I/O, ns.
+    pub problem_left: u64,
+    pub io_left: u64,
+
+    // His stay in queue: his run time (problem and supervisor) at which the slice and the quantum end, ns.
+    pub slice_end: u64,
+    pub quantum_end: u64,
+    /// He waited for a page or an I/O in this quantum.
+    pub waited: bool,
+    /// His page came while the control program was still busy with his fault: what the end of the page-in takes.
+    pub early: Option<Span>,
+
+    pub ios: u64,
+    pub transactions: u64,
+}
+
+/// What a user's counters were when his transaction began.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AtStart {
+    pub ns: [u64; 8],
+    pub page_reads: u64,
+    pub ios: u64,
+}
+
+impl User {
+    pub fn new(program: &Program) -> Self {
+        Self {
+            status: Status::LoggedOff,
+            account: UserAccount::new(UserTime::LoggedOff),
+            class: program.class,
+            background: program.background,
+            wanted: program.background,
+            thinking: None,
+            think: Span::ZERO,
+            served: Time::START,
+            projected: 0,
+            kind: 0,
+            started: Time::START,
+            at_start: AtStart::default(),
+            stays: 0,
+            problem_left: 0,
+            io_left: u64::MAX,
+            slice_end: 0,
+            quantum_end: 0,
+            waited: false,
+            early: None,
+            ios: 0,
+            transactions: 0,
+        }
+    }
+
+    /// Problem and supervisor time so far, ns.
+    #[inline]
+    pub fn run_ns(&self) -> u64 {
+        self.account.get(UserTime::Problem) + self.account.get(UserTime::Supervisor)
+    }
+}
+
+/// One stream for every purpose, so that no policy shifts another's draws.
+#[derive(Debug)]
+pub struct Draws {
+    pub think: Stream,
+    pub kind: Stream,
+    pub cpu: Stream,
+    pub io_interval: Stream,
+    pub io_place: Stream,
+    /// Where his files begin, as a part of the file cylinders that he might begin at.
+    pub home: f64,
+}
+
+impl Draws {
+    pub fn new(streams: &Streams, user: u32) -> Self {
+        use rand::RngExt;
+        let stream = |purpose| streams.stream(user.into(), purpose);
+        Self {
+            think: stream("think"),
+            kind: stream("kind"),
+            cpu: stream("cpu"),
+            io_interval: stream("io interval"),
+            io_place: stream("io place"),
+            home: stream("home").random(),
+        }
+    }
+}

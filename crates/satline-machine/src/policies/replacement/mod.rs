@@ -1,0 +1,98 @@
+//! Which pages leave storage when frames are wanted.
+//!
+//! The free list is refilled whenever it is shorter than its threshold, one frame at a time: the first of the flush list
+//! is taken if there is one, else the policy is asked. A policy that needs more than [`Replacement::victim`] also hears
+//! of queue-adds, queue-drops and faults, has a tick of its own, and does what [`Storage`] can do with frames.
+
+mod core_table_scan;
+mod fifo;
+mod lru;
+mod random;
+
+use std::fmt::Debug;
+
+use super::Entry;
+use crate::engine::{Span, Streams};
+use crate::readings::SystemReading;
+use crate::storage::Storage;
+
+/// Which pages leave storage.
+pub trait Replacement: Debug + Send {
+    /// A frame to take from its user: one that is takeable. `None`: there is none.
+    fn victim(&mut self, storage: &mut Storage) -> Option<u32>;
+
+    /// Frames are wanted: at least one is to be given up or written out, if one can be.
+    fn refill(&mut self, storage: &mut Storage) {
+        // One whose page has no slot and can get none is passed over; after all frames there is no other.
+        for _ in 0..storage.frames() {
+            match self.victim(storage) {
+                Some(frame) if !storage.give_up(frame) => self.came(frame),
+                _ => return,
+            }
+        }
+    }
+
+    /// A page came into use in this frame.
+    fn came(&mut self, _frame: u32) {}
+
+    /// The frame's page went out of use without the policy.
+    fn left(&mut self, _frame: u32) {}
+
+    /// Whether every touch must be told, and not only the first one after a bit was reset.
+    fn every_touch(&self) -> bool {
+        false
+    }
+
+    /// The page in this frame was touched; only for [`Replacement::every_touch`].
+    fn touched(&mut self, _frame: u32) {}
+
+    /// A user came into queue.
+    fn queue_add(&mut self, _storage: &mut Storage, _user: u32) {}
+
+    /// A user left the queue; [`Storage::touched_in_stay`] has the pages of his stay.
+    fn queue_drop(&mut self, storage: &mut Storage, user: u32, _interactive: bool) {
+        reset_touched(storage, user);
+    }
+
+    /// A user needs a page that is not in storage: a shared one (`None`), or this one of his own. It is read after this, if
+    /// the policy has not begun to.
+    fn fault(&mut self, _storage: &mut Storage, _user: u32, _page: Option<u32>) {}
+
+    /// How often [`Replacement::tick`] is wanted.
+    fn tick_interval(&self) -> Option<Span> {
+        None
+    }
+
+    fn tick(&mut self, _storage: &mut Storage) {}
+
+    /// Fills in the counters that only this policy has.
+    fn read(&self, _into: &mut SystemReading) {}
+}
+
+/// Resets the reference bits of the pages that a user touched in his stay; all others of his are off.
+pub fn reset_touched(storage: &mut Storage, user: u32) {
+    for at in 0..storage.touched_in_stay(user).len() {
+        let page = storage.touched_in_stay(user)[at];
+        if let Some(frame) = storage.frame_of(user, page) {
+            storage.reset(frame);
+        }
+    }
+}
+
+/// What a policy is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Setup<'a> {
+    pub frames: u32,
+    pub streams: &'a Streams,
+}
+
+/// Makes one.
+pub type Make = fn(Setup) -> Box<dyn Replacement>;
+
+#[rustfmt::skip]
+pub const POLICIES: &[Entry<Make>] = &[
+    Entry { name: "core-table-scan", source: include_str!("core_table_scan.rs"), make: core_table_scan::make },
+    Entry { name: "fifo", source: include_str!("fifo.rs"), make: fifo::make },
+    Entry { name: "lru", source: include_str!("lru.rs"), make: lru::make },
+    Entry { name: "random", source: include_str!("random.rs"), make: random::make },
+];

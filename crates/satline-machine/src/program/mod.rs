@@ -1,0 +1,104 @@
+//! What the program `satline-machine` does, one function for each command.
+
+mod ending;
+mod output;
+mod progress;
+mod run;
+
+use std::path::Path;
+
+pub use self::ending::{Ending, ProgramError};
+use self::output::print;
+pub use self::run::{Outcome, run};
+use crate::configuration::{explain, read};
+use crate::engine::{Span, Streams, Time};
+use crate::model::{Plan, Simulation};
+use crate::options::{Command, Options};
+use crate::policies::listings;
+
+type Sets = [(String, String)];
+
+/// Does what the options ask; `stop` tells when a signal asks for the end.
+///
+/// # Errors
+/// Wrong input, a failed audit, or a recording that cannot be written.
+pub fn command(options: &Options, stop: &dyn Fn() -> Option<Ending>) -> Result<Ending, ProgramError> {
+    match &options.command {
+        Command::Run(options) => {
+            let outcome = run(options, stop)?;
+            if outcome.ending == Ending::Complete {
+                match options.json {
+                    true => print(&output::json(&outcome)),
+                    false => print(&output::table(&outcome)),
+                }
+            }
+            return Ok(outcome.ending);
+        }
+        Command::Explain {
+            machine,
+            workload,
+            set,
+        } => print(&explained(machine, workload.as_deref(), set)?),
+        Command::Check {
+            machine,
+            workload,
+            set,
+        } => print(&checked(machine, workload, set)?),
+        Command::Policies => print(&policies()),
+    }
+    Ok(Ending::Complete)
+}
+
+/// The machine, and the workload on it, for a person.
+fn explained(machine: &Path, workload: Option<&Path>, sets: &Sets) -> Result<String, ProgramError> {
+    let file = read::machine_file(machine, sets)?;
+    let mut text = explain::machine(&file, &what);
+    if let Some(workload) = workload {
+        let of = read::workload_file(workload, sets)?;
+        text.push('\n');
+        text.push_str(&explain::workload(&of, Some(&file.machine)));
+    }
+    Ok(text)
+}
+
+/// What a policy does, from its file.
+fn what(table: &str, name: &str) -> Option<String> {
+    let listing = listings().into_iter().find(|listing| listing.key == table)?;
+    listing
+        .policies
+        .into_iter()
+        .find(|policy| policy.0 == name)
+        .map(|policy| policy.1)
+}
+
+/// Reads both and makes them ready to run.
+fn checked(machine: &Path, workload: &Path, sets: &Sets) -> Result<String, ProgramError> {
+    let (machine, workload) = read::read_files(machine, workload, sets)?;
+    let (machine, workload) = (machine.machine, workload.workload);
+    let plan = Plan {
+        sample_every: Span::from_seconds(1.0),
+        audit: false,
+        ..Plan::constant(1, Time::START + Span::from_seconds(1.0))
+    };
+    Simulation::new(&machine, &workload, &plan, Streams::new(1, 0))?;
+    let unverified = match machine.unverified.len() {
+        0 => String::from("every figure has a source"),
+        n => format!("{n} figures without a source: {}", machine.unverified.join(", ")),
+    };
+    Ok(format!(
+        "{} and {} are right; {unverified}\n",
+        machine.name, workload.name
+    ))
+}
+
+/// Every table of policies.
+fn policies() -> String {
+    let mut text = String::new();
+    for listing in listings() {
+        text.push_str(&format!("policies.{}\n", listing.key));
+        for (name, what) in &listing.policies {
+            text.push_str(&output::wrapped(&format!("  {name:<20} "), 23, what));
+        }
+    }
+    text
+}

@@ -1,0 +1,240 @@
+//! One run: files → simulation → result, with a recording where one is wanted.
+
+use std::fs;
+
+use super::ending::{Ending, ProgramError};
+use super::progress::Progress;
+use crate::MachineError;
+use crate::configuration::read::{Source, folder_of, read_with, text_of};
+use crate::configuration::{Population, Session, Workload};
+use crate::engine::{Span, Streams, Time};
+use crate::model::{Plan, Simulation, Step};
+use crate::options::RunOptions;
+use crate::readings::{Observer, Reading, TransactionRecord, Transition};
+use crate::recorder::{Recorder, Setting};
+use crate::summary::{Series, StepResult, Steps, Summary, seconds};
+
+/// Signals are looked for, and progress is told, at least so often in simulated time.
+const CHUNK: Span = Span::from_ns(10_000_000_000);
+
+/// A machine whose paging areas stay full for so long, with no frame to give up, does nothing any more.
+const STUCK: Span = Span::from_ns(60_000_000_000);
+
+/// What a run gave.
+#[derive(Debug)]
+pub struct Outcome {
+    pub ending: Ending,
+    pub machine: String,
+    pub workload: String,
+    pub seed: u64,
+    pub replication: u64,
+    pub events: u64,
+    /// Processor time of this host that the run took; `None` where it cannot be known.
+    pub cpu_s: Option<f64>,
+    pub simulated_s: f64,
+    pub unverified: Vec<String>,
+    pub steps: Vec<StepResult>,
+    pub series: Series,
+}
+
+/// The summary, and the recording where one is made.
+struct Observers<'a> {
+    summary: Summary,
+    recorder: Option<Recorder<'a>>,
+}
+
+impl Observer for Observers<'_> {
+    fn sample(&mut self, reading: &Reading) {
+        self.summary.sample(reading);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.sample(reading);
+        }
+    }
+
+    fn transaction(&mut self, record: &TransactionRecord) {
+        self.summary.transaction(record);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.transaction(record);
+        }
+    }
+
+    fn transition(&mut self, transition: &Transition) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.transition(transition);
+        }
+    }
+}
+
+/// Runs to the end, or until `stop` says why not.
+///
+/// # Errors
+/// Wrong input, a failed audit, or a recording that cannot be written.
+pub fn run(options: &RunOptions, stop: &dyn Fn() -> Option<Ending>) -> Result<Outcome, ProgramError> {
+    let machine_text = text_of(&options.machine, "give a machine file; machines/ has examples")?;
+    let workload_text = text_of(
+        &options.workload,
+        "give a workload file; workloads/simulated/ has examples",
+    )?;
+    let (machine, workload) = read_with(
+        &Source {
+            text: &machine_text,
+            file: &options.machine.display().to_string(),
+            folders: &[folder_of(&options.machine)],
+        },
+        &Source {
+            text: &workload_text,
+            file: &options.workload.display().to_string(),
+            folders: &[],
+        },
+        &options.set,
+    )?;
+    let (machine, workload) = (machine.machine, workload.workload);
+    let steps = steps(options, &workload)?;
+    let plan = Plan {
+        users: steps.most_users(),
+        steps: (steps.all().iter())
+            .map(|step| Step {
+                from: step.from,
+                users: step.users,
+            })
+            .collect(),
+        sample_every: options.sample_seconds,
+        end: steps.end(),
+        audit: true,
+    };
+    let streams = Streams::new(options.seed, options.replication);
+    let mut simulation = Simulation::new(&machine, &workload, &plan, streams)?;
+    let setting = options.record.as_deref().map(|directory| Setting {
+        directory,
+        machine: &machine,
+        workload: &workload,
+        machine_text: &machine_text,
+        workload_text: &workload_text,
+        sets: &options.set,
+        seed: options.seed,
+        replication: options.replication,
+        start_ns: options.start,
+        sample_every: options.sample_seconds,
+        steps: &steps,
+        transactions: options.transactions_out,
+    });
+    let devices = machine.devices.iter().map(|device| device.name.clone()).collect();
+    let mut observers = Observers {
+        summary: Summary::new(steps.clone(), devices),
+        recorder: setting.map(recorder).transpose()?,
+    };
+    let ran = go(&mut simulation, &mut observers, &steps, options.progress, stop);
+    if let Some(recorder) = observers.recorder.take() {
+        recorder.end(ran.as_ref().map_or("failed", |ending| ending.reason()))?;
+    }
+    let ending = ran?;
+    let summary = observers.summary;
+    Ok(Outcome {
+        ending,
+        machine: machine.name.clone(),
+        workload: workload.name.clone(),
+        seed: options.seed,
+        replication: options.replication,
+        events: summary.events(),
+        cpu_s: cpu_s(),
+        simulated_s: seconds(summary.time()),
+        unverified: machine.unverified.clone(),
+        steps: summary.steps(),
+        series: summary.series(),
+    })
+}
+
+fn go(
+    simulation: &mut Simulation,
+    observers: &mut Observers<'_>,
+    steps: &Steps,
+    progress: bool,
+    stop: &dyn Fn() -> Option<Ending>,
+) -> Result<Ending, ProgramError> {
+    let (end, mut progress) = (steps.end(), Progress::new(progress));
+    // The first difference needs a reading to begin with.
+    observers.sample(simulation.reading());
+    let (mut now, mut flowed) = (Time::START, Time::START);
+    while now < end {
+        if let Some(ending) = stop() {
+            return Ok(ending);
+        }
+        now = end.min(now + CHUNK);
+        simulation.run_until(now, observers);
+        if !simulation.overflow() {
+            flowed = now;
+        } else if now - flowed >= STUCK {
+            return Err(overflown(steps, now).into());
+        }
+        if let Some(error) = observers.recorder.as_ref().and_then(Recorder::failure) {
+            return Err(error.clone().into());
+        }
+        if let Some(progress) = &mut progress {
+            progress.at(now, end, observers.summary.events());
+        }
+    }
+    simulation.audit().map_err(ProgramError::Audit)?;
+    Ok(Ending::Complete)
+}
+
+fn overflown(steps: &Steps, now: Time) -> MachineError {
+    let (users, seconds) = (steps.at(now).users, now.ns() / 1_000_000_000);
+    MachineError::new(
+        format!("at {seconds} s, with {users} users, the paging areas are full and no frame can be given up"),
+        "give the machine more [[paging_area]], or the run fewer users",
+    )
+}
+
+fn recorder(setting: Setting<'_>) -> Result<Recorder<'_>, ProgramError> {
+    let directory = setting.directory;
+    if directory.join("recording.toml").exists() {
+        return Err(ProgramError::Input(MachineError::new(
+            format!("{}: there is a recording already", directory.display()),
+            "choose another name, or delete it",
+        )));
+    }
+    Ok(Recorder::create(setting)?)
+}
+
+/// The numbers of users asked for, or those of the workload.
+fn steps(options: &RunOptions, workload: &Workload) -> Result<Steps, MachineError> {
+    let (warmup, every) = (options.warmup_seconds, options.sample_seconds);
+    match &workload.population {
+        _ if !options.users.is_empty() => {
+            Steps::of_loads(&options.users, options.step_seconds, warmup, every)
+        }
+        Population::Constant(users) if !options.schedule => {
+            Steps::of_loads(&[*users], options.step_seconds, warmup, every)
+        }
+        Population::Varying(sessions) if options.schedule => {
+            let length = options.seconds.unwrap_or_else(|| length_of(sessions));
+            Steps::of_schedule(sessions, length, warmup, every)
+        }
+        Population::Constant(_) => Err(MachineError::new(
+            format!(
+                "workload {} has the same number of users all the time",
+                workload.name
+            ),
+            "leave --schedule out",
+        )),
+        Population::Varying(_) => Err(MachineError::new(
+            format!("the users of workload {} come and go", workload.name),
+            "give --schedule, or numbers of users (--users)",
+        )),
+    }
+}
+
+/// The last session is as long as the one before it.
+fn length_of(sessions: &[Session]) -> Span {
+    match sessions {
+        [.., before, last] => last.from + Span::from_ns(last.from.ns().saturating_sub(before.from.ns())),
+        _ => Span::from_seconds(3600.0),
+    }
+}
+
+/// Processor time of this thread, which alone simulates.
+fn cpu_s() -> Option<f64> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let ns: f64 = text.split_ascii_whitespace().next()?.parse().ok()?;
+    Some(ns * 1e-9)
+}

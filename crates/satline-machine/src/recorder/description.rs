@@ -1,0 +1,213 @@
+//! `recording.toml` and `sources/machine.toml` of a simulated machine.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use satline_recording::{FORMAT_VERSION, RecordingError, utc_datetime, write_toml_atomically};
+use serde::Serialize;
+use toml::value::Datetime;
+
+use super::{PAGE_BYTES, WRITER};
+use crate::configuration::{Machine, Workload};
+use crate::engine::{Span, Time};
+use crate::summary::Steps;
+
+/// What a recording says of its run.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting<'a> {
+    /// The recording to make.
+    pub directory: &'a Path,
+    pub machine: &'a Machine,
+    pub workload: &'a Workload,
+    /// The files as they were read, so that the run can be made again.
+    pub machine_text: &'a str,
+    pub workload_text: &'a str,
+    /// What was changed in them for this run.
+    pub sets: &'a [(String, String)],
+    /// At most `i64::MAX`, as the replication: TOML has no larger numbers.
+    pub seed: u64,
+    pub replication: u64,
+    /// Real time at simulated time 0, ns since 1970.
+    pub start_ns: i64,
+    pub sample_every: Span,
+    pub steps: &'a Steps,
+    /// Write tables transaction and transition.
+    pub transactions: bool,
+}
+
+impl Setting<'_> {
+    pub fn time_ns(&self, at: Time) -> i64 {
+        self.start_ns
+            .saturating_add(i64::try_from(at.ns()).unwrap_or(i64::MAX))
+    }
+
+    /// The same run has the same id: 128 bits by FNV-1a of what makes it.
+    fn id(&self) -> String {
+        let steps = self
+            .steps
+            .all()
+            .iter()
+            .map(|step| format!("{step:?}"))
+            .collect::<String>();
+        let parts = [
+            self.machine_text,
+            self.workload_text,
+            &format!("{:?}", self.sets),
+            &format!("{} {} {}", self.seed, self.replication, self.start_ns),
+            &format!("{:?} {} {steps}", self.sample_every, self.transactions),
+            env!("CARGO_PKG_VERSION"),
+        ];
+        let mut hash = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128;
+        for byte in parts.iter().flat_map(|part| part.bytes().chain([0])) {
+            hash = (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+        }
+        format!("{hash:032x}")
+    }
+}
+
+#[derive(Serialize)]
+struct Description<'a> {
+    format_version: i64,
+    recording: Head<'a>,
+    host: Host<'a>,
+    system_under_test: System<'a>,
+    simulation: Simulation<'a>,
+}
+
+#[derive(Serialize)]
+struct Head<'a> {
+    id: String,
+    created: Datetime,
+    creator: &'a str,
+}
+
+#[derive(Serialize)]
+struct Host<'a> {
+    name: &'a str,
+    processors: u32,
+    memory_bytes: i64,
+    page_bytes: i64,
+}
+
+#[derive(Serialize)]
+struct System<'a> {
+    kind: &'a str,
+    vocabulary: &'a str,
+}
+
+#[derive(Serialize)]
+struct Simulation<'a> {
+    program: String,
+    workload_name: &'a str,
+    seed: i64,
+    replication: i64,
+    sets: Vec<String>,
+    unverified: &'a [String],
+    machine: &'a str,
+    workload: &'a str,
+}
+
+#[derive(Serialize)]
+struct Source<'a> {
+    writer: &'a str,
+    version: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_reason: Option<&'a str>,
+    run: i64,
+    sampling: Sampling,
+    users: Users<'a>,
+    methods: Methods<'a>,
+}
+
+#[derive(Serialize)]
+struct Sampling {
+    interval_ms: f64,
+    samples: i64,
+    samples_lost: i64,
+}
+
+#[derive(Serialize)]
+struct Users<'a> {
+    definition: &'a str,
+}
+
+#[derive(Serialize)]
+struct Methods<'a> {
+    waits: &'a str,
+}
+
+/// Writes recording.toml. Its times are simulated ones: the same run has the same description.
+pub fn begin(setting: &Setting<'_>) -> Result<(), RecordingError> {
+    let path = setting.directory.join("recording.toml");
+    let failed = |action, error| RecordingError::Io {
+        path: path.clone(),
+        action,
+        source: Arc::new(error),
+    };
+    if path.exists() {
+        return Err(failed("make it", io::Error::from(io::ErrorKind::AlreadyExists)));
+    }
+    std::fs::create_dir_all(setting.directory).map_err(|error| failed("make its directory", error))?;
+    let (machine, workload) = (setting.machine, setting.workload);
+    let description = Description {
+        format_version: FORMAT_VERSION,
+        recording: Head {
+            id: setting.id(),
+            created: utc_datetime(setting.start_ns),
+            creator: "satline-machine",
+        },
+        host: Host {
+            name: &machine.name,
+            processors: machine.processors.count,
+            memory_bytes: i64::try_from(machine.storage.bytes).unwrap_or(i64::MAX),
+            page_bytes: PAGE_BYTES,
+        },
+        system_under_test: System {
+            kind: "simulated",
+            vocabulary: "vm",
+        },
+        simulation: Simulation {
+            program: format!("satline-machine {}", env!("CARGO_PKG_VERSION")),
+            workload_name: &workload.name,
+            seed: setting.seed as i64,
+            replication: setting.replication as i64,
+            sets: setting
+                .sets
+                .iter()
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect(),
+            unverified: &machine.unverified,
+            machine: setting.machine_text,
+            workload: setting.workload_text,
+        },
+    };
+    write_toml_atomically(&path, &description)
+}
+
+/// Replaces sources/machine.toml; `end_reason` is absent while the run goes on.
+pub fn write_source(
+    setting: &Setting<'_>,
+    run: i64,
+    samples: i64,
+    end_reason: Option<&str>,
+) -> Result<(), RecordingError> {
+    let source = Source {
+        writer: WRITER,
+        version: env!("CARGO_PKG_VERSION"),
+        end_reason,
+        run,
+        sampling: Sampling {
+            interval_ms: setting.sample_every.ns() as f64 / 1e6,
+            samples,
+            samples_lost: 0,
+        },
+        users: Users {
+            definition: "simulated",
+        },
+        methods: Methods {
+            waits: "exact accounts",
+        },
+    };
+    write_toml_atomically(&setting.directory.join("sources").join("machine.toml"), &source)
+}

@@ -1,0 +1,190 @@
+//! Making storage from a machine and a workload.
+
+use std::collections::VecDeque;
+
+use super::Memory;
+use super::areas::Areas;
+use super::chain::{Chain, NONE};
+use super::core::{Counts, Storage, Work};
+use super::frames::{Account, Frame, Page};
+use super::memory::threshold;
+use super::sios::Sios;
+use crate::MachineError;
+use crate::configuration::{Machine, Workload};
+use crate::devices::MAX_PAGES;
+use crate::engine::Streams;
+use crate::model::programs;
+use crate::policies::replacement::{Replacement, Setup};
+use crate::policies::{find, page_out_device, replacement, slot};
+use crate::references::{Kind, Program};
+
+impl Memory {
+    /// Empty storage for so many users, background programs after them; nobody is in queue.
+    ///
+    /// # Errors
+    /// There are no frames, paging areas are not on their devices, a policy is not known, or a figure is impossible.
+    pub fn new(
+        machine: &Machine,
+        workload: &Workload,
+        users: u32,
+        streams: &Streams,
+    ) -> Result<Self, MachineError> {
+        let name = &machine.policies.replacement;
+        let make = find(replacement::POLICIES, "replacement", name)?;
+        Self::with_policy(machine, workload, users, streams, make)
+    }
+
+    /// The same with a replacement policy that is in no table.
+    ///
+    /// # Errors
+    /// As [`Memory::new`].
+    pub fn with_policy(
+        machine: &Machine,
+        workload: &Workload,
+        users: u32,
+        streams: &Streams,
+        make: impl FnOnce(Setup) -> Box<dyn Replacement>,
+    ) -> Result<Self, MachineError> {
+        let frames = machine.storage.pageable_frames;
+        let most_pages_per_sio = machine.paging.most_pages_per_sio as usize;
+        check_figures(frames, most_pages_per_sio)?;
+        let names = &machine.policies;
+        let page_out_device = find(
+            page_out_device::POLICIES,
+            "page_out_device",
+            &names.page_out_device,
+        )?;
+        let slot = find(slot::POLICIES, "slot", &names.slot)?;
+        let replacement = make(Setup { frames, streams });
+        let every_touch = replacement.every_touch();
+
+        let kinds = Kinds::new(workload, machine.processors.speed)?;
+        let all = programs(workload, users);
+        let mut books = Books::default();
+        let (mut users, mut kind_of) = (Vec::new(), Vec::new());
+        let shared = workload.shared_pages;
+        for (user, of) in (0..).zip(all) {
+            books.open(of.space_pages)?;
+            users.push(Program::new(of.space_pages, shared, every_touch, streams, user));
+            let first = kinds.first[usize::from(of.class)];
+            kind_of.push((first, first));
+        }
+        books.open(shared)?;
+        let areas = Areas::new(machine, books.pages.len() as u32)?;
+        let mut free = Chain::new(frames);
+        (0..frames).for_each(|frame| free.push_back(frame));
+        let first_places = (0..books.accounts.len() as u64).map(|user| streams.stream(user, "first places"));
+        let storage = Storage {
+            frames: vec![Frame::EMPTY; frames as usize],
+            free,
+            flush: Chain::new(frames),
+            going_out: 0,
+            page_out_device: page_out_device(),
+            slot: slot(areas.list().len()),
+            areas,
+            sios: Sios::default(),
+            first_places: first_places.collect(),
+            short: VecDeque::with_capacity(users.len()),
+            disturbed: Vec::with_capacity(users.len()),
+            together: Vec::new(),
+            in_queue_pages: 0,
+            work: Work::default(),
+            counts: Counts::default(),
+            by_device: vec![[0; 3]; machine.devices.len()],
+            pages: books.pages,
+            accounts: books.accounts,
+            kinds: kinds.all,
+            kind_of,
+            programs: users,
+        };
+        let free_list_minimum = machine.storage.free_list_minimum;
+        Ok(Self {
+            storage,
+            replacement,
+            every_touch,
+            most_pages_per_sio,
+            free_list_minimum,
+            threshold: threshold(free_list_minimum, 0, frames),
+            overflow: false,
+            touched: Vec::new(),
+            woken: Vec::new(),
+        })
+    }
+}
+
+/// Transaction kinds of all classes, background programs' after them.
+struct Kinds {
+    all: Vec<Kind>,
+    /// By class.
+    first: Vec<u32>,
+}
+
+impl Kinds {
+    fn new(workload: &Workload, speed: f64) -> Result<Self, MachineError> {
+        let (mut all, mut first) = (Vec::new(), Vec::new());
+        let classes = workload
+            .classes
+            .iter()
+            .map(|class| (&class.name, class.space_pages, &class.transactions[..]));
+        let background = workload.background.iter();
+        let background = background.map(|of| (&of.name, of.space_pages, std::slice::from_ref(&of.kind)));
+        for (name, space_pages, kinds) in classes.chain(background) {
+            let wrong = |what, hint| Err(MachineError::new(format!("class {name:?} has no {what}"), hint));
+            if kinds.is_empty() {
+                return wrong("transactions", "give it at least one kind");
+            }
+            if space_pages == 0 {
+                return wrong("pages: space_pages is 0", "give it at least one page");
+            }
+            first.push(all.len() as u32);
+            for kind in kinds {
+                all.push(Kind::new(kind, speed)?);
+            }
+        }
+        Ok(Self { all, first })
+    }
+}
+
+/// Accounts and pages, owner after owner.
+#[derive(Default)]
+struct Books {
+    accounts: Vec<Account>,
+    pages: Vec<Page>,
+}
+
+impl Books {
+    fn open(&mut self, pages: u32) -> Result<(), MachineError> {
+        let end = self.pages.len() + pages as usize;
+        if end >= NONE as usize {
+            return Err(MachineError::new(
+                "more than 2³² pages in all",
+                "give fewer users, or less space_pages",
+            ));
+        }
+        let page = Page {
+            frame: NONE,
+            slot: NONE,
+            owner: self.accounts.len() as u32,
+            present: false,
+        };
+        self.accounts.push(Account::new(self.pages.len() as u32));
+        self.pages.resize(end, page);
+        Ok(())
+    }
+}
+
+fn check_figures(frames: u32, most_pages_per_sio: usize) -> Result<(), MachineError> {
+    if frames == 0 || frames == NONE {
+        return Err(MachineError::new(
+            format!("storage.pageable_frames is {frames}"),
+            "give at least 1 and less than 2³²",
+        ));
+    }
+    if !(1..=MAX_PAGES).contains(&most_pages_per_sio) {
+        return Err(MachineError::new(
+            format!("paging.most_pages_per_sio is {most_pages_per_sio}"),
+            format!("give 1 to {MAX_PAGES}"),
+        ));
+    }
+    Ok(())
+}

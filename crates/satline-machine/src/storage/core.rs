@@ -1,0 +1,225 @@
+//! The mechanisms of paging, without a policy: what can be done with frames, pages and slots.
+//!
+//! Nothing here talks to the devices: start-I/Os are made ready, and [`super::Memory`] hands them over when the policy has
+//! said its word. So policies are plain objects.
+
+use std::collections::VecDeque;
+
+use super::areas::Areas;
+use super::chain::{Chain, NONE};
+use super::frames::{Account, Frame, Page, State};
+use super::sios::Sios;
+use crate::engine::Stream;
+use crate::policies::page_out_device::PageOutDevice;
+use crate::policies::slot::SlotChoice;
+use crate::references::{Kind, Program};
+
+/// What the control program did, for whom processor time is to be billed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Work {
+    pub frames_scanned: u32,
+    /// Start-I/Os that write pages.
+    pub page_out_sios: u32,
+    /// Resident pages of users at queue-add and queue-drop.
+    pub pages_visited: u32,
+    pub reclaims: u32,
+    pub page_ins_ended: u32,
+}
+
+/// Counts since the start of the run.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counts {
+    pub page_reads: u64,
+    pub page_writes: u64,
+    pub page_reads_fast: u64,
+    pub page_writes_fast: u64,
+    pub page_faults: u64,
+    pub reclaims: u64,
+    pub steals: u64,
+    pub frames_scanned: u64,
+    pub sios: u64,
+}
+
+/// Main storage, page tables and paging areas.
+#[derive(Debug)]
+pub struct Storage {
+    pub(super) frames: Vec<Frame>,
+    pub(super) pages: Vec<Page>,
+    pub(super) free: Chain,
+    pub(super) flush: Chain,
+    /// Frames whose page is written before they come to the free list.
+    pub(super) going_out: u32,
+    pub(super) areas: Areas,
+    pub(super) sios: Sios,
+    pub(super) page_out_device: Box<dyn PageOutDevice>,
+    pub(super) slot: Box<dyn SlotChoice>,
+    /// Kinds of transactions, of all classes.
+    pub(super) kinds: Vec<Kind>,
+    /// By program: its touches, (its class's first kind, the present one), its accounts, where pages that it never touched
+    /// lie. The shared pages' owner follows the last one in the latter two.
+    pub(super) programs: Vec<Program>,
+    pub(super) kind_of: Vec<(u32, u32)>,
+    pub(super) accounts: Vec<Account>,
+    pub(super) first_places: Vec<Stream>,
+    /// Users who wait for a frame, the longest first.
+    pub(super) short: VecDeque<u32>,
+    /// Users whose next fault may have come nearer.
+    pub(super) disturbed: Vec<u32>,
+    /// Frames of one block; kept for its room.
+    pub(super) together: Vec<u32>,
+    pub(super) in_queue_pages: u32,
+    pub(super) work: Work,
+    pub(super) counts: Counts,
+    /// By device: start-I/Os, pages read, pages written.
+    pub(super) by_device: Vec<[u64; 3]>,
+}
+
+impl Storage {
+    /// How many frames there are.
+    pub fn frames(&self) -> u32 {
+        self.frames.len() as u32
+    }
+
+    pub fn frame(&self, frame: u32) -> &Frame {
+        &self.frames[frame as usize]
+    }
+
+    /// The frame in which a user's own page lies, numbered from his first.
+    pub fn frame_of(&self, user: u32, page: u32) -> Option<u32> {
+        let page = self.accounts[user as usize].base + page;
+        let frame = self.pages[page as usize].frame;
+        (frame != NONE).then_some(frame)
+    }
+
+    /// A user's own pages touched in his present stay, numbered from his first, in the order of touch.
+    pub fn touched_in_stay(&self, user: u32) -> &[u32] {
+        self.programs[user as usize].stay()
+    }
+
+    /// The policy looks at a frame.
+    #[inline]
+    pub fn scan(&mut self, frame: u32) -> &Frame {
+        self.counts.frames_scanned += 1;
+        self.work.frames_scanned += 1;
+        &self.frames[frame as usize]
+    }
+
+    /// Resets the reference bit of a frame in use.
+    pub fn reset(&mut self, frame: u32) {
+        let at = &mut self.frames[frame as usize];
+        at.referenced = false;
+        let page = at.page;
+        self.unsee(page);
+    }
+
+    /// Takes a frame from its user (or from the flush list, or from the policy) and puts it on the free list; a changed
+    /// page, or one that has no slot, is written before. False if it cannot be: there is no slot for the page, or it is
+    /// just being written.
+    pub fn give_up(&mut self, frame: u32) -> bool {
+        let Frame {
+            page,
+            changed,
+            state,
+            writing,
+            ..
+        } = self.frames[frame as usize];
+        if changed || self.pages[page as usize].slot == NONE {
+            return self.write_out(&[frame]) == 1;
+        }
+        if writing {
+            return false;
+        }
+        self.release(frame, state);
+        self.frames[frame as usize].state = State::Free;
+        self.free.push_back(frame);
+        true
+    }
+
+    /// Takes frames from their users (or from the flush list, or from the policy) and writes their pages, changed or not, on
+    /// slots chosen one after the other, in one start-I/O for each run on one cylinder; then they come to the free list.
+    /// Returns how many: a page without a slot, or just being written, stays.
+    pub fn write_out(&mut self, frames: &[u32]) -> u32 {
+        let mut together = std::mem::take(&mut self.together);
+        let mut area = None;
+        for &frame in frames {
+            let Frame {
+                page, state, writing, ..
+            } = self.frames[frame as usize];
+            if writing {
+                continue;
+            }
+            let Some(chosen) = self.new_slot(page, area) else {
+                continue;
+            };
+            area = Some(chosen);
+            self.release(frame, state);
+            self.frames[frame as usize].state = State::GoingOut;
+            self.going_out += 1;
+            together.push(frame);
+        }
+        self.start(&together, true);
+        let count = together.len() as u32;
+        together.clear();
+        self.together = together;
+        count
+    }
+
+    /// Starts to read those of a user's own pages that are not in storage and have a slot, in one start-I/O for each run
+    /// on one cylinder, while frames are free. Returns how many; the policy hears of each when it has come.
+    pub fn read_in(&mut self, user: u32, pages: &[u32]) -> u32 {
+        let mut together = std::mem::take(&mut self.together);
+        let base = self.accounts[user as usize].base;
+        for page in pages.iter().map(|&number| base + number) {
+            let of = self.pages[page as usize];
+            if of.frame == NONE && of.slot != NONE {
+                together.extend(self.claim(page));
+            }
+        }
+        self.start(&together, false);
+        let count = together.len() as u32;
+        together.clear();
+        self.together = together;
+        count
+    }
+
+    /// A page that the policy kept comes back into its user's page table.
+    pub fn restore(&mut self, frame: u32) {
+        debug_assert_eq!(self.frames[frame as usize].state, State::Kept);
+        self.map(frame);
+    }
+
+    /// Frees the slot of the page in a frame in use: it has to be written before it leaves.
+    pub fn free_slot(&mut self, frame: u32) {
+        let Frame { page, state, .. } = self.frames[frame as usize];
+        debug_assert!(matches!(state, State::Used | State::Kept));
+        self.forget_slot(page);
+    }
+
+    /// Whose page is in a frame, and its number among his own; `None`: there is none, or it is a shared one.
+    pub fn owner(&self, frame: u32) -> Option<(u32, u32)> {
+        let page = self.frames[frame as usize].page;
+        let owner = self.pages.get(page as usize)?.owner;
+        let own = (owner as usize) < self.programs.len();
+        own.then(|| (owner, page - self.accounts[owner as usize].base))
+    }
+
+    /// Frames that can be had now.
+    pub fn free_frames(&self) -> u32 {
+        self.free.len()
+    }
+
+    /// Takes a frame from its user and puts it at the end of the flush list.
+    pub fn to_flush_list(&mut self, frame: u32) {
+        let state = self.frames[frame as usize].state;
+        self.release(frame, state);
+        self.frames[frame as usize].state = State::Flush;
+        self.flush.push_back(frame);
+    }
+
+    /// Takes a frame from its user's page table; it stays where it is, and the policy knows of it.
+    pub fn keep(&mut self, frame: u32) {
+        let state = self.frames[frame as usize].state;
+        self.release(frame, state);
+        self.frames[frame as usize].state = State::Kept;
+    }
+}

@@ -1,0 +1,88 @@
+//! What can be read off storage.
+
+use super::Memory;
+use super::frames::State;
+use crate::readings::{DeviceReading, SystemReading, UserReading};
+
+impl Memory {
+    /// Own pages that the user touched in his last stay: what he will need in the next one.
+    pub fn projected(&self, user: u32) -> u32 {
+        self.storage.accounts[user as usize].projected
+    }
+
+    /// The user's own pages in storage.
+    pub fn resident(&self, user: u32) -> u32 {
+        self.storage.accounts[user as usize].resident
+    }
+
+    /// Shared pages in storage.
+    pub fn resident_shared(&self) -> u32 {
+        self.storage.accounts[self.storage.programs.len()].resident
+    }
+
+    /// Pages read for the user.
+    pub fn page_reads(&self, user: u32) -> u64 {
+        self.storage.accounts[user as usize].page_reads
+    }
+
+    /// APAGES: frames that users' own pages may have; the resident shared pages are in nobody's working set.
+    pub fn available_frames(&self) -> u32 {
+        self.storage.frames() - self.resident_shared()
+    }
+
+    /// Start-I/Os of paging under way or queued.
+    pub fn outstanding(&self) -> u32 {
+        self.storage.sios.outstanding
+    }
+
+    /// A frame's use.
+    pub fn frame_state(&self, frame: u32) -> State {
+        self.storage.frame(frame).state()
+    }
+
+    /// Fills in what storage knows of the system; scheduler's and dispatcher's fields are left.
+    pub fn read_system(&self, into: &mut SystemReading) {
+        let counts = &self.storage.counts;
+        into.page_reads = counts.page_reads;
+        into.page_writes = counts.page_writes;
+        into.page_reads_fast = counts.page_reads_fast;
+        into.page_writes_fast = counts.page_writes_fast;
+        into.page_faults = counts.page_faults;
+        into.reclaims = counts.reclaims;
+        into.steals = counts.steals;
+        into.frames_scanned = counts.frames_scanned;
+        into.frames = self.storage.frames();
+        into.frames_free = self.storage.free.len();
+        into.in_queue_pages = self.storage.in_queue_pages;
+        into.slots_used = self.storage.areas.used();
+        into.slots = self.storage.areas.slots();
+        into.paging_sios = counts.sios;
+        self.replacement.read(into);
+    }
+
+    /// Fills in what storage knows of a user.
+    pub fn read_user(&self, user: u32, into: &mut UserReading) {
+        let account = &self.storage.accounts[user as usize];
+        into.page_reads = account.page_reads;
+        into.page_writes = account.page_writes;
+        into.steals = account.steals;
+        into.resident_pages = account.resident;
+        into.projected_pages = account.projected;
+    }
+
+    /// Fills in what storage knows of a device: paging's start-I/Os, pages, and slots where it has paging areas.
+    pub fn read_device(&self, device: usize, into: &mut DeviceReading) {
+        [into.page_sios, into.page_reads, into.page_writes] = self.storage.by_device[device];
+        let areas = self
+            .storage
+            .areas
+            .list()
+            .iter()
+            .filter(|area| area.device == device);
+        let (slots, free) = areas.fold((0, 0), |(slots, free), area| {
+            (slots + area.slots(), free + area.free())
+        });
+        into.slots = (slots > 0).then_some(slots);
+        into.slots_used = into.slots.map(|slots| slots - free);
+    }
+}

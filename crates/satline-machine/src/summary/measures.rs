@@ -1,0 +1,167 @@
+//! The measures of a period: the difference of two totals, in the units in which people speak of them.
+//!
+//! A measure is one line in [`MEASURES`]; what every device and channel has follows them.
+
+use super::totals::Totals;
+use crate::readings::DeviceReading;
+
+/// Two totals, and the time between them.
+#[derive(Debug, Clone, Copy)]
+pub struct Period<'a> {
+    pub before: &'a Totals,
+    pub after: &'a Totals,
+}
+
+/// Something of a period; `None` where it is not defined.
+pub type Measure = fn(&Period<'_>) -> Option<f64>;
+
+/// Those of the whole machine.
+#[rustfmt::skip]
+pub const MEASURES: &[(&str, Measure)] = &[
+    ("throughput_per_s", |p| p.rate(|t| t.completed.count)),
+    ("interactive_throughput_per_s", |p| p.rate(|t| t.completed.interactive)),
+    ("response_s", |p| p.mean_s(|t| t.completed.response_ns, |t| t.completed.count)),
+    ("interactive_response_s", |p| p.mean_s(|t| t.completed.interactive_response_ns, |t| t.completed.interactive)),
+    ("noninteractive_response_s", |p| p.mean_s(
+        |t| t.completed.response_ns - t.completed.interactive_response_ns,
+        |t| t.completed.count - t.completed.interactive)),
+    ("problem_fraction", |p| p.of_processors(|t| t.processor.problem_ns)),
+    ("supervisor_fraction", |p| p.of_processors(|t| t.processor.supervisor_ns)),
+    ("idle_fraction", |p| p.of_processors(|t| t.processor.idle_ns)),
+    ("page_wait_fraction", |p| p.of_processors(|t| t.processor.page_wait_ns)),
+    ("io_wait_fraction", |p| p.of_processors(|t| t.processor.io_wait_ns)),
+    ("mpl", |p| p.level(|t| t.system.q1_ns + t.system.q2_ns)),
+    ("q1", |p| p.level(|t| t.system.q1_ns)),
+    ("q2", |p| p.level(|t| t.system.q2_ns)),
+    ("eligible", |p| p.level(|t| t.system.q1_candidates_ns + t.system.q2_candidates_ns)),
+    ("in_transaction", |p| p.level(|t| t.system.in_transaction_ns)),
+    ("page_reads_per_s", |p| p.rate(|t| t.system.page_reads)),
+    ("page_writes_per_s", |p| p.rate(|t| t.system.page_writes)),
+    ("page_reads_fast_per_s", |p| p.rate(|t| t.system.page_reads_fast)),
+    ("steals_per_s", |p| p.rate(|t| t.system.steals)),
+    ("page_reads_per_interactive_transaction", |p| p.ratio(
+        p.gain(|t| t.completed.interactive_page_reads) as f64, p.gain(|t| t.completed.interactive) as f64)),
+    ("paging_sios_per_s", |p| p.rate(|t| t.system.paging_sios)),
+    ("user_ios_per_s", |p| p.rate(|t| t.system.user_ios)),
+    ("page_io_ms", |p| p.page_io_ms()),
+    ("dispatches_per_s", |p| p.rate(|t| t.system.dispatches)),
+    ("q1_drops_per_s", |p| p.rate(|t| t.system.q1_drops)),
+    ("q2_drops_per_s", |p| p.rate(|t| t.system.q2_drops)),
+    // Expansion factor [TB84]: time in transactions / (processor time + time of I/O without queueing).
+    ("expansion", |p| p.ratio(
+        p.gain_ns(|t| t.system.in_transaction_ns),
+        p.gain_ns(|t| t.users.run_ns) + p.after.io_service.total_ns() - p.before.io_service.total_ns())),
+    ("share_run", |p| p.of_transactions(|t| t.users.run_ns)),
+    ("share_cpu_wait", |p| p.of_transactions(|t| t.users.cpu_wait_ns)),
+    ("share_page_wait", |p| p.of_transactions(|t| t.users.page_wait_ns)),
+    ("share_io_wait", |p| p.of_transactions(|t| t.users.io_wait_ns)),
+    ("share_eligible", |p| p.of_transactions(|t| t.users.eligible_ns)),
+];
+
+impl Period<'_> {
+    pub fn seconds(&self) -> f64 {
+        (self.after.time - self.before.time).seconds()
+    }
+
+    fn gain(&self, of: fn(&Totals) -> u64) -> u64 {
+        of(self.after) - of(self.before)
+    }
+
+    fn gain_ns(&self, of: fn(&Totals) -> u128) -> f64 {
+        (of(self.after) - of(self.before)) as f64
+    }
+
+    fn ratio(&self, above: f64, below: f64) -> Option<f64> {
+        (below > 0.0).then(|| above / below)
+    }
+
+    fn rate(&self, of: fn(&Totals) -> u64) -> Option<f64> {
+        self.ratio(self.gain(of) as f64, self.seconds())
+    }
+
+    /// Mean of a level from its integral.
+    fn level(&self, of: fn(&Totals) -> u128) -> Option<f64> {
+        self.ratio(self.gain_ns(of) * 1e-9, self.seconds())
+    }
+
+    fn mean_s(&self, time: fn(&Totals) -> u128, count: fn(&Totals) -> u64) -> Option<f64> {
+        self.ratio(self.gain_ns(time) * 1e-9, self.gain(count) as f64)
+    }
+
+    /// Part of elapsed time × processors.
+    fn of_processors(&self, of: fn(&Totals) -> u64) -> Option<f64> {
+        self.ratio(
+            self.gain(of) as f64 * 1e-9,
+            self.seconds() * self.after.processors as f64,
+        )
+    }
+
+    /// Part of the users' time in transactions.
+    fn of_transactions(&self, of: fn(&Totals) -> u128) -> Option<f64> {
+        self.ratio(self.gain_ns(of), self.gain_ns(|t| t.system.in_transaction_ns))
+    }
+
+    /// Mean response of a start-I/O for pages; where a device also serves files, its mean over all.
+    fn page_io_ms(&self) -> Option<f64> {
+        let (mut time_ms, mut sios) = (0.0, 0.0);
+        for device in 0..self.after.devices.len() {
+            let pages = self.device(device, |d| d.page_sios.into());
+            if let Some(response) = self.device_response_ms(device) {
+                time_ms += pages * response;
+                sios += pages;
+            }
+        }
+        self.ratio(time_ms, sios)
+    }
+
+    fn device(&self, number: usize, of: fn(&DeviceReading) -> u128) -> f64 {
+        let before = self.before.devices.get(number).map_or(0, of);
+        (of(&self.after.devices[number]) - before) as f64
+    }
+
+    /// Part of the time in which the device had a request.
+    pub fn device_busy(&self, number: usize) -> Option<f64> {
+        self.ratio(self.device(number, |d| d.busy_ns) * 1e-9, self.seconds())
+    }
+
+    /// Mean time of a request in queue and service.
+    pub fn device_response_ms(&self, number: usize) -> Option<f64> {
+        let time = |d: &DeviceReading| d.queue_ns + d.pend_ns + d.disconnect_ns + d.connect_ns;
+        self.ratio(
+            self.device(number, time) * 1e-6,
+            self.device(number, |d| d.sios.into()),
+        )
+    }
+
+    /// Part of the time in which the channel was held.
+    pub fn channel_busy(&self, number: usize) -> Option<f64> {
+        let before = self.before.channels.get(number).map_or(0, |c| c.busy_ns);
+        self.ratio(
+            (self.after.channels[number].busy_ns - before) as f64 * 1e-9,
+            self.seconds(),
+        )
+    }
+}
+
+/// The names of all measures of a machine, in the order of [`values`].
+pub fn names(totals: &Totals, devices: &[String]) -> Vec<String> {
+    let own = MEASURES.iter().map(|(name, _)| (*name).to_owned());
+    let channels = totals
+        .channels
+        .iter()
+        .map(|c| format!("channel_busy:{}", c.channel));
+    let busy = devices.iter().map(|name| format!("device_busy:{name}"));
+    let response = devices.iter().map(|name| format!("device_response_ms:{name}"));
+    own.chain(channels).chain(busy).chain(response).collect()
+}
+
+/// All measures of a period.
+pub fn values<'a>(period: &'a Period<'a>) -> impl Iterator<Item = Option<f64>> + 'a {
+    let devices = period.after.devices.len();
+    let own = MEASURES.iter().map(|(_, measure)| measure(period));
+    let channels = (0..period.after.channels.len()).map(|k| period.channel_busy(k));
+    let busy = (0..devices).map(|k| period.device_busy(k));
+    own.chain(channels)
+        .chain(busy)
+        .chain((0..devices).map(|k| period.device_response_ms(k)))
+}

@@ -1,0 +1,63 @@
+//! The policy of docs/guides/add-a-policy.md, as the guide has it, at work.
+
+mod support;
+
+use satline_machine::engine::{Distribution, Streams};
+use satline_machine::model::{Plan, Simulation};
+use satline_machine::policies::dispatch::{Dispatch, Make, Ready};
+use satline_machine::policies::{Entry, admission};
+use support::machines::{Kept, at, class, kind, machine, workload};
+
+#[path = "guide/last_come.rs"]
+mod last_come;
+
+const GUIDE: &str = include_str!("../../../docs/guides/add-a-policy.md");
+
+#[rustfmt::skip]
+const LINE: Entry<Make> =
+    Entry { name: "last-come", source: include_str!("guide/last_come.rs"), make: last_come::make };
+
+#[test]
+fn the_guide_shows_the_code_that_is_tested() {
+    assert!(GUIDE.contains(LINE.source), "the policy's file");
+    let line = r#"Entry { name: "last-come", source: include_str!("last_come.rs"), make: last_come::make },"#;
+    assert!(GUIDE.contains(line), "the table's line");
+    assert!(
+        LINE.what().starts_with("who became ready last runs first;"),
+        "{}",
+        LINE.what()
+    );
+}
+
+#[test]
+fn it_runs_a_machine() {
+    let long = Distribution::exponential(0.3).unwrap();
+    let workload = workload(vec![class(
+        Distribution::exponential(2.0).unwrap(),
+        vec![kind(long)],
+    )]);
+    let (machine, end) = (machine(), at(600.0));
+    let longest_s = |dispatch: Box<dyn Dispatch>| {
+        let admission = (admission::POLICIES[0].make)(&machine.scheduler);
+        let plan = Plan::constant(12, end);
+        let mut simulation = Simulation::with_policies(
+            &machine,
+            &workload,
+            &plan,
+            Streams::new(1, 0),
+            admission,
+            dispatch,
+        )
+        .unwrap();
+        let mut kept = Kept::default();
+        simulation.run_until(end, &mut kept);
+        simulation.audit().unwrap();
+        let waits = kept.records.iter().map(|record| record.cpu_wait_ns);
+        (waits.max().unwrap(), simulation.reading().system.transactions)
+    };
+    let (in_turn, done) = longest_s((satline_machine::policies::dispatch::POLICIES[1].make)(12));
+    let (last_come, also_done) = longest_s((LINE.make)(12));
+    // As much gets done, and the unlucky wait much longer.
+    assert!(last_come > 2 * in_turn, "{last_come} {in_turn}");
+    assert!(done.abs_diff(also_done) < done / 20, "{done} {also_done}");
+}
