@@ -74,6 +74,8 @@ bench: $(VENV)/tools ## Run the benches, each beside a peer or a floor.
 	$(BIN)/python benches/machine/run.py
 	$(BIN)/python benches/import/run.py
 	$(BIN)/python benches/prediction/run.py
+	$(BIN)/python benches/intervals/run.py
+	$(BIN)/python benches/confusion/run.py --pairs 8
 
 docs: $(VENV)/tools ## Make the reference pages from the catalogue and the rules.
 	$(BIN)/python -m satline.catalogue docs/reference/variables.md

@@ -20,6 +20,7 @@ from satline import (
     cli_record,
     cli_recording,
     cli_report,
+    cli_simulate,
     cli_study,
 )
 from satline.errors import SatlineError
@@ -52,6 +53,7 @@ for command in (
     cli_analysis.reduce,
     cli_plan.plan,
     cli_predict.predict,
+    cli_simulate.simulate,
     cli_recording.recording,
     cli_recording.annotate,
 ):

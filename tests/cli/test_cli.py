@@ -22,6 +22,7 @@ COMMANDS = (
     "info",
     "diagnose",
     "predict",
+    "simulate",
     "explain",
     "report",
     "reduce",

@@ -10,7 +10,7 @@ from closed_system import Closed
 from satline.diagnosis.saturation import judge
 
 
-def confusion(systems: int, seed: int = 3) -> tuple[Counter[tuple[str, str]], int]:
+def confusion(systems: int, seed: int = 3, replicates: int = 400) -> tuple[Counter[tuple[str, str]], int]:
     """How often each (truth, verdict) came, and how many confident verdicts were wrong.
 
     Truth by the asymptotes' crossing N* against the greatest load N: ``light`` N < 0.9 N*, ``at the knee``,
@@ -31,7 +31,7 @@ def confusion(systems: int, seed: int = 3) -> tuple[Counter[tuple[str, str]], in
         levels = sorted({max(1, round(greatest * x)) for x in np.linspace(1 / count, 1, count)})
         series = system.study(levels, int(random.choice([10, 20, 30])), random)
         answer = judge(
-            series, load_axis="users", variable="transaction_rate", unit="per second", replicates=400
+            series, load_axis="users", variable="transaction_rate", unit="per second", replicates=replicates
         )
         reach = levels[-1] / system.saturation
         truth = "light" if reach < 0.9 else "at the knee" if reach < 1.3 else "saturated"

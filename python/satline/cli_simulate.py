@@ -1,0 +1,377 @@
+"""`satline simulate`: a simulated machine under a workload, with intervals; simulated studies."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from satline.errors import InputError
+
+if TYPE_CHECKING:
+    from satline.simulation import Program, Progress, Result, Run
+
+TERMINATED = 128 + signal.SIGTERM
+
+
+@click.command(
+    short_help="Simulate a machine under a workload, or run a simulated study.",
+    epilog="""\b
+Examples:
+  satline simulate --list
+  satline simulate 155-II-1mb cms --users 4..32/4
+  satline simulate 155-II-1mb cms --users 24 --until response_s:5%
+  satline simulate 155-II-1mb cms --users 24 --vary storage.pageable_frames=150..250/50 --differences
+  satline simulate 155-II-1mb cms --users 4..32/4 --record try.satline; satline diagnose try.satline
+  satline simulate ideal-mpl                   a study: tables and figures
+  satline simulate 3081D --explain
+""",
+)
+@click.argument("names", nargs=-1, metavar="[MACHINE WORKLOAD | STUDY]")
+@click.option("--users", metavar="N,N..N/STEP", help="Numbers of users, each a run of its own.")
+@click.option("--replications", type=click.IntRange(1, 1000), help="Independent runs of each. [default: 5]")
+@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Another value of a file's key.")
+@click.option("--vary", multiple=True, metavar="KEY=V1,V2", help="Each of these values; repeatable.")
+@click.option("--differences", is_flag=True, help="Differences from the first of what is varied.")
+@click.option(
+    "--until", multiple=True, metavar="MEASURE:5%", help="More replications until it is that precise."
+)
+@click.option(
+    "--most",
+    type=click.IntRange(1, 10_000),
+    default=200,
+    show_default=True,
+    help="Most replications for --until.",
+)
+@click.option("--seconds", type=click.FloatRange(1), help="Simulated seconds of a run. [default: 3600]")
+@click.option("--warmup", type=click.FloatRange(0), help="Seconds left out. [default: found by MSER-5]")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of all random numbers. [default: 1]")
+@click.option("--measures", metavar="A,B", help="What to show; --json has all.")
+@click.option("--workers", type=click.IntRange(1), help="Runs at a time. [default: one per processor]")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Keep the results here, and go on from them. A file; for a study a directory.",
+)
+@click.option("--record", type=click.Path(path_type=Path), help="One run, recorded: --users are its steps.")
+@click.option("--schedule", is_flag=True, help="With --record: the workload's own population.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--explain", is_flag=True, help="Print the machine: every figure, its unit and source.")
+@click.option("--list", "as_list", is_flag=True, help="List shipped machines, workloads and studies.")
+def simulate(names: tuple[str, ...], as_json: bool, explain: bool, as_list: bool, **options: Any) -> int:
+    """Simulate a machine under a workload at each number of users, and print its measures with intervals.
+
+    MACHINE and WORKLOAD are shipped ones (--list) or files. One name alone is a simulated study: a
+    question, what is varied, the figures that answer it, and, where a condition was planted, whether the
+    diagnosis names it.
+
+    The same seed gives the same numbers on any machine, with any number of workers.
+    """
+    if as_list:
+        _print_list(as_json)
+        return 0
+    if not names or len(names) > 2:
+        raise click.UsageError("name a machine and a workload, or one study", click.get_current_context())
+    if explain:
+        _explain(names, options["sets"])
+        return 0
+    with _stoppable() as stopped:
+        try:
+            if len(names) == 1:
+                _study(names[0], as_json, options)
+            elif options["record"] is not None:
+                _record(names[0], names[1], as_json, options)
+            else:
+                _points(names[0], names[1], as_json, options)
+        except KeyboardInterrupt:
+            kept = options["out"] if len(names) == 2 else options["out"] or _study_directory(names[0])
+            hint = (
+                f"what is done is kept in {kept}; the same command goes on"
+                if kept
+                else "--out keeps what is done"
+            )
+            click.echo(f"error: interrupted\nhint: {hint}", err=True)
+            return TERMINATED if stopped else 130
+    return 0
+
+
+def _points(machine: str, workload: str, as_json: bool, options: dict[str, Any]) -> None:
+    from satline.simulation import Goal
+    from satline.simulation import simulate as run
+    from satline.simulation._grid import parse_set, parse_users, parse_vary
+    from satline.simulation._measures import USUAL
+    from satline.simulation._show import content, difference_content, print_differences, print_points
+
+    if options["schedule"]:
+        raise InputError(
+            "--schedule without --record", hint="a population that changes is recorded: --record DIR"
+        )
+    goals = [Goal.parse(text) for text in options["until"]]
+    names = _measures(options["measures"]) or list(USUAL)
+    for goal in goals:
+        if goal.measure not in names:
+            names.append(goal.measure)
+    vary = dict(parse_vary(text) for text in options["vary"])
+    if options["differences"] and not vary:
+        raise InputError("--differences without --vary", hint="say what varies: --vary processors.speed=1,2")
+    with _progress() as show:
+        done = run(
+            machine,
+            workload,
+            users=parse_users(options["users"]) if options["users"] else (),
+            replications=options["replications"] or 5,
+            sets=dict(parse_set(text) for text in options["sets"]),
+            vary=vary,
+            seconds=options["seconds"] or 3600.0,
+            warmup_seconds=options["warmup"],
+            seed=1 if options["seed"] is None else options["seed"],
+            until=goals,
+            most=options["most"],
+            workers=options["workers"],
+            out=options["out"],
+            progress=show,
+        )
+    if as_json:
+        shown = content(done)
+        if options["differences"]:
+            shown["differences"] = difference_content(done)
+        click.echo(json.dumps(shown, indent=2))
+        return
+    from rich.console import Console
+
+    console = Console()
+    print_points(done, names, console)
+    if options["differences"]:
+        console.print()
+        print_differences(done, names, console)
+
+
+def _record(machine: str, workload: str, as_json: bool, options: dict[str, Any]) -> None:
+    """One run of all steps, recorded; its measures as the machine counted them."""
+    from satline.simulation import Program, Run, find_machine, find_workload
+    from satline.simulation._grid import parse_set, parse_users
+    from satline.simulation._measures import USUAL
+
+    for name in ("vary", "until", "out"):
+        if options[name]:
+            raise InputError(f"--record with --{name}", hint="one run is recorded; leave one of them out")
+    if (options["replications"] or 1) > 1:
+        raise InputError("--record with --replications", hint="one run is recorded")
+    step_s = options["seconds"] or 600.0
+    run = Run(
+        find_machine(machine),
+        find_workload(workload),
+        users=parse_users(options["users"]) if options["users"] else (),
+        step_seconds=step_s,
+        warmup_seconds=step_s / 5 if options["warmup"] is None else options["warmup"],
+        seed=1 if options["seed"] is None else options["seed"],
+        sets=tuple(parse_set(text) for text in options["sets"]),
+        schedule=options["schedule"],
+    )
+    if (options["record"] / "recording.toml").exists():
+        raise InputError(f"{options['record']} is a recording already", hint="name another directory")
+    result = _recorded(Program(), run, options["record"])
+    if as_json:
+        click.echo(json.dumps({"recording": str(options["record"]), "steps": result.steps}, indent=2))
+        return
+    from rich.console import Console
+
+    from satline.report._escape import visible
+    from satline.simulation._show import print_steps
+
+    print_steps(result.steps, _measures(options["measures"]) or list(USUAL), Console())
+    click.echo(f"recording: {visible(options['record'])}  (`satline diagnose` reads it)")
+
+
+def _recorded(program: Program, run: Run, path: Path) -> Result:
+    from satline.simulation import Progress, Stopped
+
+    with _progress() as show:
+        try:
+            return program.run(run, lambda part: show(Progress(0, 1, part)), path)
+        except Stopped:
+            raise KeyboardInterrupt from None
+
+
+def _study(name: str, as_json: bool, options: dict[str, Any]) -> None:
+    from satline.simulation import read_simulated_study, run_simulated_study
+    from satline.simulation._figures import write_figures
+    from satline.simulation._show import content, print_points
+
+    refused = ("users", "sets", "vary", "differences", "until", "record", "schedule", "seconds", "warmup")
+    for option in refused:
+        if options[option]:
+            hint = "copy the study and change it there, or name a machine and a workload"
+            raise InputError(f"--{'set' if option == 'sets' else option} with a study", hint=hint)
+    study = read_simulated_study(_find_study(name))
+    out = options["out"] or _study_directory(name)
+    notes: list[str] = []
+    with _progress(notes) as show:
+        result = run_simulated_study(
+            study,
+            out,
+            replications=options["replications"],
+            seed=options["seed"],
+            workers=options["workers"],
+            progress=show,
+            note=notes.append,
+        )
+    figures = write_figures(result, out)
+    planted = result.planted
+    if as_json:
+        shown = {
+            "study": study.name,
+            "arms": {arm: content(simulated) for arm, simulated in result.arms.items()},
+            "figures": [str(path) for path in figures],
+            "planted": None
+            if planted is None
+            else {
+                "expects": planted.expects,
+                "named_first": planted.named_first,
+                "rank": planted.rank,
+                "headline": planted.diagnosis.headline,
+                "findings": [finding.rule for finding in planted.diagnosis.findings],
+            },
+        }
+        click.echo(json.dumps(shown, indent=2))
+        return
+    from rich.console import Console
+
+    from satline.report._escape import cell
+
+    console = Console()
+
+    def say(words: str, style: str = "") -> None:
+        console.print(cell(words, style, encoding=console.encoding), soft_wrap=False)
+
+    say(study.file.title, "bold")
+    if study.file.question:
+        say(study.file.question, "dim")
+    names = _measures(options["measures"]) or list(study.file.measures)
+    for arm, simulated in result.arms.items():
+        console.print()
+        if arm:
+            say(arm, "bold cyan")
+        print_points(simulated, names, console)
+    console.print()
+    if planted is not None:
+        say(planted.words, "bold")
+        say(planted.diagnosis.headline)
+        say(f"recording: {out / study.name}.satline")
+    for path in figures:
+        say(f"figure: {path}")
+
+
+def _find_study(name: str) -> Path:
+    from satline.simulation import find_simulated_study, shipped_machines, shipped_workloads
+
+    try:
+        return find_simulated_study(name)
+    except InputError as error:
+        for kind, other, shipped in (
+            ("machine", "workload", shipped_machines()),
+            ("workload", "machine", shipped_workloads()),
+        ):
+            if name in {path.stem for path in shipped}:
+                raise InputError(f"{name} is a {kind}", hint=f"name a {other} too, or --explain") from None
+        raise error
+
+
+def _study_directory(name: str) -> Path:
+    return Path(f"{Path(name).stem}-simulated")
+
+
+def _measures(text: str | None) -> list[str]:
+    from difflib import get_close_matches
+
+    from satline.simulation import MEASURES
+    from satline.simulation._measures import known
+
+    names = [name.strip() for name in (text or "").split(",") if name.strip()]
+    for name in names:
+        if not known(name):
+            close = get_close_matches(name, MEASURES, n=2)
+            hint = f"did you mean {' or '.join(close)}?" if close else f"one of: {', '.join(MEASURES)}"
+            raise InputError(f"--measures: there is no measure {name}", hint=hint)
+    return names
+
+
+def _explain(names: Sequence[str], sets: Sequence[str]) -> None:
+    from satline.report._escape import visible
+    from satline.simulation import Program, find_machine, find_workload, read_simulated_study, shipped_studies
+
+    if len(names) == 1 and names[0] in {path.stem for path in shipped_studies()}:
+        study = read_simulated_study(_find_study(names[0]))
+        files = [study.machine, study.workload]
+    else:
+        files = [find_machine(names[0]), *(find_workload(name) for name in names[1:])]
+    words = [word for text in sets for word in ("--set", text)]
+    for line in Program().tell("explain", *(str(path) for path in files), *words).splitlines():
+        click.echo(visible(line))
+
+
+def _print_list(as_json: bool) -> None:
+    from satline.report._escape import visible
+    from satline.simulation import shipped_machines, shipped_studies, shipped_workloads
+    from satline.simulation._files import about
+
+    kinds = {"machines": shipped_machines(), "workloads": shipped_workloads(), "studies": shipped_studies()}
+    if as_json:
+        shown = {
+            kind: [{"name": path.stem, "about": about(path), "path": str(path)} for path in paths]
+            for kind, paths in kinds.items()
+        }
+        click.echo(json.dumps(shown, indent=2))
+        return
+    for kind, paths in kinds.items():
+        click.echo(f"{kind}:")
+        width = max((len(path.stem) for path in paths), default=0)
+        for path in paths:
+            click.echo(visible(f"  {path.stem:{width}}  {about(path)}", longest=80))
+
+
+@contextlib.contextmanager
+def _progress(notes: Sequence[str] = ()) -> Iterator[Callable[[Progress], None]]:
+    """A bar on standard error where that is a terminal; `notes`: the last says what is being done."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    from satline.report._escape import cell
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.fields[words]}"), BarColumn(), TimeRemainingColumn())
+    with Bars(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+        task = bars.add_task("", total=1.0, words="")
+
+        def show(state: Progress) -> None:
+            words = f"{notes[-1]}: " if notes else ""
+            words += f"{state.done} of {state.runs} runs" if state.runs > 1 else "running"
+            bars.update(task, completed=state.part, words=cell(words).markup)
+
+        yield show
+
+
+@contextlib.contextmanager
+def _stoppable() -> Iterator[list[int]]:
+    """SIGTERM ends a simulation as cleanly as Ctrl-C does; the list then holds it."""
+    received: list[int] = []
+
+    def end(number: int, _frame: object) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, end)
+    except ValueError:  # not in the main thread
+        yield received
+        return
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,56 @@
+"""Simulated machines: runs with intervals, comparisons under common random numbers, sweeps, studies."""
+
+from satline.simulation._batches import batch_means
+from satline.simulation._estimate import Estimate
+from satline.simulation._files import (
+    find_machine,
+    find_simulated_study,
+    find_workload,
+    shipped_machines,
+    shipped_studies,
+    shipped_workloads,
+)
+from satline.simulation._measures import MEASURES, Measure
+from satline.simulation._mser import Truncation, mser
+from satline.simulation._paired import Difference, paired
+from satline.simulation._precise import Goal
+from satline.simulation._replications import Point, Warmup
+from satline.simulation._run_study import Planted, StudyResult, run_simulated_study
+from satline.simulation._runner import Program, Result, Run, Stopped
+from satline.simulation._simulate import Simulated, simulate
+from satline.simulation._study import SimulatedStudy, read_simulated_study
+from satline.simulation._sweep import Progress, Store, sweep
+
+__all__ = [
+    "MEASURES",
+    "Difference",
+    "Estimate",
+    "Goal",
+    "Measure",
+    "Planted",
+    "Point",
+    "Program",
+    "Progress",
+    "Result",
+    "Run",
+    "Simulated",
+    "SimulatedStudy",
+    "Stopped",
+    "Store",
+    "StudyResult",
+    "Truncation",
+    "Warmup",
+    "batch_means",
+    "find_machine",
+    "find_simulated_study",
+    "find_workload",
+    "mser",
+    "paired",
+    "read_simulated_study",
+    "run_simulated_study",
+    "shipped_machines",
+    "shipped_studies",
+    "shipped_workloads",
+    "simulate",
+    "sweep",
+]

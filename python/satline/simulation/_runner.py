@@ -1,0 +1,326 @@
+"""One run of the simulated machine: a process of the program `satline-machine`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import signal
+import subprocess
+import tempfile
+import threading
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from satline.errors import InputError, SatlineError
+from satline.simulation._measures import in_batches
+from satline.systems.binaries import find_binary
+
+PROGRAM = "satline-machine"
+PATIENCE_S = 10.0
+Setting = bool | int | float | str
+
+
+class Stopped(Exception):
+    """The run was ended from outside before its end."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that decides what a run yields, besides the program.
+
+    users
+        Numbers of users, a step each; empty: as the workload says.
+    step_seconds, warmup_seconds
+        Simulated length of a step, and its part that is not measured.
+    sets
+        Keys of the files and the values that they get instead, as in ``--set``.
+    schedule
+        The workload's own population, for as long as it says, in place of `users`.
+    """
+
+    machine: Path
+    workload: Path
+    users: tuple[int, ...] = ()
+    step_seconds: float = 600.0
+    warmup_seconds: float = 0.0
+    sample_seconds: float = 10.0
+    seed: int = 1
+    replication: int = 0
+    sets: tuple[tuple[str, str], ...] = ()
+    schedule: bool = False
+
+    def arguments(self) -> list[str]:
+        """Arguments of the program, without those that only say where its output goes."""
+        words = ["run", str(self.machine), str(self.workload)]
+        if self.schedule:
+            words.append("--schedule")
+        elif self.users:
+            words += ["--users", ",".join(str(n) for n in self.users)]
+        words += ["--step-seconds", f"{self.step_seconds:.12g}"]
+        words += ["--warmup-seconds", f"{self.warmup_seconds:.12g}"]
+        words += ["--sample-seconds", f"{self.sample_seconds:.12g}"]
+        words += ["--seed", str(self.seed), "--replication", str(self.replication)]
+        for key, value in self.sets:
+            words += ["--set", f"{key}={value}"]
+        return words
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run yielded, the same on every machine.
+
+    series
+        Means of five samples each, by measure (see `satline.simulation.MEASURES`); ``None``: missing.
+    steps
+        Users and measures of each step, as the program gave them.
+    unverified
+        Figures of the machine without a known source.
+    """
+
+    batch_s: float
+    series: Mapping[str, list[float | None]]
+    steps: list[dict[str, Any]]
+    events: int
+    unverified: tuple[str, ...]
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON; `from_plain` reads it."""
+        return {
+            "batch_s": self.batch_s,
+            "series": dict(self.series),
+            "steps": self.steps,
+            "events": self.events,
+            "unverified": list(self.unverified),
+        }
+
+    @staticmethod
+    def from_plain(content: Mapping[str, Any]) -> Result:
+        """The result that `plain` wrote."""
+        return Result(
+            content["batch_s"],
+            content["series"],
+            content["steps"],
+            content["events"],
+            tuple(content["unverified"]),
+        )
+
+
+class Program:
+    """The program, found once. Its runs may be started from several threads.
+
+    Raises
+    ------
+    SatlineError
+        It is not there.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or find_binary(PROGRAM)
+        self._living: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+        self._stopped = False
+
+    @cached_property
+    def identity(self) -> dict[str, str]:
+        """Version and digest: another build may give other results, and must not be taken for this one."""
+        done = subprocess.run([self.path, "--version"], capture_output=True, text=True, check=False)
+        return {
+            "version": done.stdout.strip(),
+            "digest": hashlib.sha256(self.path.read_bytes()).hexdigest(),
+        }
+
+    def key(self, run: Run) -> str:
+        """Digest of everything that decides what `run` yields: also of the text of every file it reads."""
+        content = {
+            "program": self.identity,
+            "files": [digests(run.machine, run.sets), digests(run.workload, run.sets)],
+            "users": "schedule" if run.schedule else run.users,
+            "seconds": [run.step_seconds, run.warmup_seconds, run.sample_seconds],
+            "random": [run.seed, run.replication],
+            "sets": run.sets,
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
+
+    def run(
+        self, run: Run, progress: Callable[[float], None] | None = None, record: Path | None = None
+    ) -> Result:
+        """Run it to its end.
+
+        Parameters
+        ----------
+        progress
+            Called with the part that is done, 0 to 1.
+        record
+            The recording to write as well.
+
+        Raises
+        ------
+        InputError
+            The program refuses its input: its message and hint.
+        SatlineError
+            It failed.
+        Stopped
+            `stop` was called, or the program was told to end.
+        """
+        command = [str(self.path), *run.arguments(), "--json", "--progress"]
+        if record is not None:
+            command += ["--record", str(record)]
+        with tempfile.TemporaryFile() as output:
+            process = self._start(command, output)
+            try:
+                words = _read(process, progress)
+                status = process.wait()
+            finally:
+                self._end(process)
+            if status != 0:
+                raise _failure(status, words, self._stopped, shlex.join(command))
+            output.seek(0)
+            return _result(output.read(), run, shlex.join(command))
+
+    def tell(self, *arguments: str) -> str:
+        """What the program prints for these arguments.
+
+        Raises
+        ------
+        InputError, SatlineError
+            As for `run`.
+        """
+        done = subprocess.run([str(self.path), *arguments], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise _failure(done.returncode, done.stderr.splitlines(), False, shlex.join(done.args))
+        return done.stdout
+
+    def stop(self) -> None:
+        """End every run under way, and let none begin."""
+        with self._lock:
+            self._stopped = True
+            living = list(self._living)
+        for process in living:
+            process.terminate()
+
+    def _start(self, command: list[str], output: Any) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._stopped:
+                raise Stopped
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE
+            )
+            self._living.add(process)
+            return process
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        """Whatever happened, the process is gone afterwards."""
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        if process.stderr is not None:
+            process.stderr.close()
+        with self._lock:
+            self._living.discard(process)
+
+
+def digests(path: Path, sets: tuple[tuple[str, str], ...] = ()) -> list[str]:
+    """Digests of a machine or workload file and of the files that it names: devices and processors beside it.
+
+    Raises
+    ------
+    InputError
+        It cannot be read.
+    """
+    texts = [_bytes(path)]
+    try:
+        values = tomllib.loads(texts[0].decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError):
+        values = {}  # the program says what is wrong with it, better than can be said here
+    names = {*_strings(values), *(value for _, value in sets)}
+    beside = [path.parent / "processors.toml"]
+    for name in sorted(names):
+        if 0 < len(name) < 200 and "\0" not in name and "\n" not in name:
+            beside += [path.parent / "devices" / f"{name}.toml", path.parent / name]
+    texts += [_bytes(file) for file in beside if file.suffix == ".toml" and file.is_file()]
+    return [hashlib.sha256(text).hexdigest() for text in texts]
+
+
+def setting_text(value: Setting) -> str:
+    """A value as ``--set`` writes it.
+
+    >>> setting_text(True), setting_text(0.5), setting_text("fifo")
+    ('true', '0.5', 'fifo')
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"{path}: {error.strerror}", hint="`satline simulate --list` names those shipped"
+        ) from None
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
+
+
+def _read(process: subprocess.Popen[bytes], progress: Callable[[float], None] | None) -> list[str]:
+    """The program's words on standard error; lines of progress are passed on."""
+    words = []
+    assert process.stderr is not None
+    for line in process.stderr:
+        text = line.decode("utf-8", "replace").rstrip("\n")
+        if not text.startswith("{"):
+            words.append(text)
+        elif progress is not None:
+            try:
+                progress(min(1.0, max(0.0, float(json.loads(text)["done"]))))
+            except (ValueError, KeyError, TypeError):
+                continue
+    return words
+
+
+def _failure(status: int, words: list[str], stopped: bool, command: str) -> Exception:
+    if stopped or status in (-signal.SIGINT, -signal.SIGTERM, 128 + signal.SIGINT, 128 + signal.SIGTERM):
+        return Stopped()
+    hint = next((line.removeprefix("hint: ") for line in words if line.startswith("hint: ")), "")
+    message = "\n".join(line.removeprefix("error: ") for line in words if not line.startswith("hint: "))
+    if status == 2:
+        return InputError(message or f"{PROGRAM} refused its input", hint=hint)
+    if status < 0:
+        name = signal.Signals(-status).name
+        message = f"{PROGRAM} was ended by {name}: {message or 'it said nothing'}"
+        return SatlineError(f"{message}\n  {command}", hint=hint or "see free memory")
+    message = f"{PROGRAM} failed with status {status}: {message or 'it said nothing'}"
+    return SatlineError(f"{message}\n  {command}", hint=hint)
+
+
+def _result(output: bytes, run: Run, command: str) -> Result:
+    try:
+        content = json.loads(output)
+        return Result(
+            batch_s=5.0 * run.sample_seconds,
+            series=in_batches(content["series"]),
+            steps=content["steps"],
+            events=content["events"],
+            unverified=tuple(content.get("unverified", ())),
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise SatlineError(
+            f"{PROGRAM} printed something else than its result: {error!r}", hint=f"run it by hand: {command}"
+        ) from None

@@ -1,0 +1,286 @@
+"""Simulated points as a table for the terminal, as JSON, and as plots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from satline.report import _numbers
+from satline.report._escape import cell, visible
+from satline.report._plot import Line, Mark, Plot
+from satline.simulation._estimate import Estimate
+from satline.simulation._measures import measure
+from satline.simulation._replications import Point
+from satline.simulation._study import FigurePlan
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from satline.simulation._simulate import Simulated
+
+UNSETTLED = "*"
+
+
+def rows(points: Sequence[Point], names: Sequence[str]) -> list[tuple[str, ...]]:
+    """A heading row, then a row for each point: what it is, then each measure ± half its interval."""
+    keys = _keys(points)
+    estimates = {name: [point.estimate(name) for point in points] for name in names}
+    scales = {name: _scale(name, estimates[name]) for name in names}
+    head = [*(_last(key) for key in keys[1:]), *(_heading(name, scales[name]) for name in names)]
+    table = [(_last(keys[0]), *head)]
+    for number, point in enumerate(points):
+        label = [point.label.get(key, "") for key in keys]
+        if not point.warmup.valid:
+            label[0] += UNSETTLED
+        shown = [
+            _shown(estimates[name][number], scales[name])
+            + (UNSETTLED if point.warmup.valid and not point.settled(name) else "")
+            for name in names
+        ]
+        table.append((*label, *shown))
+    return table
+
+
+def _keys(points: Sequence[Point]) -> list[str]:
+    """What tells the points apart: what is varied; users where nothing is."""
+    keys = list(points[0].label)
+    varied = [key for key in keys if len({point.label.get(key) for point in points}) > 1]
+    return varied or keys[-1:] or [""]
+
+
+def print_points(simulated: Simulated, names: Sequence[str], console: Console) -> None:
+    """The table no wider than the console, and below it what the numbers rest on."""
+    from satline.report._table import blocks
+
+    points = simulated.points
+    for block in blocks(rows(points, names), console.width, encoding=console.encoding):
+        console.print(block)
+        console.print()
+    for note in notes(simulated, names):
+        console.print(cell(note, "dim", encoding=console.encoding))
+
+
+def notes(simulated: Simulated, names: Sequence[str]) -> list[str]:
+    """What a reader must know of the intervals, the warm-up, and what failed."""
+    points = simulated.points
+    counts = sorted({len(point.results) for point in points})
+    if counts == [1]:
+        lines = ["± half of the 95 % interval, by batch means of one run"]
+    else:
+        most = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
+        lines = [f"± half of the 95 % interval over {most} replications"]
+    settled = [point.warmup.seconds for point in points if point.warmup.valid]
+    if settled:
+        way = "as given" if not points[0].warmup.by else "by MSER-5"
+        lines[0] += f"; warm-up {way}: {min(settled):g} to {max(settled):g} s left out"
+    if any(not point.warmup.valid for point in points):
+        lines.append(f"{UNSETTLED} no steady state in the first half: the second half is shown; run longer")
+    elif any(not point.settled(name) for point in points for name in names):
+        lines.append(f"{UNSETTLED} still changes in the second half")
+    for number, goal in simulated.unreached:
+        label = ", ".join(f"{_last(k)} {v}" for k, v in points[number].label.items())
+        lines.append(f"not reached: {goal.words} at {label}, with {len(points[number].results)} replications")
+    if len(points[0].results) == 1 and (why := _why_no_interval(points, names)):
+        lines.append(why)
+    if simulated.unverified:
+        lines.append(
+            f"It rests on {len(simulated.unverified)} figures without a known source; --explain marks them"
+        )
+    return [visible(line) for line in lines]
+
+
+def _why_no_interval(points: Sequence[Point], names: Sequence[str]) -> str:
+    found = [
+        e.note
+        for point in points
+        for name in names
+        if (e := point.estimate(name)).note and e.value is not None
+    ]
+    return f"{len(found)} numbers: {max(set(found), key=found.count)}" if found else ""
+
+
+def print_steps(steps: Sequence[Mapping[str, Any]], names: Sequence[str], console: Console) -> None:
+    """The measures of one run's steps, as the machine counted them: no intervals."""
+    from satline.report._table import blocks
+
+    found = {name: [_plain_estimate(step["measures"].get(name)) for step in steps] for name in names}
+    scales = {name: _scale(name, found[name]) for name in names}
+    table = [("users", *(_heading(name, scales[name]) for name in names))]
+    for number, step in enumerate(steps):
+        shown = (_shown(found[name][number], scales[name]) for name in names)
+        table.append((str(step.get("users", "")), *shown))
+    for block in blocks(table, console.width, encoding=console.encoding):
+        console.print(block)
+        console.print()
+
+
+def _plain_estimate(value: float | None) -> Estimate:
+    return Estimate(value, None, 1, "steps")
+
+
+def differences(simulated: Simulated) -> list[tuple[Point, Point]]:
+    """Each point with the one that it is held against: equal users, the first value of all that is varied."""
+    first: dict[str, Point] = {}
+    pairs = []
+    for point in simulated.points:
+        users = point.label.get("users", "")
+        if users in first:
+            pairs.append((first[users], point))
+        else:
+            first[users] = point
+    return pairs
+
+
+def print_differences(simulated: Simulated, names: Sequence[str], console: Console) -> None:
+    """What each point has more than the first of the same users, replication by replication."""
+    from satline.report._table import blocks
+
+    pairs = differences(simulated)
+    keys = list(simulated.points[0].label)
+    found = {name: [base.difference(point, name) for base, point in pairs] for name in names}
+    scales = {name: _scale(name, [d.difference for d in found[name]]) for name in names}
+    head = (_last(keys[0]), *(_last(key) for key in keys[1:]))
+    table = [(*head, *(_heading(name, scales[name]) for name in names))]
+    for number, (_, point) in enumerate(pairs):
+        cells = []
+        for name in names:
+            one = found[name][number]
+            cells.append(_shown(one.difference, scales[name]) + ("" if one.sure else " ?"))
+        table.append((*point.label.values(), *cells))
+    first = ", ".join(f"{_last(k)} {v}" for k, v in simulated.points[0].label.items() if k != "users")
+    console.print(cell(f"More than with {first}, with common random numbers (?: the interval holds 0)"))
+    for block in blocks(table, console.width, encoding=console.encoding):
+        console.print(block)
+        console.print()
+    saved = [d.variance_reduction for name in names for d in found[name] if d.variance_reduction is not None]
+    if saved:
+        middle = sorted(saved)[len(saved) // 2]
+        console.print(cell(f"Common random numbers took away {middle:.0%} of the variance (median).", "dim"))
+
+
+def difference_content(simulated: Simulated) -> list[dict[str, Any]]:
+    """Differences for JSON."""
+    made = []
+    for base, point in differences(simulated):
+        measures = {}
+        for name in point.names:
+            one = base.difference(point, name)
+            measures[name] = {
+                **_plain(one.difference),
+                "relative": one.relative,
+                "variance_reduction": one.variance_reduction,
+            }
+        made.append({"base": dict(base.label), "label": dict(point.label), "measures": measures})
+    return made
+
+
+def content(simulated: Simulated) -> dict[str, Any]:
+    """All points for JSON: every measure with its interval, in its stored unit; ``None`` where missing."""
+    return {
+        "machine": simulated.machine.stem,
+        "workload": simulated.workload.stem,
+        "events": simulated.events,
+        "unverified": list(simulated.unverified),
+        "unreached": [{"point": number, "goal": goal.words} for number, goal in simulated.unreached],
+        "points": [
+            {
+                "label": dict(point.label),
+                "replications": len(point.results),
+                "warmup_s": point.warmup.seconds,
+                "warmup_valid": point.warmup.valid,
+                "measures": {
+                    name: {**_plain(point.estimate(name)), "settled": point.settled(name)}
+                    for name in point.names
+                },
+            }
+            for point in simulated.points
+        ],
+    }
+
+
+def _plain(estimate: Estimate) -> dict[str, Any]:
+    plain = {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n}
+    return {**plain, "method": estimate.method, **({"note": estimate.note} if estimate.note else {})}
+
+
+def plot(plan: FigurePlan, arms: Mapping[str, Simulated]) -> Plot:
+    """One figure: a line for each arm, its bars the 95 % intervals."""
+    found = {name: _placed(plan, simulated) for name, simulated in arms.items()}
+    places = [x for line in found.values() for x, _ in line]
+    scale = _scale(plan.y, [estimate for line in found.values() for _, estimate in line])
+    lines = tuple(
+        Line(name or measure(plan.y).words, tuple(_mark(name, x, e, scale) for x, e in line), slot)
+        for slot, (name, line) in enumerate(list(found.items())[:7])
+    )
+    x_words = plan.x_label or _last(plan.x if plan.x == "users" else measure(plan.x).words)
+    by_place: dict[float, list[str]] = {}
+    for x in sorted(set(places)):
+        by_place[x] = [next((mark.shown for mark in line.marks if mark.x == x), "–") for line in lines]
+    return Plot(
+        name=f"{plan.y}-{plan.x}".replace(".", "-").replace(":", "-"),
+        title=plan.title,
+        kind="lines",
+        x_label=x_words,
+        y_label=_heading(plan.y, scale),
+        lines=lines,
+        notes=("Bars are 95 % intervals.",),
+        rows=(
+            (x_words, "observations", *(line.label for line in lines)),
+            *((f"{x:g}", "", *shown) for x, shown in by_place.items()),
+        ),
+        span=(0.0, 1.05 * max(places, default=1.0) or 1.0),
+    )
+
+
+def _placed(plan: FigurePlan, simulated: Simulated) -> list[tuple[float, Estimate]]:
+    """Where each point of an arm lies, in rising order; what has no place is left out."""
+    found = []
+    for point in simulated.points:
+        at = point.label.get(plan.x)
+        x = _number(at) if at is not None else point.estimate(plan.x).value
+        estimate = point.estimate(plan.y)
+        if x is not None and estimate.value is not None:
+            found.append((x, estimate))
+    return found if plan.x not in ("users", *simulated.points[0].label) else sorted(found, key=lambda f: f[0])
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _mark(label: str, x: float, estimate: Estimate, scale: _numbers.Scale) -> Mark:
+    shown = _shown(estimate, scale)
+    low, high = estimate.low, estimate.high
+    return Mark(
+        x=x,
+        y=None if estimate.value is None else estimate.value * scale.factor,
+        low=None if low is None else low * scale.factor,
+        high=None if high is None else high * scale.factor,
+        shown=shown,
+        title=visible(f"{label or 'at'} {x:g}: {shown} {scale.label}"),
+    )
+
+
+def _scale(name: str, estimates: Sequence[Estimate]) -> _numbers.Scale:
+    largest = max((abs(e.value) for e in estimates if e.value is not None), default=0.0)
+    return _numbers.scale(measure(name).unit, largest)
+
+
+def _shown(estimate: Estimate, scale: _numbers.Scale) -> str:
+    if estimate.value is None:
+        return "–"
+    half = estimate.half_width
+    return _numbers.quantity(estimate.value * scale.factor, "", None if half is None else half * scale.factor)
+
+
+def _heading(name: str, scale: _numbers.Scale) -> str:
+    unit = "per s" if scale.label in ("transactions/s", "per second") else scale.label
+    return f"{measure(name).words}, {unit}" if unit and unit != "users" else measure(name).words
+
+
+def _last(key: str) -> str:
+    """The last part of a dotted key, as words."""
+    return key.rpartition(".")[2].replace("_", " ")
