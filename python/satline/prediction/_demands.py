@@ -1,11 +1,15 @@
 """Service demands of a transaction, from a recording, by the utilisation law.
 
-U_k = a_k + D_k X: what is in use of a resource is what the transactions need of it, and a background that is
-there without them [Denning and Buzen, Computing Surveys 10(3), 1978]. Over the load classes D_k is the slope
-and a_k the intercept of U on X, where that is surely above 0; else a_k = 0 and D_k = Σ U / Σ X. Class means
-are taken, because in single observations X is a small count, whose error would flatten the slope. Where the
-load has a control group of its own, its processor time needs no intercept; only what the rest of the system
-adds is regressed.
+U_k = a_k + D_k X: what is in use of a resource is what the transactions need of it, and a background that
+is there without them [Denning and Buzen, Computing Surveys 10(3), 1978]. Over the load classes D_k is the
+slope and a_k the intercept of U on X, where that is surely above 0; else a_k = 0 and D_k = Σ U / Σ X. Class
+means are taken, because in single observations X is a small count, whose error would flatten the slope.
+Where the load has a control group of its own, its processor time needs no intercept; only what the rest of
+the system adds is regressed. Where that surely falls as work grows, it is work that gives way, and leaves
+its room to the users.
+
+Demands that surely change with load have a trend (_trend.py): of devices, and of processors what is
+supervisor state, where paging grows.
 
 The error of everything made from the demands comes from one set of bootstrap draws of whole blocks of
 successive observations, so that a change is compared with what is under the same draws.
@@ -18,7 +22,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from satline.prediction._network import Floats
-from satline.prediction._signals import PROCESSORS, QUOTA, SERVER, Resource, Signals
+from satline.prediction._signals import DEVICE, PROCESSORS, QUOTA, SERVER, Resource, Signals
+from satline.prediction._trend import LEAST, LEAST_CLASSES, Trend, bends, slope, sure
 
 DRAWS = 400
 
@@ -57,6 +62,10 @@ class Demand:
         a, in the unit of the resource.
     page_share
         Part of D that is paging; NaN where unknown.
+    trend
+        How D changes with load; ``None``: it surely does not.
+    yields
+        Part of the background that gave way to the users, and is not in `background`; 0 of most.
     """
 
     name: str
@@ -64,6 +73,20 @@ class Demand:
     seconds: Floats
     background: Floats
     page_share: Floats
+    trend: Trend | None = None
+    yields: float = 0.0
+
+    def at(self, users: float | Floats) -> Floats:
+        """D with so many users, by draw."""
+        if self.trend is None:
+            return self.seconds
+        grown = self.seconds + self.trend.more(np.asarray(users, dtype=np.float64))
+        return np.asarray(np.maximum(grown, LEAST * self.seconds))
+
+    def faster(self, factor: float) -> Demand:
+        """Of a resource so many times as fast; the background runs faster too."""
+        trend = None if self.trend is None else self.trend.faster(factor)
+        return replace(self, seconds=self.seconds / factor, background=self.background / factor, trend=trend)
 
     @property
     def room(self) -> Floats:
@@ -102,9 +125,12 @@ def sums(signals: Signals, draws: int = DRAWS, seed: int = 1) -> Sums:
     def drawn(values: Floats) -> Floats:
         return np.asarray(np.einsum("dbk,bk->dk", weight, added(values)))
 
-    share = np.nan_to_num(signals.page_share[good], nan=-1.0)
-    known = float((share >= 0).mean()) > 0.9
-    share = np.maximum(share, 0.0) if known else np.full(len(share), np.nan)
+    def paged(resource: Resource) -> Floats:
+        part = signals.page_share if resource.page_share is None else resource.page_share
+        share = np.nan_to_num(part[good], nan=-1.0)
+        known = float((share >= 0).mean()) > 0.9
+        return drawn(resource.used[good] * (np.maximum(share, 0.0) if known else np.nan))
+
     supervisor = signals.supervisor[good]
     return Sums(
         load=(added(signals.load[good]).sum(axis=0) / length.sum(axis=0)),
@@ -113,7 +139,7 @@ def sums(signals: Signals, draws: int = DRAWS, seed: int = 1) -> Sums:
         used=tuple(drawn(r.used[good]) for r in signals.resources),
         own=tuple(None if r.own is None else drawn(np.nan_to_num(r.own[good])) for r in signals.resources),
         inside=None if signals.in_transaction is None else drawn(signals.in_transaction[good]),
-        paged=tuple(drawn(r.used[good] * share) for r in signals.resources),
+        paged=tuple(paged(r) for r in signals.resources),
         supervisor=drawn(supervisor)
         if np.isfinite(supervisor).all()
         else np.full((draws + 1, classes), np.nan),
@@ -124,14 +150,73 @@ def demands(resources: tuple[Resource, ...], made: Sums) -> tuple[Demand, ...]:
     """Demand and background of each resource."""
     found = []
     for resource, used, own, paged in zip(resources, made.used, made.own, made.paged, strict=True):
+        yields = 0.0
         if own is None:
             seconds, background = _line(used, made)
         else:
+            alone = own.sum(axis=1) / _positive(made.work.sum(axis=1))
             rest, background = _line(used - own, made)
-            seconds = own.sum(axis=1) / _positive(made.work.sum(axis=1)) + rest
+            part = _yielding(used - own, made, alone)
+            yields = float(part[0])
+            seconds, background = alone + rest, background * (1 - part)
         share = paged.sum(axis=1) / _positive(used.sum(axis=1))
-        found.append(Demand(resource.name, resource.capacity, seconds, background, share))
-    return _with_server(found)
+        found.append(Demand(resource.name, resource.capacity, seconds, background, share, yields=yields))
+    return _with_trends(_with_server(found), resources, made)
+
+
+def _with_trends(
+    found: tuple[Demand, ...], resources: tuple[Resource, ...], made: Sums
+) -> tuple[Demand, ...]:
+    """The same with a trend where a demand surely has one."""
+    if len(made.load) < LEAST_CLASSES:
+        return found
+    place = {r.name: k for k, r in enumerate(resources)}
+    work, none = _positive(made.work), np.zeros(len(made.work))
+    logarithm = np.log(np.maximum(made.load, LEAST))
+    blank = Trend(
+        none,
+        none,
+        none,
+        slope(work, made.load, made.work)[1],
+        slope(work, logarithm, made.work)[1],
+        float(made.load[0]),
+        float(made.load[-1]),
+        bends(len(none)),
+    )
+    trends: dict[str, Trend] = {}
+    for d in found:
+        if not d.name.startswith(DEVICE):
+            continue
+        used, paged = made.used[place[d.name]], made.paged[place[d.name]]
+        known = bool(np.isfinite(paged).all())
+        pages = paged if known else np.zeros_like(used)
+        rest, _ = slope((used - pages - d.background[:, None] * made.seconds) / work, logarithm, made.work)
+        grown, _ = slope(pages / work, made.load, made.work)
+        rest, grown = (s if sure(s) else none for s in (rest, np.maximum(grown, 0.0)))
+        if rest.any() or grown.any():
+            part = d.seconds * d.page_share if known else none
+            trends[d.name] = replace(blank, rest=rest, paging=grown, paged=part)
+    # of processors only what paging takes: their problem state is what the programs need
+    grown, _ = slope(made.supervisor / work, made.load, made.work)
+    if (
+        any(t.paging.any() for t in trends.values())
+        and np.isfinite(grown).all()
+        and grown[0] > 0
+        and sure(grown)
+    ):
+        part = made.supervisor.sum(axis=1) / work.sum(axis=1)
+        trends[PROCESSORS] = replace(blank, paging=np.maximum(grown, 0.0), paged=part)
+    return tuple(replace(d, trend=trends.get(d.name)) for d in found)
+
+
+def _yielding(rest: Floats, made: Sums, alone: Floats) -> Floats:
+    """What part of all that the load took the rest of the system gave up, by draw, 0 to 1; 0 where the rest
+    did not surely fall as work grew."""
+    x, u = made.work / made.seconds, rest / made.seconds
+    falls, _ = slope(u, x.mean(axis=0), made.seconds)
+    if not (falls[0] < 0 and sure(falls)):
+        return np.zeros(len(falls))
+    return np.asarray(np.clip(-falls / _positive(alone), 0.0, 1.0))
 
 
 def _with_server(found: list[Demand]) -> tuple[Demand, ...]:

@@ -11,16 +11,21 @@ is part of the pause between units of work.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from satline.diagnosis._hinge import Integers
 from satline.prediction._demands import Demand, Sums, surely_positive
 from satline.prediction._exact import exact_curve
 from satline.prediction._network import Floats
 
 LIGHT = 0.7
 ROUNDS = 4
+MOST, HALVINGS = 5000, 40
+MANY = 100
 
 
 @dataclass(frozen=True)
@@ -37,24 +42,45 @@ class Model:
     think_s: Floats
     elsewhere_s: Floats
 
-    @property
+    @cached_property
     def saturation_users(self) -> Floats:
-        """N* = (ΣD + delay + Z) / max D_k/capacity_k, by draw."""
-        return np.asarray((self.alone_s + self.think_s) * self.ceiling)
+        """N* = (ΣD + delay + Z) / max D_k/capacity_k, by draw; of demands that change with load those of
+        N*."""
+        if not self.changing:
+            return np.asarray((self.alone_s + self.think_s) * self.ceiling)
+        low, high = np.ones(len(self.think_s)), np.full(len(self.think_s), float(MOST))
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            slots = self._slots(middle).max(axis=1)
+            full = middle * slots >= self._alone(middle) + self.think_s
+            low, high = np.where(full, low, middle), np.where(full, middle, high)
+        return np.asarray(high)
+
+    @property
+    def changing(self) -> bool:
+        """Does any demand change with load?"""
+        return any(d.trend is not None for d in self.demands)
 
     @property
     def alone_s(self) -> Floats:
-        """Response time of one user alone, by draw."""
+        """Response time of one user alone, by draw, with the demands of the loads seen."""
         return np.asarray(self.elsewhere_s + sum(d.seconds / np.minimum(d.room, 1.0) for d in self.demands))
 
-    @property
+    def _alone(self, users: Floats) -> Floats:
+        return np.asarray(self.elsewhere_s + sum(d.at(users) / np.minimum(d.room, 1.0) for d in self.demands))
+
+    @cached_property
     def slots_s(self) -> Floats:
-        """Time that a unit of work takes of a full resource, D/(capacity − a): shape (draws, resources)."""
-        return np.stack([d.seconds / d.room for d in self.demands], axis=1)
+        """Time that a unit of work takes of a full resource, D/(capacity − a), with demands that change with
+        load at N*: shape (draws, resources)."""
+        return self._slots(self.saturation_users if self.changing else np.ones(len(self.think_s)))
+
+    def _slots(self, users: Floats) -> Floats:
+        return np.stack([d.at(users) / d.room for d in self.demands], axis=1)
 
     @property
     def ceiling(self) -> Floats:
-        """Throughput that no number of users exceeds, by draw."""
+        """Throughput at which the first resource is full, at N*: what no number of users exceeds."""
         return np.asarray(1 / np.maximum(self.slots_s.max(axis=1), 1e-300))
 
     def first(self) -> int:
@@ -65,12 +91,39 @@ class Model:
         """In which part of the draws it does."""
         return float((self.slots_s.argmax(axis=1) == self.first()).mean())
 
-    def solve(self, users: int) -> tuple[Floats, Floats]:
-        """Throughput and response time with 1 … `users` users: shape (users, draws) each."""
+    def solve(self, users: int, only: Iterable[int] | None = None) -> tuple[Floats, Floats]:
+        """Throughput and response time with 1 … `users` users: shape (users, draws) each.
+
+        Parameters
+        ----------
+        only
+            These numbers of users suffice; where demands change with load the others are NaN, for each number
+            is a network of its own.
+        """
+        if not self.changing:
+            return self._solved(users, [d.seconds for d in self.demands])
+        rate = np.full((users, len(self.think_s)), np.nan)
+        response = rate.copy()
+        for n in sorted({*(range(1, users + 1) if only is None else only)}):
+            draws = np.arange(len(self.think_s))
+            if n > MANY:
+                # so many networks of so many users take long: a quarter of the draws does for an interval
+                draws[1:] = 1 + (draws[1:] - 1) % max(1, (len(draws) - 1) // 4)
+            some, place = np.unique(draws, return_inverse=True)
+            one, two = self._only(some)._solved(n, [d.at(n)[some] for d in self.demands])
+            rate[n - 1], response[n - 1] = one[-1][place], two[-1][place]
+        return rate, response
+
+    def _only(self, draws: Integers) -> Model:
+        """The same of these draws only, for demands that are given."""
+        kept = tuple(replace(d, background=d.background[draws]) for d in self.demands)
+        return Model(kept, self.think_s[draws], self.elsewhere_s[draws])
+
+    def _solved(self, users: int, seconds: Sequence[Floats]) -> tuple[Floats, Floats]:
         columns, speeds = [], []
-        for d in self.demands:
+        for d, needed in zip(self.demands, seconds, strict=True):
             several = d.capacity > 1
-            columns.append(d.seconds if several else d.seconds / d.room)
+            columns.append(needed if several else needed / d.room)
             present = np.arange(1, users + 1)
             speeds.append(np.minimum(present, d.room[:, None]) if several else None)
         made = exact_curve(np.stack(columns, axis=1), self.think_s + self.elsewhere_s, speeds, users)
@@ -128,8 +181,8 @@ def _missing(model: Model, made: Sums, response: Floats, light: Floats) -> Float
     users = np.rint(made.load).astype(int)
     most = int(max(1, users[light > 0].max()))
     weight = np.maximum(made.work, 1e-12) * light
-    _, expected = model.solve(most)
-    here = expected[np.clip(users, 1, most) - 1].T
+    _, expected = model.solve(most, np.clip(users[light > 0], 1, most).tolist())
+    here = np.nan_to_num(expected[np.clip(users, 1, most) - 1].T)
     return np.asarray((weight * (response - here)).sum(axis=1) / weight.sum(axis=1))
 
 

@@ -257,12 +257,13 @@ def _scenario(
     before: Model | None = None,
 ) -> Scenario:
     reach = min(MOST_USERS, max(8, math.ceil(2 * float(model.saturation_users[0]))))
-    rate, response = model.solve(max(*rows, *seen, reach))
+    bends_at = _bend_loads(sorted(n for n in seen if n >= 1), reach)
+    rate, response = model.solve(max(*rows, *seen, reach), {*rows, *bends_at})
     per_second = _per_second(unit)
     made = []
     for n in rows:
         used = tuple(
-            float((rate[n - 1, 0] * d.seconds[0] + d.background[0]) / d.capacity) for d in model.demands
+            float((rate[n - 1, 0] * d.at(n)[0] + d.background[0]) / d.capacity) for d in model.demands
         )
         throughput, measured_response = seen.get(n, (None, None)) if before is None else (None, None)
         made.append(
@@ -281,7 +282,7 @@ def _scenario(
         names,
         estimate(model.saturation_users, "users", widen),
         estimate(model.ceiling, per_second, widen),
-        estimate(_bend(rate, sorted(n for n in seen if n >= 1), reach), "users", widen),
+        estimate(_bend(rate, bends_at), "users", widen),
         names[model.first()],
         model.surely_first(),
         tuple(made),
@@ -292,12 +293,16 @@ def _scenario(
     )
 
 
-def _bend(rate: Floats, seen: list[int], reach: int) -> Floats:
-    """Where a broken line through predicted throughput bends, by draw: at the loads that were recorded where
-    they reach far enough, else at some up to `reach`."""
-    loads = np.array(seen, dtype=np.float64)
-    if len(loads) < 4 or loads[-1] < 0.7 * reach:
-        loads = np.unique(np.linspace(1, reach, 16).round())
+def _bend_loads(seen: list[int], reach: int) -> list[int]:
+    """The loads that were recorded, where they reach far enough, else some up to `reach`."""
+    if len(seen) >= 4 and seen[-1] >= 0.7 * reach:
+        return seen
+    return [int(n) for n in np.unique(np.linspace(1, reach, 16).round())]
+
+
+def _bend(rate: Floats, users: list[int]) -> Floats:
+    """Where a broken line through predicted throughput at these loads bends, by draw."""
+    loads = np.array(users, dtype=np.float64)
     means = rate[loads.astype(int) - 1].T
     weights = 1 / np.maximum(means[0], 0.2 * means[0].max())
     return hinge(loads, means, weights, origin=True).at

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from satline.diagnosis._histories import Histories
+from satline.diagnosis._histories import MOST_ENTITIES, Courses, Histories
 from satline.prediction._network import Floats
 from satline.reduction import Reduction, Source
 from satline.reduction._filters import texts
@@ -34,12 +34,15 @@ class Resource:
         How much there is.
     own
         The part of `used` that is known to be the load's own; ``None``: not known apart.
+    page_share
+        Part of `used` that is paging, where it is known of this one; ``None``: as of all reading.
     """
 
     name: str
     used: Floats
     capacity: float
     own: Floats | None = None
+    page_share: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,9 @@ def signals(recording: Source, reduction: Reduction) -> Signals:
     rate = observed["transaction_rate"]
     transactions = bool(np.isfinite(rate).any()) and float(np.nansum(rate)) > 0
     stolen = np.nan_to_num(observed["stolen"])
-    processors = _processors(reduction, observed["total_cpu"] + stolen)
+    # Of a simulated machine every user is known, and programs beside them are no users.
+    alone = observed["user_run"] if _simulated(recording) else observed["load_cpu"]
+    processors = _processors(reduction, observed["total_cpu"] + stolen, alone)
     resources = [] if processors is None else [processors]
     cap = observed["load_read_cap_fraction"]
     if np.isfinite(cap).any():
@@ -124,10 +129,14 @@ def signals(recording: Source, reduction: Reduction) -> Signals:
     )
 
 
-def _processors(reduction: Reduction, total: Floats) -> Resource | None:
+def _simulated(recording: Source) -> bool:
+    return bool(recording.description.get("system_under_test", {}).get("kind") == "simulated")
+
+
+def _processors(reduction: Reduction, total: Floats, own: Floats) -> Resource | None:
     """The processors; where a quota gives the load less, what it has of them, without the rest."""
     observed, settings = reduction.observations, reduction.settings
-    capacity, own = observed["capacity_processors"], observed["load_cpu"]
+    capacity = observed["capacity_processors"]
     if not (np.isfinite(total).any() and np.isfinite(capacity).any()):
         return None
     room = float(np.nanmedian(capacity))
@@ -140,17 +149,34 @@ def _processors(reduction: Reduction, total: Floats) -> Resource | None:
 
 
 def _devices(histories: Histories, reduction: Reduction) -> list[Resource]:
-    """Block devices that are known throughout and ever busy; those that are made of others only where
-    there are no plain ones."""
-    courses = histories.counters("device", "device", ("busy_us",), "device_kind = 'block'")
+    """Devices that are known throughout and ever busy; those that are made of others only where there are no
+    plain ones."""
+    rows = histories.connection.execute("SELECT column_name FROM (DESCRIBE device)").fetchall()
+    apart = {"requests", "paging_requests"} <= {name for (name,) in rows}
+    counters = ("busy_us", "requests", "paging_requests") if apart else ("busy_us",)
     found = []
-    for name, course in sorted(courses.items()):
+    for name, course in sorted(_courses(histories, counters).items()):
         busy = np.minimum(course["busy_us"] / 1e6 / reduction.seconds, 1.0)
         # A device that was there for a part of the recording only cannot be held against all of the work.
         if np.isfinite(busy).mean() >= LEAST_KNOWN and float(np.nanmean(busy)) >= LEAST_BUSY:
-            found.append(Resource(DEVICE + name, busy, 1.0))
+            share = course["paging_requests"] / np.maximum(course["requests"], 1) if apart else None
+            known = share is not None and np.isfinite(share).mean() >= LEAST_KNOWN
+            found.append(Resource(DEVICE + name, busy, 1.0, page_share=share if known else None))
     plain = [r for r in found if not _STACKED.match(r.name.removeprefix(DEVICE))]
     return plain or found
+
+
+def _courses(histories: Histories, counters: tuple[str, ...]) -> Courses:
+    """The counters of all devices: histories give those of so many at a time. A swap area that knows no busy
+    time is a part of a device that does."""
+    kinds = "device_kind IN ('block', 'swap')"
+    rows = histories.connection.execute(f"SELECT DISTINCT device FROM device WHERE {kinds}").fetchall()
+    names = sorted(name for (name,) in rows if name is not None)
+    found: Courses = {}
+    for start in range(0, len(names), MOST_ENTITIES):
+        some = texts(tuple(names[start : start + MOST_ENTITIES]))
+        found |= histories.counters("device", "device", counters, f"{kinds} AND device IN ({some})")
+    return found
 
 
 def _server(histories: Histories, reduction: Reduction) -> Resource | None:

@@ -3,9 +3,11 @@
 A change is made to every draw of the model, so that the difference to the model as it is has an interval
 of its own, narrower than those of the two.
 
-More storage scales the paging part of every demand on a device or read cap: with f times the storage by
-f^−k, by the lifetime function of [Belady and Kuehner 1969]. Its k lies between 1.5 and 3; it is drawn evenly
-from there, so that the interval holds this ignorance. Processor time of paging is taken to stay.
+More storage: where paging surely grew with the users, N users with f times the storage page as N/f do now,
+as far as each has the same storage (_trend.py), and paging that did not grow with them stays. Elsewhere it
+scales the paging part of every demand on a device or read cap by f^−k, by the lifetime function of [Belady
+and Kuehner 1969]. Its k lies between 1.5 and 3; it is drawn evenly from there, so that the interval holds
+this ignorance. Processor time of paging is then taken to stay.
 """
 
 from __future__ import annotations
@@ -121,10 +123,7 @@ def _applied(demands: tuple[Demand, ...], change: Change, draws: int, seed: int)
             count = d.capacity * change.amount if change.times else change.amount
             made.append(replace(d, capacity=count))
         elif change.times:
-            # the background runs faster too
-            made.append(
-                replace(d, seconds=d.seconds / change.amount, background=d.background / change.amount)
-            )
+            made.append(d.faster(change.amount))
         else:
             made += _spread(d, int(change.amount))
     return tuple(made)
@@ -132,7 +131,7 @@ def _applied(demands: tuple[Demand, ...], change: Change, draws: int, seed: int)
 
 def _spread(demand: Demand, count: int) -> list[Demand]:
     """So many devices in place of one, requests spread evenly."""
-    part = replace(demand, seconds=demand.seconds / count, background=demand.background / count)
+    part = demand.faster(count)
     return [replace(part, name=f"{demand.name} {k + 1}") for k in range(count)]
 
 
@@ -141,8 +140,13 @@ def _storage(demands: tuple[Demand, ...], change: Change, draws: int, seed: int)
     exponent[0] = sum(EXPONENTS) / 2
     factor = change.amount**-exponent
     made = []
+    grows = any(d.trend is not None and d.trend.paging.any() for d in demands)
     for d in demands:
-        if d.name in (PROCESSORS, QUOTA) or d.name.startswith(SERVER):
+        if d.trend is not None and d.trend.paging.any():
+            larger = d.trend.storage * change.amount
+            made.append(replace(d, trend=replace(d.trend, storage=larger)))
+            continue
+        if grows or d.name in (PROCESSORS, QUOTA) or d.name.startswith(SERVER):
             made.append(d)
             continue
         if not math.isfinite(float(d.page_share[0])):
