@@ -5,7 +5,7 @@ mod files;
 
 use std::collections::BTreeSet;
 
-use files::{machine, machine_path, machines, shipped, spoilt, text};
+use files::{machine, machine_path, machines, shipped, spoilt, text, workload_path};
 use proptest::prelude::*;
 use satline_machine::configuration::Role;
 use satline_machine::configuration::read::{Standing, machine_file, read_files};
@@ -110,6 +110,7 @@ fn wrong_machines_are_refused_with_the_line_the_key_and_a_remedy() {
         ("source = \"[T87]: 16 MB\"", "source = \" \"", "storage.bytes.source is empty", "unverified"),
         ("{ value = 78, source", "{ calibrated = \"x\", value = 78, source", "is there, and source too", "one of them"),
         ("compute_bound_factor = {", "compute_bound_factor = 4\nx = {", "compute_bound_factor has no source", "value = 4"),
+        ("quantum_ms = { value = ", "quantum_us = { value = ", "the control program's paths alone take", "give more"),
         ("projection_factor = 1.0", "projection_factor = 0", "projection_factor is 0", "0.001"),
         ("projection_factor = 1.0", "mpl_cap_users = 0\nprojection_factor = 1.0", "mpl_cap_users is 0", "from 1"),
         ("value = 8, source = \"assumed: the base", "value = 3501, source = \"", "is more than the 3500", "give less"),
@@ -302,6 +303,30 @@ fn what_is_not_a_file_of_under_a_mebibyte_is_refused() {
     assert!(error.message.contains("\"2305-2\", which has no file"), "{error}");
     assert!(error.hint.contains("copy the folder devices"), "{}", error.hint);
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_slice_that_the_control_program_uses_up_is_refused() {
+    let good = text(&machine_path("3081D"));
+    for (key, ms) in [
+        ("q1_slice_ms", "0.5"),
+        ("q2_slice_ms", "0.1"),
+        ("quantum_ms", "0.01"),
+    ] {
+        let key = format!("scheduler.{key}");
+        let error = machine(&good, &[(&key, ms)]).map(|_| ()).expect_err(&key);
+        assert!(error.message.contains(&format!("{key} is {ms} ms")), "{error}");
+    }
+    // With many shared pages their check alone takes a quantum.
+    let sets = [
+        ("workload.shared_pages", "3000"),
+        ("costs.shared_page_check_us", "20"),
+    ];
+    let sets = sets.map(|(key, value)| (key.to_string(), value.to_string()));
+    let error = read_files(&machine_path("3081D"), &workload_path("tso310"), &sets)
+        .map(|_| ())
+        .unwrap_err();
+    assert!(error.message.contains("shared pages in storage"), "{error}");
 }
 
 #[test]

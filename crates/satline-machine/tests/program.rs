@@ -260,6 +260,13 @@ fn paging_areas_too_small_for_the_users_end_the_run() {
 }
 
 #[test]
+fn full_paging_areas_are_wrong_input() {
+    let small = ["paging_area.0.cylinders=5", "paging_area.1.cylinders=1"];
+    let small = ["--set", small[0], "--set", small[1], "--users", "30"];
+    refused(&run(&[&SHORT[..], &small].concat()), "the paging areas are full");
+}
+
+#[test]
 fn progress_is_told_as_json_lines() {
     let output = run(&[&SHORT[..], &["--users", "3", "--progress"]].concat());
     let lines: Vec<Value> = text(&output.stderr)

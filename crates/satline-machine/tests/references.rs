@@ -147,6 +147,49 @@ fn a_page_whose_bit_was_reset_is_touched_again_after_the_stated_interval() {
 }
 
 #[test]
+fn a_bit_that_was_reset_in_the_middle_of_a_run_comes_on_again_in_it() {
+    let kind = kind(Locality {
+        working_set_pages: 1.0,
+        working_set_sd: 0.0,
+        phase: ms(1e12),
+        shared_pages: 0,
+        ..locality()
+    });
+    let mut program = program(1, 0, 4);
+    program.begin(&kind, ms(1e9));
+    // It runs on another processor: nobody asks for its next fault.
+    assert_eq!(program.until_missing(&kind, ms(1000.0), |_| true), None);
+    program.run(ms(10.0), |_| true, |_, _, _| {});
+    program.unsee(0);
+    let mut again = Vec::new();
+    program.run(ms(200.0), |_| true, |at, page, _| again.push((at, page)));
+    let [(at, 0)] = again[..] else { panic!("{again:?}") };
+    assert!((ms(10.0).ns()..ms(210.0).ns()).contains(&at), "{at}");
+}
+
+#[test]
+fn shared_pages_are_never_changed() {
+    let kind = kind(Locality {
+        changed: 1.0,
+        shared_pages: 10,
+        ..locality()
+    });
+    let mut program = program(60, 10, 4);
+    program.begin(&kind, ms(300.0));
+    assert_eq!(program.until_missing(&kind, ms(300.0), |_| true), None);
+    let (mut own, mut shared) = (0, 0);
+    program.run(
+        ms(300.0),
+        |_| true,
+        |_, page, changes| {
+            assert_eq!(changes, page < 60);
+            *if page < 60 { &mut own } else { &mut shared } += 1;
+        },
+    );
+    assert!(own > 0 && shared == 10, "{own} {shared}");
+}
+
+#[test]
 fn every_touch_comes_at_the_stated_rate_where_all_are_wanted() {
     let kind = kind(Locality {
         working_set_pages: 10.0,

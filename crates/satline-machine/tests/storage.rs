@@ -175,7 +175,8 @@ fn pages_overflow_to_the_next_tier_and_from_there_to_an_error() {
         }
     }
     assert!(bare.memory.overflow());
-    assert!(bare.memory.check().unwrap_err().contains("paging areas are full"));
+    // That is no mistake of the books.
+    bare.memory.check().unwrap();
     // Somebody leaves: there is room again.
     bare.memory.log_off(0, bare.calendar.now());
     assert_eq!(bare.reading().slots_used, 0);

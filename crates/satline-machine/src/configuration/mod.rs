@@ -5,6 +5,7 @@
 //! [`Processors::speed`]. Costs of the control program are for this machine's processor.
 
 pub mod explain;
+mod least;
 mod machine;
 pub mod read;
 mod workload;

@@ -17,6 +17,17 @@ pub enum UserTime {
     LoggedOff,
 }
 
+impl UserTime {
+    pub const IN_TRANSACTION: [Self; 6] = [
+        Self::Problem,
+        Self::Supervisor,
+        Self::CpuWait,
+        Self::PageWait,
+        Self::IoWait,
+        Self::Eligible,
+    ];
+}
+
 /// What a processor's time counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessorTime {

@@ -8,8 +8,8 @@ use crate::policies::dispatch::Ready;
 use crate::readings::Status;
 
 impl Simulation {
-    /// Work for the control program came up by an interrupt: an idle processor does it, else one is taken from its user,
-    /// else it waits until a path ends.
+    /// Work for the control program came up: an idle processor does it, else one that is about to be free, else one is
+    /// taken from its user, else it waits until a path ends.
     pub(super) fn post(&mut self, user: u32, path: Path, length: Span) {
         match self.interruptible() {
             Some(processor) => {
@@ -22,6 +22,7 @@ impl Simulation {
 
     fn interruptible(&self) -> Option<usize> {
         let mut found: Option<(usize, Ready)> = None;
+        let mut soon_free = false;
         for (number, processor) in self.processors.iter().enumerate() {
             match processor.doing {
                 Doing::Nothing => return Some(number),
@@ -31,10 +32,12 @@ impl Simulation {
                         found = Some((number, ready));
                     }
                 }
-                Doing::Deciding | Doing::Path { .. } => {}
+                // What it was busy with ends by a release: it does what is posted now.
+                Doing::Deciding => soon_free = true,
+                Doing::Path { .. } => {}
             }
         }
-        found.map(|(number, _)| number)
+        found.filter(|_| !soon_free).map(|(number, _)| number)
     }
 
     fn as_ready(&self, user: u32, interrupted: bool) -> Ready {
@@ -62,7 +65,9 @@ impl Simulation {
     /// The user is ready: he waits for a processor.
     pub(super) fn enter(&mut self, user: u32, interrupted: bool) {
         let now = self.calendar.now();
-        self.users[user as usize].account.turn(now, UserTime::CpuWait);
+        let him = &mut self.users[user as usize];
+        him.account.turn(now, UserTime::CpuWait);
+        him.listed = true;
         let ready = self.as_ready(user, interrupted);
         self.dispatch.enter(ready);
     }
@@ -86,6 +91,11 @@ impl Simulation {
             self.start_path(processor, user, path, length);
         } else if let Some(user) = self.dispatch.next() {
             self.counts.dispatches += 1;
+            let listed = std::mem::take(&mut self.users[user as usize].listed);
+            assert!(
+                listed,
+                "the dispatch policy gave user {user}, who was not on its list"
+            );
             let at = &mut self.processors[processor];
             if at
                 .interrupted

@@ -33,6 +33,7 @@ use crate::engine::{Calendar, NORMAL, Span, Streams, Time};
 use crate::policies::admission::{self, Admission, InQueue};
 use crate::policies::dispatch::{self, Dispatch};
 use crate::policies::find;
+use crate::policies::replacement::{self, Replacement, Setup};
 use crate::readings::{Observer, Reading, TransactionRecord, Transition};
 use crate::storage::Memory;
 use accounts::{Populations, ProcessorTime};
@@ -148,10 +149,15 @@ impl Simulation {
                 .map(|work| work.count as usize)
                 .sum::<usize>();
         let dispatch = find(dispatch::POLICIES, "dispatch", &machine.policies.dispatch)?(programs);
-        Self::with_policies(machine, workload, plan, streams, admission, dispatch)
+        let replacement = find(
+            replacement::POLICIES,
+            "replacement",
+            &machine.policies.replacement,
+        )?;
+        Self::with_policies(machine, workload, plan, streams, admission, dispatch, replacement)
     }
 
-    /// The same with an admission and a dispatch policy of the caller's own, whatever the machine names.
+    /// The same with admission, dispatch and replacement policies of the caller's own, whatever the machine names.
     ///
     /// # Errors
     /// As for [`Simulation::new`].
@@ -162,6 +168,7 @@ impl Simulation {
         streams: Streams,
         admission: Box<dyn Admission>,
         dispatch: Box<dyn Dispatch>,
+        replacement: impl FnOnce(Setup) -> Box<dyn Replacement>,
     ) -> Result<Self, MachineError> {
         plan.check()?;
         check(machine, workload)?;
@@ -180,7 +187,7 @@ impl Simulation {
         let mut simulation = Self {
             calendar: Calendar::with_capacity(4 * (count + devices.len()) + 64),
             subsystem,
-            memory: Memory::new(machine, workload, plan.users, &streams)?,
+            memory: Memory::with_policy(machine, workload, plan.users, &streams, replacement)?,
             admission,
             dispatch,
             plan: plan.clone(),
@@ -290,6 +297,9 @@ impl Simulation {
             Event::Io(event) => self.io(event),
             Event::Tick => self.tick(),
         }
+        while self.memory.starved() {
+            self.feed();
+        }
         self.classify_waiting();
     }
 
@@ -341,15 +351,7 @@ fn check(machine: &Machine, workload: &Workload) -> Result<(), MachineError> {
             "give it 1 to 1024 processors of a speed above 0",
         ));
     }
-    if machine.scheduler.quantum == Span::ZERO
-        || machine.scheduler.q1_slice == Span::ZERO
-        || machine.scheduler.q2_slice == Span::ZERO
-    {
-        return Err(MachineError::new(
-            format!("machine {:?}: a slice or the quantum is 0", machine.name),
-            "give q1_slice, q2_slice and quantum lengths above 0",
-        ));
-    }
+    machine.covers(workload.shared_pages)?;
     if workload.classes.is_empty() && workload.background.is_empty() {
         return Err(MachineError::new(
             format!("workload {:?} has no users", workload.name),

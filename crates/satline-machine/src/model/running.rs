@@ -60,8 +60,9 @@ impl Simulation {
         let user = burst.user;
         self.processors[processor].doing = Doing::Deciding;
         match burst.end {
+            // It came meanwhile, for another who shares it.
+            End::Fault if !self.memory.is_missing(user) => self.start_burst(processor, user),
             End::Fault => {
-                self.users[user as usize].waited = true;
                 self.start_path(processor, user, Path::Fault, self.costs.page_fault);
             }
             End::Io => {
@@ -69,9 +70,7 @@ impl Simulation {
                 self.start_path(processor, user, Path::IoStart, self.costs.user_io_start);
             }
             End::Transaction if self.users[user as usize].background => {
-                self.memory.end_transaction(user);
-                self.users[user as usize].transactions += 1;
-                self.begin_transaction(user);
+                self.begin_again(user);
                 self.start_burst(processor, user);
             }
             End::Transaction => self.begin_drop(processor, user),
@@ -105,6 +104,8 @@ impl Simulation {
         self.sync();
         let fault = self.memory.fault(user, &mut self.subsystem, &mut self.calendar);
         let work = self.work();
+        // A page that is still in storage is no I/O.
+        self.users[user as usize].waited |= fault == Fault::Waits;
         match fault {
             Fault::Waits if work == Span::ZERO => {
                 self.wait_for_page(user);

@@ -191,13 +191,24 @@ impl Simulation {
             self.counts.q2_drops += u64::from(!interactive);
         }
         self.memory.set_mpl(self.queue.q1 + self.queue.q2);
-        if him.problem_left > 0 {
+        // A background program's work has no end; his time was up just where a part of it ended.
+        if him.background && him.problem_left == 0 {
+            self.begin_again(user);
+        }
+        if self.users[user as usize].problem_left > 0 {
             self.turn_status(user, Status::Q2Candidate, UserTime::Eligible);
             self.become_candidate(user);
         } else {
             self.end_transaction(user, interactive);
         }
         self.admit();
+    }
+
+    /// A background program goes on with its next transaction.
+    pub(super) fn begin_again(&mut self, user: u32) {
+        self.memory.end_transaction(user);
+        self.users[user as usize].transactions += 1;
+        self.begin_transaction(user);
     }
 
     fn end_transaction(&mut self, user: u32, interactive: bool) {
@@ -208,8 +219,14 @@ impl Simulation {
         him.account.turn(now, UserTime::Dormant);
         him.transactions += 1;
         self.counts.transactions += 1;
-        self.transactions_ns += u128::from((now - him.started).ns());
+        let whole = (now - him.started).ns();
+        self.transactions_ns += u128::from(whole);
         let spent = |time: UserTime| him.account.get(time) - him.at_start.ns[time as usize];
+        let parts: u64 = UserTime::IN_TRANSACTION.into_iter().map(spent).sum();
+        if parts != whole {
+            let why = format!("parts of user {user}'s transaction = its time: {parts} is not {whole}");
+            self.failures.push(why);
+        }
         self.records.push(TransactionRecord {
             user,
             class: him.class,

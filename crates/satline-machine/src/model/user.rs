@@ -16,8 +16,10 @@ pub struct User {
     /// The end of his thinking.
     pub thinking: Option<Token>,
     pub think: Span,
-    /// When he last left the queue or ended a quantum.
+    /// When he last left the queue or ended a quantum: who was served longest ago goes first, into queue and in it.
     pub served: Time,
+    /// He is on the dispatcher's list.
+    pub listed: bool,
     /// His projected working set since he became a candidate, pages.
     pub projected: u32,
 
@@ -61,6 +63,7 @@ impl User {
             thinking: None,
             think: Span::ZERO,
             served: Time::START,
+            listed: false,
             projected: 0,
             kind: 0,
             started: Time::START,

@@ -89,6 +89,14 @@ impl Simulation {
         }
     }
 
+    /// Somebody waits for a frame, and one may be had since a user has run or logged off.
+    pub(super) fn feed(&mut self) {
+        self.sync();
+        self.memory.feed(&mut self.subsystem, &mut self.calendar);
+        self.bill_nobody();
+        self.after_storage();
+    }
+
     pub(super) fn tick(&mut self) {
         self.sync();
         self.memory.tick(&mut self.subsystem, &mut self.calendar);

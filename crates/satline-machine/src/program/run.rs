@@ -173,6 +173,9 @@ fn go(
             progress.at(now, end, observers.summary.events());
         }
     }
+    if simulation.overflow() {
+        return Err(overflown(steps, now).into());
+    }
     simulation.audit().map_err(ProgramError::Audit)?;
     Ok(Ending::Complete)
 }

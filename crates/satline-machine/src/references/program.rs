@@ -199,6 +199,8 @@ impl Program {
         present: impl Fn(u32) -> bool,
         mut touch: impl FnMut(u64, u32, bool),
     ) {
+        // Who runs on another processor goes on from where he was when his bits were reset.
+        self.draw_again();
         self.clock = self.clock.saturating_add(length.ns());
         self.run_again(&present, &mut touch);
         while let Some(&first) = self.plan.get(self.next).filter(|touch| touch.at <= self.clock) {
@@ -312,7 +314,8 @@ impl Program {
         for (number, touch) in phase.iter_mut().enumerate() {
             let part = kind.offset(number, pages);
             touch.at = start.saturating_add((part * self.phase_ns as f64) as u64);
-            touch.changes = self.changes.random::<f64>() < kind.changed;
+            // Shared segments are read only; drawn for them too, so that own pages' draws do not depend on them.
+            touch.changes = self.changes.random::<f64>() < kind.changed && touch.page < self.space;
             touch.begins = number == 0;
         }
     }

@@ -14,6 +14,8 @@ pub struct Area {
     pub tier: u32,
     /// The cylinder, from the area's first, to which the last start-I/O of paging went.
     pub last_cylinder: u32,
+    /// Of the area's cylinders that nearest the volume's centre.
+    pub centre: u32,
     first_cylinder: u32,
     per_cylinder: u32,
     /// One bit per slot.
@@ -24,13 +26,14 @@ pub struct Area {
 }
 
 impl Area {
-    /// An empty area; the arm stands in its middle.
+    /// An empty area in the middle of its volume; the arm stands in its middle.
     pub fn new(device: usize, tier: u32, first_cylinder: u32, cylinders: u32, per_cylinder: u32) -> Self {
         let slots = cylinders * per_cylinder;
         Self {
             device,
             tier,
             last_cylinder: cylinders / 2,
+            centre: cylinders / 2,
             first_cylinder,
             per_cylinder,
             used: vec![0; slots.div_ceil(64) as usize],
@@ -186,13 +189,16 @@ impl Areas {
                 );
             }
             let per_cylinder = unit.model.slots_per_cylinder();
-            list.push(Area::new(
+            let mut made = Area::new(
                 area.device,
                 area.tier,
                 area.first_cylinder,
                 area.cylinders,
                 per_cylinder,
-            ));
+            );
+            let centre = unit.model.cylinders() / 2;
+            made.centre = centre.saturating_sub(area.first_cylinder).min(area.cylinders - 1);
+            list.push(made);
         }
         let mut bases = vec![0_u32];
         for area in &list {

@@ -85,6 +85,7 @@ impl Memory {
             sios: Sios::default(),
             first_places: first_places.collect(),
             short: VecDeque::with_capacity(users.len()),
+            loosened: false,
             disturbed: Vec::with_capacity(users.len()),
             together: Vec::new(),
             in_queue_pages: 0,

@@ -2,24 +2,88 @@
 
 use super::Memory;
 use super::chain::NONE;
-use super::frames::State;
+use super::frames::{Account, State};
 
 impl Memory {
     /// Checks all of storage; costs a pass over frames and pages.
     ///
     /// # Errors
-    /// What does not agree: a mistake of the program; or the paging areas are full, which is one of the machine.
+    /// What does not agree: a mistake of the program.
     pub fn check(&self) -> Result<(), String> {
         self.check_frames()?;
         self.check_pages()?;
         self.check_sios()?;
-        match self.overflow() {
-            true => Err(
-                "the paging areas are full and no frame can be given up: give more area, or fewer users"
-                    .into(),
-            ),
-            false => Ok(()),
+        self.check_counts()?;
+        self.check_waiting()
+    }
+
+    /// How often each program is among those who wait for a page, be it on its way or without a frame yet: at most once.
+    pub fn waiting(&self) -> Vec<u32> {
+        let storage = &self.storage;
+        let mut found = vec![0; storage.programs.len()];
+        storage.short.iter().for_each(|&user| found[user as usize] += 1);
+        for frame in &storage.frames {
+            let next = |user: &u32| Some(storage.accounts.get(*user as usize)?.next_waiter);
+            let chain = std::iter::successors(Some(frame.waiters), next);
+            // A chain that never ended would go through some user twice.
+            for user in chain.take_while(|&user| user != NONE).take(found.len() + 1) {
+                found[user as usize] += 1;
+            }
         }
+        found
+    }
+
+    /// Nobody waits for a frame that could be had, nor for one that brings nothing.
+    fn check_waiting(&self) -> Result<(), String> {
+        let storage = &self.storage;
+        for (number, frame) in storage.frames.iter().enumerate() {
+            if frame.waiters != NONE && frame.state != State::ComingIn {
+                return Err(format!("frame {number}: somebody waits for it: {frame:?}"));
+            }
+        }
+        for &user in &storage.short {
+            if storage.accounts[user as usize].wants == NONE {
+                return Err(format!("user {user} waits for a frame and wants no page"));
+            }
+        }
+        if storage.short.is_empty() || storage.loosened {
+            return Ok(());
+        }
+        agree("frames free while users wait for one", storage.free.len(), 0)?;
+        let full = storage.areas.open_tier().is_none();
+        match storage.frames.iter().position(|frame| frame.takeable()) {
+            Some(frame) if storage.is_still() && !full => Err(format!(
+                "users wait for a frame, nothing is on its way, and frame {frame} can be taken"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// What was read and written: by user, shared pages' owner included, by device, and in all.
+    fn check_counts(&self) -> Result<(), String> {
+        let storage = &self.storage;
+        let of_users = |count: fn(&Account) -> u64| storage.accounts.iter().map(count).sum::<u64>();
+        let of_devices = |at: usize| storage.by_device.iter().map(|counts| counts[at]).sum::<u64>();
+        let counts = &storage.counts;
+        for (what, users, devices, all) in [
+            (
+                "page reads",
+                of_users(|account| account.page_reads),
+                of_devices(1),
+                counts.page_reads,
+            ),
+            (
+                "page writes",
+                of_users(|account| account.page_writes),
+                of_devices(2),
+                counts.page_writes,
+            ),
+        ] {
+            if users != all || devices != all {
+                return Err(format!("{what}: {all}, by user {users}, by device {devices}"));
+            }
+        }
+        Ok(())
     }
 
     fn check_frames(&self) -> Result<(), String> {

@@ -63,6 +63,8 @@ pub struct Storage {
     pub(super) first_places: Vec<Stream>,
     /// Users who wait for a frame, the longest first.
     pub(super) short: VecDeque<u32>,
+    /// A frame that could not be taken may be now, and nobody has looked since.
+    pub(super) loosened: bool,
     /// Users whose next fault may have come nearer.
     pub(super) disturbed: Vec<u32>,
     /// Frames of one block; kept for its room.

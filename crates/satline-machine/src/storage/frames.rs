@@ -30,7 +30,7 @@ pub struct Frame {
     /// Its page is being written.
     pub(super) writing: bool,
     /// Users who were woken because this page is there and have not run since: it is not taken before.
-    pub(super) holds: u16,
+    pub(super) holds: u32,
     /// The first of the users who wait for its page to come.
     pub(super) waiters: u32,
 }

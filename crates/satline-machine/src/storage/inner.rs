@@ -13,6 +13,11 @@ impl Storage {
         self.free.len() + self.going_out
     }
 
+    /// No page is on its way.
+    pub(super) fn is_still(&self) -> bool {
+        self.sios.outstanding == 0 && self.sios.ready.is_empty()
+    }
+
     /// Whoever had the frame has it no more.
     pub(super) fn release(&mut self, frame: u32, state: State) {
         match state {
@@ -187,7 +192,9 @@ impl Storage {
     pub(super) fn release_hold(&mut self, user: u32) {
         let held = std::mem::replace(&mut self.accounts[user as usize].hold, NONE);
         if held != NONE {
-            self.frames[held as usize].holds -= 1;
+            let holds = &mut self.frames[held as usize].holds;
+            *holds -= 1;
+            self.loosened |= *holds == 0;
         }
     }
 

@@ -77,6 +77,7 @@ impl Memory {
             }
             storage.forget_slot(page);
         }
+        storage.loosened = true;
     }
 
     /// The user comes into queue.
@@ -211,6 +212,15 @@ impl Memory {
         self.submit(subsystem, calendar);
     }
 
+    /// Frames for those who wait for one; see [`Memory::starved`] and [`Memory::take_woken`].
+    pub fn feed<E>(&mut self, subsystem: &mut Subsystem, calendar: &mut Calendar<E>)
+    where
+        E: Copy + From<IoEvent>,
+    {
+        self.refill();
+        self.submit(subsystem, calendar);
+    }
+
     /// The policy's own time came.
     pub fn tick<E>(&mut self, subsystem: &mut Subsystem, calendar: &mut Calendar<E>)
     where
@@ -249,9 +259,10 @@ impl Memory {
         self.threshold = threshold(self.free_list_minimum, mpl, self.storage.frames());
     }
 
-    /// A page could get no slot, and so no frame can be given up any more: more paging area is needed.
+    /// Pages have no slot to go to, no frame can be given up, and nothing is on its way that could change it: more paging
+    /// area is needed, or somebody must log off.
     pub fn overflow(&self) -> bool {
-        self.overflow
+        self.overflow && self.storage.is_still() && self.storage.frames.iter().all(|frame| frame.holds == 0)
     }
 
     /// The user needs this page: had at once, or he waits.
@@ -293,15 +304,20 @@ impl Memory {
 
     /// Gives frames to those who wait for one, and fills the free list up to its threshold.
     fn refill(&mut self) {
+        self.storage.loosened = false;
         loop {
             while !self.storage.free.is_empty() {
                 let Some(user) = self.storage.short.pop_front() else {
                     break;
                 };
-                let waiting = std::mem::take(&mut self.storage.short);
+                let mut waiting = std::mem::take(&mut self.storage.short);
                 let page = std::mem::replace(&mut self.storage.accounts[user as usize].wants, NONE);
                 if self.need(user, page) == Fault::Reclaimed {
                     self.woken.push(user);
+                }
+                // A policy may have taken the frames for pages of its choice: then he still waits, before the others.
+                if let Some(user) = self.storage.short.pop_front() {
+                    waiting.push_front(user);
                 }
                 self.storage.short = waiting;
             }

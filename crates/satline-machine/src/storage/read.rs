@@ -35,6 +35,17 @@ impl Memory {
         self.storage.sios.outstanding
     }
 
+    /// Users wait for a frame and perhaps need not: one may be had that could not be when it was last looked for, since a
+    /// user has run or logged off. [`Memory::feed`] looks.
+    pub fn starved(&self) -> bool {
+        self.storage.loosened && (self.overflow || !self.storage.short.is_empty())
+    }
+
+    /// Whether the user stands before a page that is not in storage.
+    pub fn is_missing(&self, user: u32) -> bool {
+        self.storage.missing(user).is_some()
+    }
+
     /// A frame's use.
     pub fn frame_state(&self, frame: u32) -> State {
         self.storage.frame(frame).state()

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use super::devices;
 use super::processors;
-use super::stated::Need;
+use super::stated::{Need, plain};
 use super::table::Table;
 use crate::MachineError;
 use crate::configuration::{Costs, Machine, PagingPlan, Policies, SchedulerFigures, StorageFigures};
 use crate::devices::MAX_PAGES;
+use crate::engine::Span;
 
 /// A machine has no more frames: 64 GiB.
 const MOST_FRAMES: u32 = 1 << 24;
@@ -34,6 +35,7 @@ pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<Machine, MachineErr
         ));
     }
     let costs = costs(&file.table("costs")?, instructions_per_s)?;
+    paths_fit(&file.table("scheduler")?, &scheduler, &costs)?;
     let policies = policies(&file.table("policies")?)?;
     let paging = file.table("paging")?;
     let most_pages_per_sio = paging.count("most_pages_per_sio", Need::Nothing, 1, MAX_PAGES as u32)?;
@@ -93,6 +95,27 @@ fn scheduler(table: &Table<'_>) -> Result<SchedulerFigures, MachineError> {
     };
     table.finish()?;
     Ok(figures)
+}
+
+/// Slices and the quantum are longer than the control program's own work in them.
+fn paths_fit(table: &Table<'_>, scheduler: &SchedulerFigures, costs: &Costs) -> Result<(), MachineError> {
+    for (name, length, least) in scheduler.least(costs, 0) {
+        if length <= least {
+            let key = table.with_unit(name)?.map_or(name.into(), |(_, key, _)| key);
+            let ms = |span: Span| plain(span.ns() as f64 * 1e-6);
+            let why = format!(
+                "is {} ms: the control program's paths alone take {} ms",
+                ms(length),
+                ms(least)
+            );
+            return Err(table.wrong(
+                &key,
+                &why,
+                "users would get nowhere: give more, or shorter paths in [costs]",
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn costs(table: &Table<'_>, instructions_per_s: f64) -> Result<Costs, MachineError> {

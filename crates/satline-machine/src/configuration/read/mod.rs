@@ -188,8 +188,9 @@ fn unverified(machine: &Machine, figures: &[Stated]) -> Vec<String> {
 /// What neither file shows alone.
 ///
 /// # Errors
-/// The workload has I/O for which the machine has no place.
+/// The workload has I/O for which the machine has no place, or so many shared pages that their check takes the quantum.
 pub fn together(machine: &Machine, workload: &Workload) -> Result<(), MachineError> {
+    machine.covers(workload.shared_pages)?;
     let users = workload.classes.iter().flat_map(|class| {
         let kinds = class.transactions.iter();
         kinds.map(|kind| (&class.name, kind))

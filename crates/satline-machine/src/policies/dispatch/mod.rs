@@ -19,7 +19,7 @@ pub struct Ready {
     pub user: u32,
     /// In Q1; else in Q2.
     pub interactive: bool,
-    /// When he last came into queue or ended a quantum: who was served longest ago goes first.
+    /// When he last left the queue or ended a quantum: who was served longest ago goes first.
     pub served: Time,
     /// He was taken off a processor and has done nothing since.
     pub interrupted: bool,

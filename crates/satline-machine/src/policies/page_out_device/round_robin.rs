@@ -1,6 +1,7 @@
 //! Every device in turn.
 //!
-//! What: page-outs go to the areas of the tier in turn, one page each.
+//! What: page-outs go to the devices of the tier in turn, one page each; on a device with several areas to the first that
+//! has room.
 //! Why: the load spreads evenly over the devices; but no two pages written after one another are on one device.
 //! Reference: [T87], base system.
 
@@ -9,6 +10,7 @@ use crate::storage::Area;
 
 #[derive(Debug, Default)]
 struct RoundRobin {
+    /// The device whose turn it is, or the next after it.
     next: usize,
 }
 
@@ -18,10 +20,13 @@ pub fn make() -> Box<dyn PageOutDevice> {
 
 impl PageOutDevice for RoundRobin {
     fn choose(&mut self, areas: &[Area], tier: u32) -> usize {
-        let turns = (self.next..areas.len()).chain(0..self.next);
-        let open = |&area: &usize| areas[area].tier == tier && areas[area].free() > 0;
-        let chosen = { turns }.find(open).expect("the tier has a free slot");
-        self.next = (chosen + 1) % areas.len();
+        let open = (areas.iter().enumerate()).filter(|(_, area)| area.tier == tier && area.free() > 0);
+        // Those whose turn has passed come after all others; the first of equals is taken.
+        let turn = |area: &Area| (area.device < self.next, area.device);
+        let (chosen, area) = open
+            .min_by_key(|(_, area)| turn(area))
+            .expect("the tier has a free slot");
+        self.next = area.device + 1;
         chosen
     }
 }
@@ -32,7 +37,8 @@ mod tests {
 
     #[test]
     fn areas_take_turns_and_full_ones_or_other_tiers_are_passed_over() {
-        let mut areas = [0, 0, 1, 0].map(|tier| Area::new(0, tier, 0, 1, 2));
+        let mut areas =
+            [(0, 0), (1, 0), (2, 1), (3, 0)].map(|(device, tier)| Area::new(device, tier, 0, 1, 2));
         let mut policy = make();
         let turns = |policy: &mut Box<dyn PageOutDevice>, areas: &[Area]| -> Vec<usize> {
             (0..4).map(|_| policy.choose(areas, 0)).collect()
@@ -42,5 +48,16 @@ mod tests {
         areas[1].take(1);
         assert_eq!(turns(&mut policy, &areas), [3, 0, 3, 0]);
         assert_eq!(policy.choose(&areas, 1), 2);
+    }
+
+    #[test]
+    fn a_device_with_two_areas_has_one_turn() {
+        let mut areas = [4, 4, 7].map(|device| Area::new(device, 0, 0, 1, 2));
+        let mut policy = make();
+        let chosen: Vec<usize> = (0..4).map(|_| policy.choose(&areas, 0)).collect();
+        assert_eq!(chosen, [0, 2, 0, 2]);
+        areas[0].take(0);
+        areas[0].take(1);
+        assert_eq!((policy.choose(&areas, 0), policy.choose(&areas, 0)), (1, 2));
     }
 }

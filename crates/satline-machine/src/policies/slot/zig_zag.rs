@@ -1,6 +1,6 @@
 //! The slot nearest the arm, else nearest the centre.
 //!
-//! What: an unused slot on the device's last-used cylinder; else the free slot nearest the centre of the area.
+//! What: an unused slot on the device's last-used cylinder; else the free slot nearest the centre of the volume.
 //! Why: a page-out hardly moves the arm, and what is kept stays in a narrow band; but pages written together end up on
 //! as many devices and cylinders as there are.
 //! Reference: [T87], base system.
@@ -17,9 +17,9 @@ pub fn make(_areas: usize) -> Box<dyn SlotChoice> {
 
 impl SlotChoice for ZigZag {
     fn choose(&mut self, _number: usize, area: &Area) -> u32 {
-        let centre = area.cylinders() / 2;
+        let centre = area.centre;
         // Centre, one below, one above, two below …
-        let outward = (0..=centre).flat_map(|by| [centre.checked_sub(by), Some(centre + by)]);
+        let outward = (0..area.cylinders()).flat_map(|by| [centre.checked_sub(by), Some(centre + by)]);
         let cylinders = outward.flatten().filter(|&cylinder| cylinder < area.cylinders());
         std::iter::once(area.last_cylinder)
             .chain(cylinders)
@@ -51,5 +51,20 @@ mod tests {
         area.give_back(5);
         area.last_cylinder = 4;
         assert_eq!(policy.choose(0, &area), 9);
+    }
+
+    #[test]
+    fn an_area_beside_the_volumes_centre_fills_from_there() {
+        let mut area = Area::new(0, 0, 0, 5, 2);
+        (area.centre, area.last_cylinder) = (4, 0);
+        let mut policy = make(1);
+        let chosen: Vec<u32> = std::iter::repeat_with(|| {
+            let slot = policy.choose(0, &area);
+            area.take(slot);
+            slot
+        })
+        .take(10)
+        .collect();
+        assert_eq!(chosen, [0, 1, 8, 9, 6, 7, 4, 5, 2, 3]);
     }
 }

@@ -3,6 +3,8 @@
 //! They hold on a sample path, not only on average, when what is under way at the end is counted too (operational
 //! analysis). So a difference is a fault of the model, never chance.
 
+mod places;
+
 use super::Simulation;
 use super::accounts::{ProcessorTime, UserTime, in_queue, in_transaction};
 use super::processor::{Doing, NOBODY};
@@ -30,6 +32,7 @@ impl Simulation {
         self.audit_time(&users, &mut found);
         self.audit_users(&users, &mut found);
         self.audit_devices(&users, &mut found);
+        self.audit_places(&mut found);
         if let Err(why) = self.memory.check() {
             found.0.push(format!("storage: {why}"));
         }
@@ -112,6 +115,7 @@ impl Simulation {
             integral,
             self.transactions_ns + open,
         );
+        self.audit_queues(users, found);
         let everyone = [
             Status::LoggedOff,
             Status::Dormant,
@@ -145,6 +149,29 @@ impl Simulation {
         );
     }
 
+    /// Little's law for those in queue and those who are eligible.
+    fn audit_queues(&self, users: &[UserReading], found: &mut Found) {
+        let of = |time: fn(&UserReading) -> u64| {
+            let users = users.iter().filter(|user| !user.background);
+            users.map(|user| u128::from(time(user))).sum::<u128>()
+        };
+        let now = self.calendar.now();
+        let integral = |status| self.populations.of(status).integral(now);
+        found.same(
+            "Little's law: ∫ eligible users = Σ their times",
+            integral(Status::Q1Candidate) + integral(Status::Q2Candidate),
+            of(|user| user.eligible_ns),
+        );
+        found.same(
+            "Little's law: ∫ users in queue = Σ their times",
+            integral(Status::Q1) + integral(Status::Q2),
+            of(|user| {
+                let run_ns = user.problem_ns + user.supervisor_ns;
+                run_ns + user.cpu_wait_ns + user.page_wait_ns + user.io_wait_ns
+            }),
+        );
+    }
+
     /// Forced flow (what users asked for is what devices did or have under way) and busy time = Σ service.
     fn audit_devices(&self, users: &[UserReading], found: &mut Found) {
         let now = self.calendar.now();
@@ -158,6 +185,11 @@ impl Simulation {
                 &named("SIOs = of paging + of users"),
                 read.sios.into(),
                 (read.page_sios + read.user_ios).into(),
+            );
+            found.same(
+                &named("pages = of paging + blocks of users"),
+                self.subsystem.counters(device).pages.into(),
+                (read.page_reads + read.page_writes + read.user_blocks).into(),
             );
             let service = read.queue_ns + read.pend_ns + read.disconnect_ns + read.connect_ns;
             let open = self.subsystem.open_ns(device, now);
