@@ -16,17 +16,7 @@ from satline.simulation import (
 )
 from satline.simulation._run_study import judged, record
 
-# What the rules do not yet tell.
-_UNTOLD = {
-    "main-storage": "page wait is held against transaction time, most of which is eligible time",
-    "mpl-too-high": "paging_bound is as strong as thrashing, and stands before it in the table",
-}
-PLANTED = [
-    pytest.param(
-        name, marks=[pytest.mark.xfail(strict=True, reason=_UNTOLD.get(name, ""))] * (name in _UNTOLD)
-    )
-    for name in (path.stem for path in shipped_studies() if "\nexpects = " in path.read_text())
-]
+PLANTED = [path.stem for path in shipped_studies() if "\nexpects = " in path.read_text()]
 
 
 def problem(simulated: Simulated) -> list[float]:

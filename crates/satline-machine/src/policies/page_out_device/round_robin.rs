@@ -10,8 +10,8 @@ use crate::storage::Area;
 
 #[derive(Debug, Default)]
 struct RoundRobin {
-    /// The device whose turn it is, or the next after it.
-    next: usize,
+    /// By tier: the device whose turn it is, or the next after it. A page for one tier moves no other tier's turn.
+    turns: Vec<(u32, usize)>,
 }
 
 pub fn make() -> Box<dyn PageOutDevice> {
@@ -22,11 +22,17 @@ impl PageOutDevice for RoundRobin {
     fn choose(&mut self, areas: &[Area], tier: u32) -> usize {
         let open = (areas.iter().enumerate()).filter(|(_, area)| area.tier == tier && area.free() > 0);
         // Those whose turn has passed come after all others; the first of equals is taken.
-        let turn = |area: &Area| (area.device < self.next, area.device);
+        let known = self.turns.iter().position(|&(of, _)| of == tier);
+        let place = known.unwrap_or_else(|| {
+            self.turns.push((tier, 0));
+            self.turns.len() - 1
+        });
+        let next = &mut self.turns[place].1;
+        let turn = |area: &Area| (area.device < *next, area.device);
         let (chosen, area) = open
             .min_by_key(|(_, area)| turn(area))
             .expect("the tier has a free slot");
-        self.next = area.device + 1;
+        *next = area.device + 1;
         chosen
     }
 }
@@ -48,6 +54,14 @@ mod tests {
         areas[1].take(1);
         assert_eq!(turns(&mut policy, &areas), [3, 0, 3, 0]);
         assert_eq!(policy.choose(&areas, 1), 2);
+    }
+
+    #[test]
+    fn a_page_for_another_tier_takes_nobodys_turn() {
+        let areas = [(0, 0), (1, 1), (2, 1)].map(|(device, tier)| Area::new(device, tier, 0, 1, 2));
+        let mut policy = make();
+        let chosen = [1, 0, 1, 0, 1].map(|tier| policy.choose(&areas, tier));
+        assert_eq!(chosen, [1, 0, 2, 0, 1]);
     }
 
     #[test]
