@@ -66,6 +66,8 @@ struct Active {
     /// Once the start-I/O went out: the path it went by, and when.
     issued: Option<(PathId, Time)>,
     ready: Time,
+    /// When the sector of its next page passes: the first time at or after the last one asked for.
+    comes: Time,
     next_page: usize,
 }
 
@@ -239,6 +241,7 @@ impl Subsystem {
                 },
                 issued: None,
                 ready: now,
+                comes: now,
                 next_page: 0,
             });
         }
@@ -267,6 +270,7 @@ impl Subsystem {
             active.issued = Some((path, now));
             active.service.pend = now - active.accepted;
             active.ready = now + device.mechanism.position(active.request.cylinder);
+            active.comes = device.track.reconnection(active.next_slot(), active.ready);
         }
         device.arm(id, now, calendar);
         true
@@ -334,6 +338,13 @@ impl Subsystem {
     }
 }
 
+impl Active {
+    #[inline]
+    fn next_slot(&self) -> u16 {
+        self.request.pages.slots()[self.next_page]
+    }
+}
+
 fn event<E: From<IoEvent>>(device: DeviceId, what: What) -> E {
     E::from(IoEvent { device, what })
 }
@@ -344,18 +355,25 @@ impl Device {
         if self.connected.is_some() {
             return;
         }
-        let coming = self
-            .active
-            .iter()
-            .enumerate()
-            .filter(|(_, active)| active.issued.is_some());
-        let first = coming
-            .map(|(which, active)| {
-                let slot = active.request.pages.slots()[active.next_page];
-                (self.track.reconnection(slot, active.ready.max(from)), which)
-            })
-            .min();
-        if let Some((_, _, token)) = self.armed.take() {
+        let mut first: Option<(Time, usize)> = None;
+        for (which, active) in self.active.iter_mut().enumerate() {
+            if active.issued.is_none() {
+                continue;
+            }
+            let from = active.ready.max(from);
+            // It passed: the device was connected, or its path busy.
+            if active.comes < from {
+                active.comes = self.track.reconnection(active.next_slot(), from);
+            }
+            if first.is_none_or(|(at, _)| active.comes < at) {
+                first = Some((active.comes, which));
+            }
+        }
+        if let Some((at, _, token)) = self.armed {
+            if let Some((same, which)) = first.filter(|&(first, _)| first == at) {
+                self.armed = Some((same, which, token));
+                return;
+            }
             calendar.cancel(token);
         }
         self.armed = first.map(|(at, which)| {

@@ -8,15 +8,15 @@ use crate::engine::{Span, Time};
 /// Slots lie evenly round the track, and slot numbers of a cylinder go on from track to track: slot s begins at angle
 /// (s mod slots) / slots of a revolution. Changing heads takes no time, so consecutive slots pass one after
 /// the other also where a track ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Track {
     revolution: Span,
     slots: u64,
     /// From the reconnection to the first byte of the page.
     lead: Span,
     transfer: Span,
-    /// Where the device stands at the start of the run.
-    phase: Span,
+    /// By slot of a track: the time within a revolution, from the start of the run on, at which the device reconnects, ns.
+    sectors: Box<[u64]>,
 }
 
 impl Track {
@@ -26,7 +26,8 @@ impl Track {
     /// A page with its lead does not fit into its slot, or nothing turns.
     pub fn new(revolution: Span, slots: u32, lead: Span, transfer: Span) -> Result<Self, MachineError> {
         let slots = u64::from(slots);
-        if revolution == Span::ZERO || slots == 0 || (lead + transfer) * slots > revolution {
+        let fits = slots > 0 && (lead + transfer) * slots <= revolution;
+        if revolution == Span::ZERO || !fits {
             return Err(MachineError::new(
                 format!(
                     "{slots} pages of {:.3} ms, each reached {:.3} ms before it begins, do not fit into a revolution of \
@@ -43,7 +44,7 @@ impl Track {
             slots,
             lead,
             transfer,
-            phase: Span::ZERO,
+            sectors: sectors(revolution.ns(), slots, lead.ns(), 0),
         })
     }
 
@@ -51,11 +52,12 @@ impl Track {
     ///
     /// Real spindles drift against each other; here devices of one type keep their angles for a whole run. How often
     /// they miss reconnections depends on these angles, so give them by chance and average over replications.
-    pub fn turned(self, share: f64) -> Self {
-        let ns = (self.revolution.ns() as f64 * share.clamp(0.0, 1.0)) as u64;
+    pub fn turned(&self, share: f64) -> Self {
+        let turn = self.revolution.ns();
+        let ns = (turn as f64 * share.clamp(0.0, 1.0)) as u64;
         Self {
-            phase: Span::from_ns(ns % self.revolution.ns()),
-            ..self
+            sectors: sectors(turn, self.slots, self.lead.ns(), ns % turn),
+            ..self.clone()
         }
     }
 
@@ -64,12 +66,18 @@ impl Track {
     }
 
     /// The first time, at or after the given one, at which the device reconnects for a slot.
+    #[inline]
     pub fn reconnection(&self, slot: u16, from: Time) -> Time {
+        // Slots of a cylinder fit into 16 bits, those of a track into 32.
+        let sector = self.sectors[(u32::from(slot) % self.sectors.len() as u32) as usize];
         let turn = self.revolution.ns();
-        let begins = u64::from(slot) % self.slots * turn / self.slots;
-        let wanted = (begins + turn - self.lead.ns()) % turn;
-        let angle = (from.ns() % turn + self.phase.ns()) % turn;
-        from + Span::from_ns((wanted + turn - angle) % turn)
+        let angle = from.ns() % turn;
+        let wait = if sector >= angle {
+            sector - angle
+        } else {
+            sector + turn - angle
+        };
+        from + Span::from_ns(wait)
     }
 
     /// How long the path is held for so many pages on consecutive slots.
@@ -77,6 +85,14 @@ impl Track {
         let between = Span::from_ns(self.revolution.ns() * (pages as u64 - 1) / self.slots);
         self.lead + between + self.transfer
     }
+}
+
+/// When each slot of a track reconnects, within a revolution; the device stands at `phase` at the start of the run.
+fn sectors(turn: u64, slots: u64, lead: u64, phase: u64) -> Box<[u64]> {
+    let begins = |slot| slot * turn / slots;
+    (0..slots)
+        .map(|slot| (begins(slot) + 2 * turn - lead - phase) % turn)
+        .collect()
 }
 
 #[cfg(test)]

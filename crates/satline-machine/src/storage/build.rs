@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::Memory;
 use super::areas::Areas;
+use super::bits::{Bits, Sharers};
 use super::chain::{Chain, NONE};
 use super::core::{Counts, Storage, Work};
 use super::frames::{Account, Frame, Page};
@@ -92,6 +93,8 @@ impl Memory {
             work: Work::default(),
             counts: Counts::default(),
             by_device: vec![[0; 3]; machine.devices.len()],
+            present: Bits::new(books.pages.len()),
+            sharers: Sharers::new(shared, users.len()),
             pages: books.pages,
             accounts: books.accounts,
             kinds: kinds.all,
@@ -166,7 +169,6 @@ impl Books {
             frame: NONE,
             slot: NONE,
             owner: self.accounts.len() as u32,
-            present: false,
         };
         self.accounts.push(Account::new(self.pages.len() as u32));
         self.pages.resize(end, page);

@@ -1,6 +1,7 @@
 //! Conservation: every frame is in one place, every slot holds one page at most, and sums agree.
 
 use super::Memory;
+use super::bits::Bits;
 use super::chain::NONE;
 use super::frames::{Account, State};
 
@@ -106,7 +107,7 @@ impl Memory {
                 continue;
             }
             let page = &storage.pages[frame.page as usize];
-            if page.frame != number || page.present != (frame.state == State::Used) {
+            if page.frame != number || storage.present.get(frame.page) != (frame.state == State::Used) {
                 return wrong("its page does not agree");
             }
             if frame.state == State::GoingOut && !frame.writing {
@@ -128,23 +129,24 @@ impl Memory {
     fn check_pages(&self) -> Result<(), String> {
         let storage = &self.storage;
         let mut resident = vec![0; storage.accounts.len()];
-        let mut slots = Vec::with_capacity(storage.pages.len());
+        let mut slots = Bits::new(storage.areas.slots() as usize);
+        let mut held = 0;
         for (number, page) in (0_u32..).zip(&storage.pages) {
-            resident[page.owner as usize] += u32::from(page.present);
+            resident[page.owner as usize] += u32::from(storage.present.get(number));
             if page.frame != NONE && storage.frames[page.frame as usize].page != number {
                 return Err(format!("page {number}: its frame has another"));
             }
             if page.slot != NONE {
-                slots.push(page.slot);
+                held += 1;
+                if slots.get(page.slot) {
+                    return Err(format!("page {number}: its slot has another too"));
+                }
+                slots.set(page.slot, true);
                 if !storage.areas.is_taken(page.slot) {
                     return Err(format!("page {number}: its slot is free"));
                 }
             }
         }
-        let held = slots.len() as u32;
-        slots.sort_unstable();
-        slots.dedup();
-        agree("slots held by one page", slots.len() as u32, held)?;
         agree("slots in use", storage.areas.used(), held)?;
         let mut in_queue = 0;
         for (user, account) in storage.accounts.iter().enumerate() {

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use super::areas::Areas;
+use super::bits::{Bits, Sharers};
 use super::chain::{Chain, NONE};
 use super::frames::{Account, Frame, Page, State};
 use super::sios::Sios;
@@ -45,6 +46,10 @@ pub(super) struct Counts {
 pub struct Storage {
     pub(super) frames: Vec<Frame>,
     pub(super) pages: Vec<Page>,
+    /// By page: in the page table of its user.
+    pub(super) present: Bits,
+    /// By shared page, from 0: programs whose next touch of it need not be known.
+    pub(super) sharers: Sharers,
     pub(super) free: Chain,
     pub(super) flush: Chain,
     /// Frames whose page is written before they come to the free list.

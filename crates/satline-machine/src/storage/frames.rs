@@ -74,8 +74,6 @@ pub(super) struct Page {
     pub slot: u32,
     /// Whose it is; the shared pages' owner is the number after the last program.
     pub owner: u32,
-    /// In the page table of its user.
-    pub present: bool,
 }
 
 /// What storage knows of a user.

@@ -33,7 +33,7 @@ impl Storage {
         let page = self.frames[frame as usize].page;
         self.frames[frame as usize].referenced = false;
         self.unsee(page);
-        self.pages[page as usize].present = false;
+        self.present.set(page, false);
         if owner as usize == self.programs.len() {
             self.accounts[owner as usize].resident -= 1;
             for user in 0..owner {
@@ -67,9 +67,11 @@ impl Storage {
             program.unsee(number);
             return;
         }
-        for program in &mut self.programs {
+        let programs = &mut self.programs;
+        self.sharers.take(number, |user| {
+            let program = &mut programs[user];
             program.unsee(program.space() + number);
-        }
+        });
     }
 
     /// A frame whose page is in storage comes into the page table of its user.
@@ -84,9 +86,9 @@ impl Storage {
             State::Used => return,
         }
         at.state = State::Used;
-        let page = &mut self.pages[page as usize];
-        page.present = true;
-        let account = &mut self.accounts[page.owner as usize];
+        self.present.set(page, true);
+        let owner = self.pages[page as usize].owner;
+        let account = &mut self.accounts[owner as usize];
         account.resident += 1;
         self.in_queue_pages += u32::from(account.in_queue);
     }
@@ -169,7 +171,7 @@ impl Storage {
 
     /// The page for which a user stands.
     pub(super) fn missing(&self, user: u32) -> Option<u32> {
-        let present = |number| self.pages[self.page_of(user, number) as usize].present;
+        let present = |number| self.present.get(self.page_of(user, number));
         let number = self.programs[user as usize].missing(present)?;
         Some(self.page_of(user, number))
     }

@@ -125,14 +125,14 @@ impl Memory {
             programs,
             kinds,
             kind_of,
-            pages,
+            present,
             accounts,
             ..
         } = &mut self.storage;
         let program = &mut programs[user as usize];
         let number = bases(accounts, program, user);
         let kind = &kinds[kind_of[user as usize].1 as usize];
-        program.until_missing(kind, limit, |page| pages[number(page) as usize].present)
+        program.until_missing(kind, limit, |page| present.get(number(page)))
     }
 
     /// The user ran so long, at most the last answer of [`Memory::until_fault`]: his touches happened.
@@ -140,21 +140,27 @@ impl Memory {
         let Storage {
             programs,
             pages,
+            present,
+            sharers,
             accounts,
             frames,
             ..
         } = &mut self.storage;
         let program = &mut programs[user as usize];
+        let space = program.space();
         let number = bases(accounts, program, user);
         let (touched, every_touch) = (&mut self.touched, self.every_touch);
         program.run(
             length,
-            |page| pages[number(page) as usize].present,
+            |page| present.get(number(page)),
             |at, page, changes| {
                 let frame = pages[number(page) as usize].frame;
                 let of = &mut frames[frame as usize];
                 of.referenced = true;
                 of.changed |= changes;
+                if let Some(shared) = page.checked_sub(space) {
+                    sharers.add(shared, user);
+                }
                 if every_touch {
                     touched.push((at, frame));
                 }

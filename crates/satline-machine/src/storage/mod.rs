@@ -5,6 +5,7 @@
 //! what a replacement policy gets to see.
 
 mod areas;
+mod bits;
 mod build;
 mod chain;
 mod check;

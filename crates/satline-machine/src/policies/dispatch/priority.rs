@@ -9,10 +9,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::{Dispatch, Ready};
-use crate::engine::Time;
 
-/// The least goes first. The user's number settles ties, so that an interrupted one keeps his place.
-type Key = (bool, Time, u32);
+/// The least goes first: (Q2, served, user) as one number. The user settles ties, so that an interrupted one keeps his
+/// place.
+type Key = u128;
 
 #[derive(Debug)]
 struct Priority(BinaryHeap<Reverse<Key>>);
@@ -22,7 +22,7 @@ pub fn make(users: usize) -> Box<dyn Dispatch> {
 }
 
 fn key(ready: &Ready) -> Key {
-    (!ready.interactive, ready.served, ready.user)
+    u128::from(!ready.interactive) << 96 | u128::from(ready.served.ns()) << 32 | u128::from(ready.user)
 }
 
 impl Dispatch for Priority {
@@ -31,7 +31,7 @@ impl Dispatch for Priority {
     }
 
     fn next(&mut self) -> Option<u32> {
-        self.0.pop().map(|Reverse((_, _, user))| user)
+        self.0.pop().map(|Reverse(key)| key as u32)
     }
 
     fn yields(&self, first: &Ready, second: &Ready) -> bool {
