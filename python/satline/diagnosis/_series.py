@@ -31,6 +31,8 @@ class Series:
         The loads are those that a study intended: no users, no throughput.
     time_s
         When each observation began, in seconds since 1970; ``None``: they follow each other without gaps.
+    counted
+        Throughput is the number of completed transactions.
     """
 
     load: Floats
@@ -43,6 +45,7 @@ class Series:
     contended: bool | None = None
     closed: bool = True
     time_s: Floats | None = None
+    counted: bool = True
 
     @property
     def usable(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

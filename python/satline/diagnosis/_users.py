@@ -22,7 +22,7 @@ def sharpened(series: Series, levels: Levels, replicates: int, seed: int) -> Lev
     transaction, mean think time Z over the whole study. At light load it is far less noisy than the count of
     completions. The two are averaged by the inverse of their variances, smoothed over neighbouring loads.
     """
-    if series.in_transaction is None or not series.closed or not series.think_s:
+    if series.in_transaction is None or not series.counted or not series.closed or not series.think_s:
         return levels
     same = np.where(np.isfinite(series.throughput), series.load - series.in_transaction, np.nan)
     other = levels_of(series, same / series.think_s, replicates, seed)
@@ -71,7 +71,7 @@ def kept(series: Series) -> tuple[float, float] | None:
 
 def absent(series: Series, levels: Levels) -> str | None:
     """Doubt that the intended users were there: far fewer completions than thinking users must have begun."""
-    if series.in_transaction is None or not series.closed or not series.think_s:
+    if series.in_transaction is None or not series.counted or not series.closed or not series.think_s:
         return None
     idle = np.where(np.isfinite(series.throughput), series.load - series.in_transaction, np.nan)
     thinking = levels_of(series, idle, 2, 1).mean

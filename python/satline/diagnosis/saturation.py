@@ -23,6 +23,7 @@ from satline.diagnosis._load import contended, in_users, load_units, nongranular
 from satline.diagnosis._results import Estimate, Outcome, Saturation, UslFit
 from satline.diagnosis._series import Series, finer, independent, levels_of, time_of_day
 from satline.diagnosis._stability import change, rests_on_one_part
+from satline.diagnosis._throughput import mix_changes, useful_work
 from satline.diagnosis._usl import fit_usl, peak_of, usl
 from satline.reduction import Reduction
 
@@ -269,13 +270,17 @@ def saturation(reduction: Reduction, *, seed: int = 1) -> Saturation:
     """The verdict on a reduced recording.
 
     Throughput is completed transactions per second where there are transactions, else processors in
-    problem state.
+    problem state; the latter, too, where the mix of completed transactions changes with load.
     """
     observed = reduction.observations
     rate = observed["transaction_rate"]
     transactions = bool(np.isfinite(rate).any()) and float(np.nansum(rate)) > 0
-    variable = "transaction_rate" if transactions else "problem_state"
-    unit = "per second" if transactions else "processors"
+    work = useful_work(reduction) if transactions else None
+    if work is not None and not mix_changes(reduction, work):
+        work = None
+    counted = transactions and work is None
+    variable = "transaction_rate" if counted else "problem_state"
+    unit = "per second" if counted else "processors"
     single = nongranular(reduction, LEAST_OBSERVATIONS) if not transactions else None
     if single is not None:
         loads = reduction.load[reduction.number >= 0]
@@ -293,7 +298,7 @@ def saturation(reduction: Reduction, *, seed: int = 1) -> Saturation:
     series = Series(
         load=reduction.load,
         number=reduction.number,
-        throughput=observed[variable],
+        throughput=observed[variable] if work is None else work,
         seconds=reduction.seconds,
         batches=reduction.batches,
         in_transaction=observed["users_in_transaction"] if transactions else None,
@@ -301,8 +306,12 @@ def saturation(reduction: Reduction, *, seed: int = 1) -> Saturation:
         contended=contended(reduction),
         closed=reduction.load_axis == "users",
         time_s=_time_s(reduction),
+        counted=counted,
     )
     verdict = judge(series, load_axis=reduction.load_axis, variable=variable, unit=unit, seed=seed)
+    if work is not None:
+        why = "the heavier the load, the shorter the transactions that complete: useful work is judged"
+        verdict = replace(verdict, reasons=(*verdict.reasons, why))
     return verdict if in_users(reduction.load_axis) else _in_units(verdict, *load_units(reduction.load_axis))
 
 

@@ -87,6 +87,13 @@ def test_less_work_with_more_users_at_once_and_more_paging_is_thrashing() -> Non
     assert "also thrashing" in answer.headline
 
 
+def test_where_admission_is_recorded_too_high_a_level_comes_before_its_paging() -> None:
+    recording = thrash(lambda n: n, lambda n: 0.4 * min(1, n / 6) * (1 if n < 8 else 4 / n))
+    set_level(recording, PAGE, "system", "eligible_users", lambda _: 0)
+    answer = diagnose(recording)
+    assert [f.rule for f in answer.findings[:2]] == ["thrashing", "paging_bound"]
+
+
 @pytest.mark.parametrize(
     ("level", "problem"),
     [

@@ -131,6 +131,47 @@ class Context:
         time = max(whole.value, sum(p.value for p in parts if p is not None))
         return Measure(max(0.0, spent.value / time), spent.error / time)
 
+    def inside(self, part: str) -> Measure | None:
+        """As `share`, but of the time in queue where admission holds users back (eligible time is known).
+
+        Who is held back neither runs nor waits for a page or a device: beyond saturation only his time grows,
+        and no part of the whole would stay large.
+        """
+        share = self.share(part)
+        held = self.held
+        if share is None or held is None:
+            return share
+        left = 1.0 - held.value
+        value = share.value / left
+        return Measure(min(1.0, value), math.hypot(share.error, value * held.error) / left)
+
+    @property
+    def held(self) -> Measure | None:
+        """Part of transaction time that users are surely held back by admission; ``None``: they are not, or
+        it was not recorded."""
+        held = self.share("user_eligible")
+        return held if held is not None and held.low > 0 and held.value < 0.99 else None
+
+    @property
+    def filled_by_users(self) -> bool:
+        """Do the users of a virtual-machine system fill its processors themselves at saturation?
+
+        Then processors limit them whatever else they wait for (utilization law): no wait is left idle that
+        paging devices or storage could fill. Elsewhere what fills processors may not be the load: False.
+        """
+        total, run = self.high("total_cpu_fraction"), self.high("user_run")
+        busy = self.high("total_cpu")
+        if total is None or run is None or busy is None or not self.recorded("mpl_exact"):
+            return False
+        # The class at the knee itself is not yet full.
+        most = max(m.value for k in self.top if (m := self.mean("total_cpu_fraction", (k,))) is not None)
+        return most >= 0.9 and total.value >= 0.85 and run.value >= 0.8 * busy.value
+
+    @property
+    def whole(self) -> str:
+        """What `inside` is a part of."""
+        return "transaction time" if self.held is None else "time in queue"
+
     def evidence(
         self,
         variable: str,

@@ -13,8 +13,8 @@ LARGE_PROCESSORS = 0.25
 
 @dataclass(frozen=True)
 class Wait:
-    """A wait at saturation: its part of users' transaction time, or of the processors where that was not
-    recorded.
+    """A wait at saturation: its part of users' transaction time (of their time in queue where admission holds
+    them back), or of the processors where that was not recorded.
 
     low
         Lower 95 % bound.
@@ -37,6 +37,14 @@ class Wait:
         return replace(self.evidence, threshold=threshold, supports=supports)
 
 
+def as_cause(part: float, more: float) -> float:
+    """Strength of a finding that causes such a wait: a little above that of its effect, however large.
+
+    1 − (1 − part)(1 − more): two causes of a wait of nearly 1 keep their order.
+    """
+    return 1 - (1 - min(1.0, part)) * (1 - more)
+
+
 def held_back(eligible: Measure) -> bool:
     """Is the eligible set surely not empty?"""
     return eligible.value >= 1 and eligible.low > 0
@@ -44,12 +52,13 @@ def held_back(eligible: Measure) -> bool:
 
 def wait_at_saturation(context: Context, user_part: str, processor_part: str) -> Wait | None:
     """Users' wait, or idle processors with such a wait outstanding; ``None`` when neither was recorded."""
-    share = context.share(user_part)
+    share = context.inside(user_part)
     if share is not None:
+        of = context.whole
         large = share.value >= LARGE_SHARE and share.low > LARGE_SHARE / 2
         name = user_part.replace("user_", "share_")
-        fact = context.evidence(name, f"at least {LARGE_SHARE:g} of transaction time", large, value=share)
-        return Wait(min(1.0, share.value), share.low, "transaction time", large, fact)
+        fact = context.evidence(name, f"at least {LARGE_SHARE:g} of {of}", large, value=share)
+        return Wait(min(1.0, share.value), share.low, of, large, fact)
     wait, processors = context.high(processor_part), context.high("capacity_processors")
     if wait is None or processors is None or not processors.value > 0:
         return None
@@ -57,6 +66,31 @@ def wait_at_saturation(context: Context, user_part: str, processor_part: str) ->
     large = part >= LARGE_PROCESSORS and wait.low / processors.value > LARGE_PROCESSORS / 2
     fact = context.evidence(processor_part, f"at least {LARGE_PROCESSORS:g} of capacity", large)
     return Wait(min(1.0, part), wait.low / processors.value, "processor time", large, fact)
+
+
+LONGER = 1.5
+
+
+def room_for_more(context: Context, user_part: str, rate: str) -> Evidence | None:
+    """Does such a wait take no longer than at light load while admission holds users back? ``None``: no, or
+    it cannot be seen.
+
+    Then nobody queues for the devices: more users at once would fill the wait, more devices would not.
+    """
+    eligible = context.high("user_eligible")
+    if eligible is None or not held_back(eligible):
+        return None
+    known = [
+        (wait.value / count.value)
+        for classes in (context.bottom, context.top)
+        if (wait := context.mean(user_part, classes)) is not None
+        and (count := context.mean(rate, classes)) is not None
+        and count.value > 0
+    ]
+    if len(known) < 2 or not known[0] > 0 or known[1] >= LONGER * known[0]:
+        return None
+    text = f"at {user_part}: {known[1] * 1000:.3g} ms each, {known[0] * 1000:.3g} ms at light load"
+    return context.evidence(rate, text, False)
 
 
 def device_evidence(context: Context, limit: int = 3) -> list[Evidence]:

@@ -54,7 +54,7 @@ def judge(context: Context) -> Finding:
     total = context.high("total_cpu_fraction")
     if total is None:
         return RULE.blind(context, "total_cpu_fraction")
-    full = total.value >= FULL
+    full = total.value >= FULL or context.filled_by_users
     light = context.low("total_cpu_fraction")
     supervisor, problem = context.high("supervisor_fraction"), context.high("problem_fraction")
     most = problem is not None and problem.value > 0.5 * total.value
@@ -83,23 +83,23 @@ def judge(context: Context) -> Finding:
             evidence=evidence,
             missing=("throttled_periods",),
         )
-    if paging_overhead.judge(context).state == "holds":
+    if paging_overhead.fills_processors(context):
         return RULE.finding(
             "does-not-hold", "the processors are full, but paging fills them", evidence=evidence
         )
-    run, wait = context.share("user_run"), context.share("user_cpu_wait")
+    run, wait = context.inside("user_run"), context.inside("user_cpu_wait")
     strength = total.value
     text = f"the processors are {min(1.0, total.value):.0%} busy"
     if run is not None:
         part = run.value + (wait.value if wait else 0.0)
-        ok = part >= 0.4
+        ok = part >= 0.4 or context.filled_by_users
         evidence.append(context.evidence("share_run", "with CPU wait at least 0.4", ok, value=run))
         if wait is not None:
             evidence.append(context.evidence("share_cpu_wait", "with running at least 0.4", ok, value=wait))
         if full and not ok and wait is None:
             return RULE.finding(
                 "cannot-judge",
-                f"the processors are full and users run in {part:.0%} of their transaction time; whether "
+                f"the processors are full and users run in {part:.0%} of their {context.whole}; whether "
                 "they wait for a processor was not recorded",
                 evidence=evidence,
                 missing=("share_cpu_wait",),
@@ -108,12 +108,12 @@ def judge(context: Context) -> Finding:
             return RULE.finding(
                 "does-not-hold",
                 f"the processors are full, but users run or wait for them in only {part:.0%} of their"
-                " transaction time",
+                f" {context.whole}",
                 evidence=evidence,
             )
-        strength = min(1.0, part)
+        strength = total.value if context.filled_by_users else min(1.0, part)
         what = "run" if wait is None else "run or wait for a processor"
-        text += f"; users {what} in {min(1.0, part):.0%} of their transaction time"
+        text += f"; users {what} in {min(1.0, part):.0%} of their {context.whole}"
     if not full:
         return RULE.finding(
             "does-not-hold",

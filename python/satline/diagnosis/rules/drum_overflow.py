@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from satline.diagnosis._results import Evidence, Finding
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._wait import as_cause
 
 RULE = Rule(
     name="drum_overflow",
@@ -84,6 +85,7 @@ def judge(context: Context) -> Finding:
             (overflow.text, overflow.seen),
             ("paging does not climb", climbs),
             ("page wait does not rise", waits),
+            ("users fill the processors", not context.filled_by_users),
         )
         if not ok
     ]
@@ -95,11 +97,11 @@ def judge(context: Context) -> Finding:
             context.partial_evidence(f"{wait} ~ fast_paging_share", same, "below 0", same.high < 0)
         )
     where = "" if overflow.load_class is None else f" from {context.where((overflow.load_class,))} on"
-    share, processors = context.share("user_page_wait"), context.high("capacity_processors")
+    share, processors = context.inside("user_page_wait"), context.high("capacity_processors")
     part = share.value if share is not None else 0.0
     if share is None and processors is not None and (m := context.high("page_wait")) is not None:
         part = m.value / max(processors.value, 1e-9)
-    return RULE.finding("holds", overflow.text + where, strength=part + 0.1, evidence=evidence)
+    return RULE.finding("holds", overflow.text + where, strength=as_cause(part, 0.1), evidence=evidence)
 
 
 def _by_devices(context: Context) -> _Overflow | None:

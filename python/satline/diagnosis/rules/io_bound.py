@@ -5,8 +5,9 @@ Why: beyond saturation transactions spend their time at a device, or behind a ca
 stand idle.
 Signs: I/O wait remains at saturation and is a large part of the users' time; the page share of what is
 read is small.
-False readings: swap-ins also raise I/O wait and io.pressure; they are taken out by the page share. I/O wait
-while processors are full says little.
+False readings: where admission holds users back and I/O takes no longer than at light load, nobody queues
+for a device: too few are admitted, and more of them would fill the wait. Swap-ins also raise I/O wait and
+io.pressure; they are taken out by the page share. I/O wait while processors are full says little.
 Remedy: raise a cap, find the unbalanced device and move data, more cache, a faster device.
 References: [Bard].
 """
@@ -16,7 +17,7 @@ from __future__ import annotations
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._rule import Rule
-from satline.diagnosis.rules._wait import cap_note, device_evidence, wait_at_saturation
+from satline.diagnosis.rules._wait import cap_note, device_evidence, room_for_more, wait_at_saturation
 
 RULE = Rule(
     name="io_bound",
@@ -68,6 +69,14 @@ def judge(context: Context) -> Finding:
             "I/O wait is large, but whether it is paging was not recorded",
             evidence=evidence,
             missing=("page_share",),
+        )
+    room = room_for_more(context, "user_io_wait", "virtual_io_rate")
+    if room is not None:
+        return RULE.finding(
+            "does-not-hold",
+            "I/O takes hardly longer than at light load, and admission holds users back who could fill the"
+            " wait",
+            evidence=[*evidence, room],
         )
     remedy, note = cap_note(context, evidence)
     extra: tuple[str, ...] = ()

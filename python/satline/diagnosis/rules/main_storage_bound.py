@@ -16,7 +16,7 @@ from __future__ import annotations
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._rule import Rule
-from satline.diagnosis.rules._wait import held_back, wait_at_saturation
+from satline.diagnosis.rules._wait import as_cause, held_back, wait_at_saturation
 
 RULE = Rule(
     name="main_storage_bound",
@@ -56,6 +56,7 @@ def judge(context: Context) -> Finding:
         return RULE.blind(context, *missing)
     held, few = held_back(eligible), level.high < eligible.low
     heavy, little = wait.large and paging.low > 5, problem.high < 0.5
+    full = context.filled_by_users
     evidence = [
         context.evidence("user_eligible", "at least 1, and surely above 0", held),
         context.evidence("mpl", "surely below the eligible users", few),
@@ -73,6 +74,7 @@ def judge(context: Context) -> Finding:
             ("the multiprogramming level is not low", few),
             (f"paging is not heavy: page wait is {wait.value:.0%} of {wait.of}", heavy),
             (f"problem state is {problem.value:.0%} of capacity", little),
+            ("users fill the processors", not full),
         )
         if not ok
     ]
@@ -82,4 +84,4 @@ def judge(context: Context) -> Finding:
         f"only {level.value:.1f} users are admitted and {eligible.value:.1f} held back, yet page wait is"
         f" {wait.value:.0%} of {wait.of}"
     )
-    return RULE.finding("holds", text, strength=wait.value + 0.1, evidence=evidence)
+    return RULE.finding("holds", text, strength=as_cause(wait.value, 0.1), evidence=evidence)

@@ -7,7 +7,8 @@ Signs: page wait is a large part of the users' time at saturation, wait does not
 load.
 False readings: long-evicted pages that are swapped in raise io.pressure and I/O wait, hardly
 memory.pressure; the split by swapped-in pages and major faults tells them from other I/O. A cap on reads
-makes paging slow while the device is idle.
+makes paging slow while the device is idle. Where the users of a virtual-machine system fill its processors
+themselves, these limit them, however long pages take.
 Remedy: raise a cap, then fewer users at once, more storage, more or faster swap devices.
 References: [Bard]; [TB84].
 """
@@ -76,8 +77,9 @@ def judge(context: Context) -> Finding:
             evidence.append(context.evidence(name, "near 1: storage is full", full.value > 0.85))
             break
     evidence += device_evidence(context)
-    if not wait.large or not climbs:
-        lacking = [] if wait.large else [f"page wait is only {wait.value:.0%} of {wait.of}"]
+    if not wait.large or not climbs or context.filled_by_users:
+        lacking = ["users fill the processors"] if context.filled_by_users else []
+        lacking += [] if wait.large else [f"page wait is only {wait.value:.0%} of {wait.of}"]
         lacking += [] if climbs else ["paging does not climb with load"]
         return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
     text = f"page wait is {wait.value:.0%} of {wait.of}"

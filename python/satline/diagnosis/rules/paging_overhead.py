@@ -4,6 +4,8 @@ What: the processors are full, and paging fills them.
 Why: reclaim, faults and compressed swap cost processor time; with too many users in storage at once they
 cost more than the work.
 Signs: total CPU near capacity at saturation, problem state falls, paging rate climbs with load.
+Where little of the most problem state is lost, faster processors bring more than less paging: cpu_bound
+holds, too, and comes first.
 False readings: supervisor time that grows with forks or file I/O is not paging; at equal load it must go with
 paging and not with those.
 Remedy: fewer users at once, more storage at the same multiprogramming level, fewer and larger transfers.
@@ -14,7 +16,7 @@ from __future__ import annotations
 
 from satline.diagnosis._partial import discoveries
 from satline.diagnosis._results import Evidence, Finding
-from satline.diagnosis.rules._context import Context
+from satline.diagnosis.rules._context import Context, Measure
 from satline.diagnosis.rules._rule import Rule
 
 RULE = Rule(
@@ -39,6 +41,11 @@ RULE = Rule(
     ),
     references=("[Bard]",),
 )
+
+
+# Lowering the MPL to where problem state peaked would bring more, 1/(1 − 0.4) = 1.67 times, than half as much
+# processor again, which brings a little more than its 1.5: transactions leave storage sooner, too.
+LOST = 0.4
 
 
 def judge(context: Context) -> Finding:
@@ -84,6 +91,9 @@ def judge(context: Context) -> Finding:
             f"paging climbs to {paging_top.value:.0f} pages/s"
         )
         strength = 1 - problem_top.value / max(total.value, 1e-9)
+        if _lost(peak, problem_top) < LOST:
+            # Faster processors would bring more than less paging: cpu_bound comes first.
+            strength = _lost(peak, problem_top)
         return RULE.finding("holds", text, strength=strength, evidence=evidence)
     lacking = [
         name
@@ -96,6 +106,20 @@ def judge(context: Context) -> Finding:
         if not ok
     ]
     return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+
+
+def fills_processors(context: Context) -> bool:
+    """Does it hold, and is it paging rather than work that fills the processors?"""
+    peak = context.peak("problem_fraction")
+    now = context.mean("problem_fraction", (len(context.reduction.classes) - 1,))
+    if peak is None or now is None or _lost(peak[1], now) < LOST:
+        return False
+    return judge(context).state == "holds"
+
+
+def _lost(peak: Measure, now: Measure) -> float:
+    """Part of the most problem state that is lost at the top of the range."""
+    return 1 - now.value / max(peak.value, 1e-9)
 
 
 def _rival(context: Context, evidence: list[Evidence]) -> str:

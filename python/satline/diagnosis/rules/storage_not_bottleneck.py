@@ -58,7 +58,7 @@ def judge(context: Context) -> Finding:
     full = most.value >= 0.9 or crowded
     quota = bool(context.quota_holds())
     busy = total.value >= 0.9 or quota
-    share = context.share("user_page_wait")
+    share = context.inside("user_page_wait")
     waited = share.value if share is not None else None
     if waited is None:
         wait, capacity = context.high("page_wait"), context.high("capacity_processors")

@@ -4,7 +4,8 @@ What: too many users share storage, and steal each other's pages.
 Why: with a multiprogramming level beyond what storage holds, each user runs only until he misses the pages
 that were taken from him; useful work falls while paging climbs.
 Signs: the multiprogramming level is high and rises with load, paging climbs, problem state falls, users wait
-for pages, processors stand idle.
+for pages, processors stand idle. Where admission is recorded, somebody sets the level: then it comes before
+the paging and the overflow that it causes.
 False readings: where the processors are full, it is paging_overhead; where few users are admitted and yet
 page heavily, storage itself is too small (main_storage_bound). A failing load also brings problem state down,
 but without paging.
@@ -17,7 +18,7 @@ from __future__ import annotations
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._rule import Rule
-from satline.diagnosis.rules._wait import wait_at_saturation
+from satline.diagnosis.rules._wait import as_cause, wait_at_saturation
 
 RULE = Rule(
     name="thrashing",
@@ -37,6 +38,8 @@ RULE = Rule(
         "More main storage.",
     ),
 )
+
+CAUSE = 0.15
 
 
 def judge(context: Context) -> Finding:
@@ -92,4 +95,6 @@ def judge(context: Context) -> Finding:
         "level"
         f" climbs to {m1.value:.1f} and paging to {g1.value:.0f} pages/s"
     )
-    return RULE.finding("holds", text, strength=wait.value, evidence=evidence)
+    # Where somebody sets the level, too high a level is the cause: paging and overflow are its effects.
+    strength = as_cause(wait.value, CAUSE if context.high("user_eligible") is not None else 0.0)
+    return RULE.finding("holds", text, strength=strength, evidence=evidence)

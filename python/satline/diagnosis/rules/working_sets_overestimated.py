@@ -6,7 +6,8 @@ Why: users are admitted when their projected working sets fit. Projections that 
 and processors unused while users wait.
 Signs: eligible users at saturation, light paging, light I/O wait and processors that are not full.
 False readings: a processor quota also holds users back; that is quota_bound. Where I/O wait is large the
-processors are light too.
+processors are light too, but there devices are full: where I/O takes no longer than at light load, nobody
+queues.
 Remedy: admit more.
 References: [Bard].
 """
@@ -16,7 +17,7 @@ from __future__ import annotations
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._rule import Rule
-from satline.diagnosis.rules._wait import held_back, wait_at_saturation
+from satline.diagnosis.rules._wait import held_back, room_for_more, wait_at_saturation
 
 RULE = Rule(
     name="working_sets_overestimated",
@@ -53,12 +54,14 @@ def judge(context: Context) -> Finding:
     if page is None or io is None:
         return RULE.blind(context, "share_page_wait", "share_io_wait")
     held, light = held_back(eligible), total.high < LIGHT
-    calm, quiet = page.value < 0.15, not io.large
+    room = room_for_more(context, "user_io_wait", "virtual_io_rate")
+    calm, quiet = page.value < 0.15, not io.large or room is not None
     evidence = [
         context.evidence("user_eligible", "at least 1, and surely above 0", held),
         context.evidence("total_cpu_fraction", f"surely below {LIGHT:g} of capacity", light),
         page.evidence_that("below 0.15: paging is light", calm),
-        io.evidence_that("not large", quiet),
+        io.evidence_that("not large, or devices have room", quiet),
+        *([room] if room is not None else []),
     ]
     lacking = [
         why
