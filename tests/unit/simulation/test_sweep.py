@@ -189,6 +189,8 @@ def test_the_command_stops_cleanly(tmp_path: Path, number: signal.Signals) -> No
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A script's background job has SIGINT ignored, and its children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     runs, end = tmp_path / "runs.jsonl", time.monotonic() + 60
     while not (runs.exists() and runs.read_bytes()):
