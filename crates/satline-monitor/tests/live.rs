@@ -147,8 +147,9 @@ fn time_of_processes_that_no_scan_saw_is_their_users() {
     );
     std::thread::sleep(Duration::from_millis(2500));
     assert!(running.end(libc::SIGTERM).status.success());
-    // Waited-for children are counted in ticks.
-    let share = if is_told { 0.05 } else { 0.35 };
+    // The kernel tells a process's time before it takes its memory down: wait4's count holds that too, up to
+    // half a millisecond of each of these 120 processes of some milliseconds. Waited-for children are counted in ticks.
+    let share = if is_told { 0.12 } else { 0.35 };
     near(
         last_of(&recording, "short", "cpu_us"),
         short,
