@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Generator, Iterator
+import tomllib
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from satline.errors import InputError
 
 Place = tuple[int | str, ...]
+Model = TypeVar("Model", bound=BaseModel)
 
 # pydantic's kind of error → what a person is told; {…} are the error's own values.
 _WORDS = {
@@ -39,6 +41,49 @@ _WORDS = {
     "model_type": "is not a table; write it as [{key}]",
     "missing": "missing; every {kind} needs it",
 }
+
+
+def read_toml(path: Path, model: type[Model], *, kind: str, name_one: str, hint: str) -> tuple[str, Model]:
+    """The text of a file that a user wrote, and what it says.
+
+    Parameters
+    ----------
+    kind
+        What the file is: study, report definition.
+    name_one
+        The remedy where there is no such file.
+    hint
+        The remedy where a key is wrong and has none of its own.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, is not TOML, or says what `model` does not allow: all at once, each with its line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        values = tomllib.loads(text)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}", hint=name_one) from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not text", hint=f"a {kind} is a TOML file in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        mend = "texts stand in quotation marks, lists in brackets"
+        raise InputError(f"{path}: not TOML: {error}", hint=mend) from None
+    try:
+        return text, model.model_validate(values)
+    except ValidationError as error:
+        raise all_problems(path, text, error, model, kind=kind, hint=hint) from None
+
+
+def none_such(name: str, shipped: Iterable[str], *, kind: str, listed_by: str) -> InputError:
+    """There is neither a file of that name nor one that comes with Satline."""
+    names = list(shipped)
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = (
+        f'did you mean "{close[0]}"?' if close else f"`{listed_by}` lists those shipped: {', '.join(names)}"
+    )
+    return InputError(f"there is no {kind} file {name}, and no shipped {kind} of that name", hint=hint)
 
 
 def all_problems(

@@ -6,7 +6,6 @@ A study names a workload, a target, the steps of the load and the limits under w
 from __future__ import annotations
 
 import difflib
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,14 +16,13 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    ValidationError,
     model_validator,
 )
 
 from satline import share
 from satline.errors import InputError
 from satline.experiment.sizes import parse_size
-from satline.problems import all_problems, line_of
+from satline.problems import line_of, none_such, read_toml
 from satline.systems import SYSTEMS, Limits, Server
 
 Size = Annotated[int, BeforeValidator(parse_size), Field(gt=0)]
@@ -170,13 +168,7 @@ def find_study(name_or_file: str) -> Path:
     shipped = {study.stem: study for study in shipped_studies()}
     if name_or_file in shipped:
         return shipped[name_or_file]
-    close = difflib.get_close_matches(name_or_file, shipped, n=1)
-    hint = (
-        f'did you mean "{close[0]}"?'
-        if close
-        else f"`satline studies` lists those shipped: {', '.join(shipped)}"
-    )
-    raise InputError(f"there is no study file {name_or_file}, and no shipped study of that name", hint=hint)
+    raise none_such(name_or_file, shipped, kind="study", listed_by="satline studies")
 
 
 def read_study(path: Path) -> Study:
@@ -187,22 +179,13 @@ def read_study(path: Path) -> Study:
     InputError
         It cannot be read, or says what a study cannot say: all errors at once, each with line, key, remedy.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-        values = tomllib.loads(text)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}", hint="name a study file, or a shipped study") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not text", hint="a study is a TOML file in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(
-            f"{path}: not TOML: {error}", hint="texts stand in quotation marks, lists in brackets"
-        ) from None
-    try:
-        file = StudyFile.model_validate(values)
-    except ValidationError as error:
-        hint = "shipped studies show every key: `satline studies`"
-        raise all_problems(path, text, error, StudyFile, kind="study", hint=hint) from None
+    text, file = read_toml(
+        path,
+        StudyFile,
+        kind="study",
+        name_one="name a study file, or a shipped study",
+        hint="shipped studies show every key: `satline studies`",
+    )
     workload = _find_workload(path, text, file.workload)
     return Study(
         path.stem, path, text, file, workload, workload.read_text(encoding="utf-8", errors="replace")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from satline.catalogue import Variable, catalogue
 from satline.errors import InputError
-from satline.problems import all_problems
+from satline.problems import read_toml
 
 TABLES = ("system", "processor", "device", "user", "cgroup")
 ENTITY = {"processor": "processor", "device": "device", "user": "user", "cgroup": "cgroup"}
@@ -210,24 +209,13 @@ def read_mapping(path: Path) -> Mapping:
     InputError
         Naming the file, and line and key of all that is wrong in it.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-        content = tomllib.loads(text)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}", hint="name a file that you may read") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not TOML: {error}", hint="mend the line") from error
-    try:
-        found = Mapping.model_validate(content)
-    except ValidationError as error:
-        raise all_problems(
-            path,
-            text,
-            error,
-            Mapping,
-            kind="mapping",
-            hint=f"{GUIDE} explains mapping files",
-        ) from None
+    _, found = read_toml(
+        path,
+        Mapping,
+        kind="mapping",
+        name_one="name a file that you may read",
+        hint=f"{GUIDE} explains mapping files",
+    )
     if found.load is not None or found.throughput is not None:
         raise load_table(f"{path}: load, throughput")
     return found

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from satline.errors import InputError
 from satline.prediction._decomposition import LIFETIME_EXPONENT, Storage
 from satline.prediction._network import CustomerClass, Network, Station
-from satline.problems import all_problems, joined, line_of
+from satline.problems import joined, line_of, read_toml
 
 HINT = "`satline predict --help` shows a whole file"
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -87,20 +86,7 @@ def read_network(path: Path) -> Described:
     InputError
         No such file, no TOML, or a key that is wrong: all at once, with their lines.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}", hint="name a network file") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8 text", hint=HINT) from None
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: {error}", hint=HINT) from None
-    try:
-        made = NetworkFile.model_validate(document)
-    except ValidationError as error:
-        raise all_problems(path, text, error, NetworkFile, kind="network", hint=HINT) from None
+    text, made = read_toml(path, NetworkFile, kind="network file", name_one="name a network file", hint=HINT)
     wrong = _inconsistent(path, text, made)
     if wrong:
         raise joined(wrong, hint=HINT)

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from satline.errors import InputError
-from satline.problems import Place, all_problems, joined, key_words, line_of
+from satline.problems import Place, joined, key_words, line_of, read_toml
 from satline.reduction._axes import LOAD_AXES
 from satline.reduction._filters import DAYS
 from satline.reduction._variables import Derived, variables
@@ -249,22 +249,13 @@ def read(path: Path) -> Definition:
     InputError
         It cannot be read, or says what a definition cannot say: all errors at once, with line, key, remedy.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-        values = tomllib.loads(text)
-    except OSError as error:
-        raise InputError(
-            f"{path}: {error.strerror}", hint="`satline report --list` shows those shipped"
-        ) from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not text", hint="a report definition is a TOML file in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        hint = "texts stand in quotation marks, lists in brackets"
-        raise InputError(f"{path}: not TOML: {error}", hint=hint) from None
-    try:
-        body = Body.model_validate(values)
-    except ValidationError as error:
-        raise all_problems(path, text, error, Body, kind="report definition", hint=_HINT) from None
+    text, body = read_toml(
+        path,
+        Body,
+        kind="report definition",
+        name_one="`satline report --list` shows those shipped",
+        hint=_HINT,
+    )
     wrong = [
         (f"{path}:{line_of(text, place)}: {key_words(place)}: {message}", remedy)
         for place, message, remedy in _wrong(body)

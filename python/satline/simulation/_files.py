@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from pathlib import Path
 
 from satline import share
-from satline.errors import InputError
+from satline.problems import none_such
 
 _NO_MACHINES = frozenset({"processors"})
 
@@ -66,10 +65,4 @@ def _find(name_or_file: str | Path, shipped: list[Path], kind: str, beside: Path
         return path
     if name in names:
         return names[name]
-    close = difflib.get_close_matches(name, names, n=1)
-    hint = (
-        f'did you mean "{close[0]}"?'
-        if close
-        else f"`satline simulate --list` names those shipped: {', '.join(names)}"
-    )
-    raise InputError(f"there is no {kind} file {name}, and no shipped {kind} of that name", hint=hint)
+    raise none_such(name, names, kind=kind, listed_by="satline simulate --list")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +13,11 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    ValidationError,
     model_validator,
 )
 
 from satline.errors import InputError
-from satline.problems import all_problems, line_of
+from satline.problems import line_of, read_toml
 from satline.simulation._files import find_machine, find_workload
 from satline.simulation._grid import MOST_USERS, parse_users
 from satline.simulation._measures import MEASURES, USUAL, known
@@ -167,21 +165,13 @@ def read_simulated_study(path: Path) -> SimulatedStudy:
     InputError
         It cannot be read, or says what it cannot say: all errors at once, each with line, key, remedy.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-        values = tomllib.loads(text)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}", hint="name a study file, or a shipped one") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not text", hint="a study is a TOML file in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        hint = "texts stand in quotation marks, lists in brackets"
-        raise InputError(f"{path}: not TOML: {error}", hint=hint) from None
-    try:
-        file = SimulatedStudyFile.model_validate(values)
-    except ValidationError as error:
-        hint = "shipped studies show every key: `satline simulate --list`"
-        raise all_problems(path, text, error, SimulatedStudyFile, kind="simulated study", hint=hint) from None
+    text, file = read_toml(
+        path,
+        SimulatedStudyFile,
+        kind="simulated study",
+        name_one="name a study file, or a shipped one",
+        hint="shipped studies show every key: `satline simulate --list`",
+    )
     found = []
     for key, name, find in (
         ("machine", file.machine, find_machine),
