@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from satline._simulating import measures, progress
+from satline.cli_simulate_study import find_study, run_study, study_directory
 from satline.errors import InputError
 
 if TYPE_CHECKING:
-    from satline.simulation import Program, Progress, Result, Run
+    from satline.simulation import Program, Result, Run
 
 TERMINATED = 128 + signal.SIGTERM
 
@@ -60,6 +62,7 @@ Examples:
 )
 @click.option("--record", type=click.Path(path_type=Path), help="One run, recorded: --users are its steps.")
 @click.option("--schedule", is_flag=True, help="With --record: the workload's own population.")
+@click.option("--page", type=click.Path(path_type=Path), help="A study as a Markdown page with its figures.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option("--explain", is_flag=True, help="Print the machine: every figure, its unit and source.")
 @click.option("--list", "as_list", is_flag=True, help="List shipped machines, workloads and studies.")
@@ -83,13 +86,13 @@ def simulate(names: tuple[str, ...], as_json: bool, explain: bool, as_list: bool
     with _stoppable() as stopped:
         try:
             if len(names) == 1:
-                _study(names[0], as_json, options)
+                run_study(names[0], as_json, options)
             elif options["record"] is not None:
                 _record(names[0], names[1], as_json, options)
             else:
                 _points(names[0], names[1], as_json, options)
         except KeyboardInterrupt:
-            kept = options["out"] if len(names) == 2 else options["out"] or _study_directory(names[0])
+            kept = options["out"] if len(names) == 2 else options["out"] or study_directory(names[0])
             hint = (
                 f"what is done is kept in {kept}; the same command goes on"
                 if kept
@@ -112,14 +115,14 @@ def _points(machine: str, workload: str, as_json: bool, options: dict[str, Any])
             "--schedule without --record", hint="a population that changes is recorded: --record DIR"
         )
     goals = [Goal.parse(text) for text in options["until"]]
-    names = _measures(options["measures"]) or list(USUAL)
+    names = measures(options["measures"]) or list(USUAL)
     for goal in goals:
         if goal.measure not in names:
             names.append(goal.measure)
     vary = dict(parse_vary(text) for text in options["vary"])
     if options["differences"] and not vary:
         raise InputError("--differences without --vary", hint="say what varies: --vary processors.speed=1,2")
-    with _progress() as show:
+    with progress() as show:
         done = run(
             machine,
             workload,
@@ -184,121 +187,18 @@ def _record(machine: str, workload: str, as_json: bool, options: dict[str, Any])
     from satline.report._escape import visible
     from satline.simulation._show import print_steps
 
-    print_steps(result.steps, _measures(options["measures"]) or list(USUAL), Console())
+    print_steps(result.steps, measures(options["measures"]) or list(USUAL), Console())
     click.echo(f"recording: {visible(options['record'])}  (`satline diagnose` reads it)")
 
 
 def _recorded(program: Program, run: Run, path: Path) -> Result:
     from satline.simulation import Progress, Stopped
 
-    with _progress() as show:
+    with progress() as show:
         try:
             return program.run(run, lambda part: show(Progress(0, 1, part)), path)
         except Stopped:
             raise KeyboardInterrupt from None
-
-
-def _study(name: str, as_json: bool, options: dict[str, Any]) -> None:
-    from satline.simulation import read_simulated_study, run_simulated_study
-    from satline.simulation._figures import write_figures
-    from satline.simulation._show import content, print_points
-
-    refused = ("users", "sets", "vary", "differences", "until", "record", "schedule", "seconds", "warmup")
-    for option in refused:
-        if options[option]:
-            hint = "copy the study and change it there, or name a machine and a workload"
-            raise InputError(f"--{'set' if option == 'sets' else option} with a study", hint=hint)
-    study = read_simulated_study(_find_study(name))
-    out = options["out"] or _study_directory(name)
-    notes: list[str] = []
-    with _progress(notes) as show:
-        result = run_simulated_study(
-            study,
-            out,
-            replications=options["replications"],
-            seed=options["seed"],
-            workers=options["workers"],
-            progress=show,
-            note=notes.append,
-        )
-    figures = write_figures(result, out)
-    planted = result.planted
-    if as_json:
-        shown = {
-            "study": study.name,
-            "arms": {arm: content(simulated) for arm, simulated in result.arms.items()},
-            "figures": [str(path) for path in figures],
-            "planted": None
-            if planted is None
-            else {
-                "expects": planted.expects,
-                "named_first": planted.named_first,
-                "rank": planted.rank,
-                "headline": planted.diagnosis.headline,
-                "findings": [finding.rule for finding in planted.diagnosis.findings],
-            },
-        }
-        click.echo(json.dumps(shown, indent=2))
-        return
-    from rich.console import Console
-
-    from satline.report._escape import cell
-
-    console = Console()
-
-    def say(words: str, style: str = "") -> None:
-        console.print(cell(words, style, encoding=console.encoding), soft_wrap=False)
-
-    say(study.file.title, "bold")
-    if study.file.question:
-        say(study.file.question, "dim")
-    names = _measures(options["measures"]) or list(study.file.measures)
-    for arm, simulated in result.arms.items():
-        console.print()
-        if arm:
-            say(arm, "bold cyan")
-        print_points(simulated, names, console)
-    console.print()
-    if planted is not None:
-        say(planted.words, "bold")
-        say(planted.diagnosis.headline)
-        say(f"recording: {out / study.name}.satline")
-    for path in figures:
-        say(f"figure: {path}")
-
-
-def _find_study(name: str) -> Path:
-    from satline.simulation import find_simulated_study, shipped_machines, shipped_workloads
-
-    try:
-        return find_simulated_study(name)
-    except InputError as error:
-        for kind, other, shipped in (
-            ("machine", "workload", shipped_machines()),
-            ("workload", "machine", shipped_workloads()),
-        ):
-            if name in {path.stem for path in shipped}:
-                raise InputError(f"{name} is a {kind}", hint=f"name a {other} too, or --explain") from None
-        raise error
-
-
-def _study_directory(name: str) -> Path:
-    return Path(f"{Path(name).stem}-simulated")
-
-
-def _measures(text: str | None) -> list[str]:
-    from difflib import get_close_matches
-
-    from satline.simulation import MEASURES
-    from satline.simulation._measures import known
-
-    names = [name.strip() for name in (text or "").split(",") if name.strip()]
-    for name in names:
-        if not known(name):
-            close = get_close_matches(name, MEASURES, n=2)
-            hint = f"did you mean {' or '.join(close)}?" if close else f"one of: {', '.join(MEASURES)}"
-            raise InputError(f"--measures: there is no measure {name}", hint=hint)
-    return names
 
 
 def _explain(names: Sequence[str], sets: Sequence[str]) -> None:
@@ -306,7 +206,7 @@ def _explain(names: Sequence[str], sets: Sequence[str]) -> None:
     from satline.simulation import Program, find_machine, find_workload, read_simulated_study, shipped_studies
 
     if len(names) == 1 and names[0] in {path.stem for path in shipped_studies()}:
-        study = read_simulated_study(_find_study(names[0]))
+        study = read_simulated_study(find_study(names[0]))
         files = [study.machine, study.workload]
     else:
         files = [find_machine(names[0]), *(find_workload(name) for name in names[1:])]
@@ -333,28 +233,6 @@ def _print_list(as_json: bool) -> None:
         width = max((len(path.stem) for path in paths), default=0)
         for path in paths:
             click.echo(visible(f"  {path.stem:{width}}  {about(path)}", longest=80))
-
-
-@contextlib.contextmanager
-def _progress(notes: Sequence[str] = ()) -> Iterator[Callable[[Progress], None]]:
-    """A bar on standard error where that is a terminal; `notes`: the last says what is being done."""
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
-    from satline.report._escape import cell
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.fields[words]}"), BarColumn(), TimeRemainingColumn())
-    with Bars(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
-        task = bars.add_task("", total=1.0, words="")
-
-        def show(state: Progress) -> None:
-            words = f"{notes[-1]}: " if notes else ""
-            words += f"{state.done} of {state.runs} runs" if state.runs > 1 else "running"
-            bars.update(task, completed=state.part, words=cell(words).markup)
-
-        yield show
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from satline.simulation._factorial import combinations_of
 from satline.simulation._runner import Program, Run, setting_text
 from satline.simulation._simulate import Simulated, simulate
 from satline.simulation._study import SimulatedStudy
@@ -80,15 +81,16 @@ def run_simulated_study(
     load = study.file.load
     out.mkdir(parents=True, exist_ok=True)
     arms = {}
-    for name, sets in study.arms().items():
+    systems = combinations_of(study) if study.file.factor else study.arms
+    for name, system in systems.items():
         if name:
             note(name)
         arms[name] = simulate(
-            study.machine,
-            study.workload,
+            system.machine,
+            system.workload,
             users=load.users,
             replications=replications or load.replications,
-            sets=sets,
+            sets=system.sets,
             vary=study.file.vary,
             seconds=load.seconds,
             warmup_seconds=load.warmup_seconds,

@@ -25,19 +25,19 @@ def rows(points: Sequence[Point], names: Sequence[str]) -> list[tuple[str, ...]]
     """A heading row, then a row for each point: what it is, then each measure ± half its interval."""
     keys = _keys(points)
     estimates = {name: [point.estimate(name) for point in points] for name in names}
-    scales = {name: _scale(name, estimates[name]) for name in names}
-    head = [*(_last(key) for key in keys[1:]), *(_heading(name, scales[name]) for name in names)]
-    table = [(_last(keys[0]), *head)]
+    scales = {name: scale_of(name, estimates[name]) for name in names}
+    head = [*(last(key) for key in keys[1:]), *(heading(name, scales[name]) for name in names)]
+    table = [(last(keys[0]), *head)]
     for number, point in enumerate(points):
         label = [point.label.get(key, "") for key in keys]
         if not point.warmup.valid:
             label[0] += UNSETTLED
-        shown = [
-            _shown(estimates[name][number], scales[name])
+        cells = [
+            shown(estimates[name][number], scales[name])
             + (UNSETTLED if point.warmup.valid and not point.settled(name) else "")
             for name in names
         ]
-        table.append((*label, *shown))
+        table.append((*label, *cells))
     return table
 
 
@@ -78,7 +78,7 @@ def notes(simulated: Simulated, names: Sequence[str]) -> list[str]:
     elif any(not point.settled(name) for point in points for name in names):
         lines.append(f"{UNSETTLED} still changes in the second half")
     for number, goal in simulated.unreached:
-        label = ", ".join(f"{_last(k)} {v}" for k, v in points[number].label.items())
+        label = ", ".join(f"{last(k)} {v}" for k, v in points[number].label.items())
         lines.append(f"not reached: {goal.words} at {label}, with {len(points[number].results)} replications")
     if len(points[0].results) == 1 and (why := _why_no_interval(points, names)):
         lines.append(why)
@@ -104,11 +104,11 @@ def print_steps(steps: Sequence[Mapping[str, Any]], names: Sequence[str], consol
     from satline.report._table import blocks
 
     found = {name: [_plain_estimate(step["measures"].get(name)) for step in steps] for name in names}
-    scales = {name: _scale(name, found[name]) for name in names}
-    table = [("users", *(_heading(name, scales[name]) for name in names))]
+    scales = {name: scale_of(name, found[name]) for name in names}
+    table = [("users", *(heading(name, scales[name]) for name in names))]
     for number, step in enumerate(steps):
-        shown = (_shown(found[name][number], scales[name]) for name in names)
-        table.append((str(step.get("users", "")), *shown))
+        cells = (shown(found[name][number], scales[name]) for name in names)
+        table.append((str(step.get("users", "")), *cells))
     for block in blocks(table, console.width, encoding=console.encoding):
         console.print(block)
         console.print()
@@ -138,16 +138,16 @@ def print_differences(simulated: Simulated, names: Sequence[str], console: Conso
     pairs = differences(simulated)
     keys = list(simulated.points[0].label)
     found = {name: [base.difference(point, name) for base, point in pairs] for name in names}
-    scales = {name: _scale(name, [d.difference for d in found[name]]) for name in names}
-    head = (_last(keys[0]), *(_last(key) for key in keys[1:]))
-    table = [(*head, *(_heading(name, scales[name]) for name in names))]
+    scales = {name: scale_of(name, [d.difference for d in found[name]]) for name in names}
+    head = (last(keys[0]), *(last(key) for key in keys[1:]))
+    table = [(*head, *(heading(name, scales[name]) for name in names))]
     for number, (_, point) in enumerate(pairs):
         cells = []
         for name in names:
             one = found[name][number]
-            cells.append(_shown(one.difference, scales[name]) + ("" if one.sure else " ?"))
+            cells.append(shown(one.difference, scales[name]) + ("" if one.sure else " ?"))
         table.append((*point.label.values(), *cells))
-    first = ", ".join(f"{_last(k)} {v}" for k, v in simulated.points[0].label.items() if k != "users")
+    first = ", ".join(f"{last(k)} {v}" for k, v in simulated.points[0].label.items() if k != "users")
     console.print(cell(f"More than with {first}, with common random numbers (?: the interval holds 0)"))
     for block in blocks(table, console.width, encoding=console.encoding):
         console.print(block)
@@ -207,12 +207,12 @@ def plot(plan: FigurePlan, arms: Mapping[str, Simulated]) -> Plot:
     """One figure: a line for each arm, its bars the 95 % intervals."""
     found = {name: _placed(plan, simulated) for name, simulated in arms.items()}
     places = [x for line in found.values() for x, _ in line]
-    scale = _scale(plan.y, [estimate for line in found.values() for _, estimate in line])
+    scale = scale_of(plan.y, [estimate for line in found.values() for _, estimate in line])
     lines = tuple(
         Line(name or measure(plan.y).words, tuple(_mark(name, x, e, scale) for x, e in line), slot)
         for slot, (name, line) in enumerate(list(found.items())[:7])
     )
-    x_words = plan.x_label or _last(plan.x if plan.x == "users" else measure(plan.x).words)
+    x_words = plan.x_label or last(plan.x if plan.x == "users" else measure(plan.x).words)
     by_place: dict[float, list[str]] = {}
     for x in sorted(set(places)):
         by_place[x] = [next((mark.shown for mark in line.marks if mark.x == x), "–") for line in lines]
@@ -221,7 +221,7 @@ def plot(plan: FigurePlan, arms: Mapping[str, Simulated]) -> Plot:
         title=plan.title,
         kind="lines",
         x_label=x_words,
-        y_label=_heading(plan.y, scale),
+        y_label=heading(plan.y, scale),
         lines=lines,
         notes=("Bars are 95 % intervals.",),
         rows=(
@@ -252,35 +252,38 @@ def _number(text: str) -> float | None:
 
 
 def _mark(label: str, x: float, estimate: Estimate, scale: _numbers.Scale) -> Mark:
-    shown = _shown(estimate, scale)
+    text = shown(estimate, scale)
     low, high = estimate.low, estimate.high
     return Mark(
         x=x,
         y=None if estimate.value is None else estimate.value * scale.factor,
         low=None if low is None else low * scale.factor,
         high=None if high is None else high * scale.factor,
-        shown=shown,
-        title=visible(f"{label or 'at'} {x:g}: {shown} {scale.label}"),
+        shown=text,
+        title=visible(f"{label or 'at'} {x:g}: {text} {scale.label}"),
     )
 
 
-def _scale(name: str, estimates: Sequence[Estimate]) -> _numbers.Scale:
+def scale_of(name: str, estimates: Sequence[Estimate]) -> _numbers.Scale:
+    """One scale for all values of a measure."""
     largest = max((abs(e.value) for e in estimates if e.value is not None), default=0.0)
     return _numbers.scale(measure(name).unit, largest)
 
 
-def _shown(estimate: Estimate, scale: _numbers.Scale) -> str:
+def shown(estimate: Estimate, scale: _numbers.Scale) -> str:
+    """A value ± half its interval."""
     if estimate.value is None:
         return "–"
     half = estimate.half_width
     return _numbers.quantity(estimate.value * scale.factor, "", None if half is None else half * scale.factor)
 
 
-def _heading(name: str, scale: _numbers.Scale) -> str:
+def heading(name: str, scale: _numbers.Scale) -> str:
+    """A measure's words with the unit."""
     unit = "per s" if scale.label in ("transactions/s", "per second") else scale.label
     return f"{measure(name).words}, {unit}" if unit and unit != "users" else measure(name).words
 
 
-def _last(key: str) -> str:
+def last(key: str) -> str:
     """The last part of a dotted key, as words."""
     return key.rpartition(".")[2].replace("_", " ")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from satline.errors import InputError
-from satline.problems import line_of, read_toml
+from satline.problems import Place, key_words, line_of, read_toml
 from satline.simulation._files import find_machine, find_workload
 from satline.simulation._grid import MOST_USERS, parse_users
 from satline.simulation._measures import MEASURES, USUAL, known
@@ -75,10 +75,20 @@ class SimulatedLoad(_Part):
 
 
 class Arm(_Part):
-    """One of the systems that are compared."""
+    """One of the systems that are compared: another machine, another workload, or other values of keys."""
 
     name: Annotated[str, Field(min_length=1, max_length=60)]
+    machine: str | None = None
+    workload: str | None = None
     set: Sets = {}
+
+
+class Factor(_Part):
+    """A part that is switched off and on: the settings of each of the two levels."""
+
+    name: Annotated[str, Field(min_length=1, max_length=40)]
+    off: Sets = {}
+    on: Sets
 
 
 class FigurePlan(_Part):
@@ -116,6 +126,8 @@ class SimulatedStudyFile(_Part):
     set: Sets = {}
     vary: Annotated[dict[str, Values], BeforeValidator(_flat)] = {}
     arm: list[Arm] = []
+    compare: bool = False
+    factor: Annotated[list[Factor], Field(max_length=8)] = []
     figure: list[FigurePlan] = []
     recording: RecordingPlan | None = None
 
@@ -124,6 +136,13 @@ class SimulatedStudyFile(_Part):
         names = [arm.name for arm in self.arm]
         for name in sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f'arm: two arms are named "{name}"; give each a name of its own')
+        factors = [factor.name for factor in self.factor]
+        for name in sorted({name for name in factors if factors.count(name) > 1}):
+            raise ValueError(f'factor: two factors are named "{name}"; give each a name of its own')
+        if self.compare and len(self.arm) < 2:
+            raise ValueError("compare: there is nothing to compare; add two or more [[arm]]")
+        if self.factor and self.arm:
+            raise ValueError("factor: a study has arms or factors; leave one of them out")
         for figure in self.figure:
             if figure.x != "users" and figure.x not in self.vary and figure.x not in MEASURES:
                 raise ValueError(
@@ -141,20 +160,28 @@ class SimulatedStudyFile(_Part):
 
 
 @dataclass(frozen=True)
+class System:
+    """One system that a study runs: its files, and the keys that are set."""
+
+    machine: Path
+    workload: Path
+    sets: Mapping[str, Setting]
+
+
+@dataclass(frozen=True)
 class SimulatedStudy:
-    """A study file that was read; its name is the file's without ``.toml``."""
+    """A study file that was read; its name is the file's without ``.toml``.
+
+    arms
+        The systems by the name of their arm; one without a name where nothing is compared.
+    """
 
     name: str
     path: Path
     file: SimulatedStudyFile
     machine: Path
     workload: Path
-
-    def arms(self) -> Mapping[str, Mapping[str, Setting]]:
-        """Settings of each arm by its name; one without a name where nothing is compared."""
-        if not self.file.arm:
-            return {"": self.file.set}
-        return {arm.name: {**self.file.set, **arm.set} for arm in self.file.arm}
+    arms: Mapping[str, System]
 
 
 def read_simulated_study(path: Path) -> SimulatedStudy:
@@ -172,14 +199,26 @@ def read_simulated_study(path: Path) -> SimulatedStudy:
         name_one="name a study file, or a shipped one",
         hint="shipped studies show every key: `satline simulate --list`",
     )
-    found = []
-    for key, name, find in (
-        ("machine", file.machine, find_machine),
-        ("workload", file.workload, find_workload),
-    ):
+
+    def find(place: Place, name: str | None, by: Callable[[str, Path], Path], otherwise: Path) -> Path:
+        if name is None:
+            return otherwise
         try:
-            found.append(find(name, path.parent))
+            return by(name, path.parent)
         except InputError as error:
-            message = f"{path}:{line_of(text, (key,))}: {key}: {error.message}"
+            message = f"{path}:{line_of(text, place)}: {key_words(place)}: {error.message}"
             raise InputError(message, hint=error.hint) from None
-    return SimulatedStudy(path.stem, path, file, found[0], found[1])
+
+    machine = find(("machine",), file.machine, find_machine, path)
+    workload = find(("workload",), file.workload, find_workload, path)
+    arms = {
+        arm.name: System(
+            find(("arm", number, "machine"), arm.machine, find_machine, machine),
+            find(("arm", number, "workload"), arm.workload, find_workload, workload),
+            {**file.set, **arm.set},
+        )
+        for number, arm in enumerate(file.arm)
+    }
+    return SimulatedStudy(
+        path.stem, path, file, machine, workload, arms or {"": System(machine, workload, file.set)}
+    )

@@ -31,7 +31,7 @@ def morning(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, A
 
 def test_the_study_compares_the_two_machines() -> None:
     study = read_simulated_study(find_simulated_study("case-study-155"))
-    small, large = (dict(sets) for sets in study.arms().values())
+    small, large = (dict(system.sets) for system in study.arms.values())
     assert study.machine == find_machine("155-II-1mb")
     assert not small
     text = find_machine("155-II-1.5mb").read_text()

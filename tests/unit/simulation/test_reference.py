@@ -34,13 +34,13 @@ def test_throughput_against_mpl_has_the_shape_of_the_reference() -> None:
                 study.workload,
                 users=[60],
                 replications=1,
-                sets=sets,
+                sets=system.sets,
                 vary={"scheduler.mpl_cap_users": caps},
                 seconds=500,
                 warmup_seconds=150,
             )
         )
-        for name, sets in study.arms().items()
+        for name, system in study.arms.items()
     }
     three, six, nine, unlimited = curves.values()
     # Unlimited storage saturates near MPL 6 and never falls.
@@ -57,13 +57,13 @@ def test_throughput_against_mpl_has_the_shape_of_the_reference() -> None:
 
 def test_an_mpl_of_six_carries_twenty_four_users_and_nine_thirty_six() -> None:
     study = read_simulated_study(find_simulated_study("ideal-pending"))
-    for sets, users in zip(study.arms().values(), (24, 36), strict=True):
+    for system, users in zip(study.arms.values(), (24, 36), strict=True):
         found = simulate(
             study.machine,
             study.workload,
             users=[users // 2, users, 2 * users],
             replications=1,
-            sets=sets,
+            sets=system.sets,
             seconds=1200,
             warmup_seconds=200,
         )

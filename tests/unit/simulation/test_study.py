@@ -60,7 +60,7 @@ def study(machine: Path, workload: Path) -> Path:
 def test_tables_in_tables_are_dotted_keys(study: Path) -> None:
     found = read_simulated_study(study)
     assert found.file.load.users == [10, 15, 20]
-    assert found.arms() == {
+    assert {name: system.sets for name, system in found.arms.items()} == {
         "slow": {"storage.pageable_frames": 100},
         "<b>fast</b>": {"storage.pageable_frames": 100, "processors.speed": 2},
     }

@@ -1,0 +1,150 @@
+"""Comparisons and effects of a simulated study as tables: rows of text, for the terminal and for pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from satline.report import _numbers
+from satline.simulation._against import Row, against
+from satline.simulation._estimate import Estimate
+from satline.simulation._factorial import Effects, effects
+from satline.simulation._measures import measure
+from satline.simulation._run_study import StudyResult
+from satline.simulation._show import heading, last, scale_of, shown
+
+Table = tuple[str, list[tuple[str, ...]]]
+UNSURE = " ?"
+
+
+def compared(result: StudyResult) -> dict[str, list[Row]]:
+    """By the name of the other arm: its rows against the first arm; empty where nothing is to be compared."""
+    if not result.study.file.compare:
+        return {}
+    (_, base), *others = result.arms.items()
+    return {name: against(base, other, result.study.file.measures) for name, other in others}
+
+
+def comparison_tables(result: StudyResult) -> Iterator[Table]:
+    """Title and rows: with one place a table of all measures, with several one for each measure."""
+    base = next(iter(result.arms))
+    for other, rows in compared(result).items():
+        places = {tuple(row.label.items()) for row in rows}
+        title = f"{other} against {base}"
+        if len(places) == 1:
+            place = ", ".join(f"{value} {last(key)}" for key, value in rows[0].label.items())
+            lines = [_cells(row, _scale_of([row]), words=True) for row in rows]
+            yield f"{title}, {place}", [("measure", base, other, "change"), *lines]
+            continue
+        for name in result.study.file.measures:
+            same = [row for row in rows if row.measure == name]
+            if not any(row.base.value or row.other.value for row in same):
+                continue
+            scale = _scale_of(same)
+            keys = tuple(last(key) for key in same[0].label)
+            lines = [(*row.label.values(), *_cells(row, scale)) for row in same]
+            yield f"{title}: {heading(name, scale)}", [(*keys, base, other, "change"), *lines]
+
+
+def _scale_of(rows: Sequence[Row]) -> _numbers.Scale:
+    return scale_of(rows[0].measure, [estimate for row in rows for estimate in (row.base, row.other)])
+
+
+def _cells(row: Row, scale: _numbers.Scale, *, words: bool = False) -> tuple[str, ...]:
+    numbers = (shown(row.base, scale), shown(row.other, scale), percent(row.change))
+    return (heading(row.measure, scale), *numbers) if words else numbers
+
+
+def percent(change: Estimate) -> str:
+    """``+12 % [9, 15]``; a question mark where the interval holds 0."""
+    if change.value is None:
+        return "–"
+    text = f"{_whole(change.value):+g} %"
+    if change.low is None or change.high is None:
+        return text
+    sure = not change.low <= 0.0 <= change.high
+    return f"{text} [{_whole(change.low):+g}, {_whole(change.high):+g}]" + ("" if sure else UNSURE)
+
+
+def _whole(part: float) -> float:
+    """A part as percent, with a decimal where it is small."""
+    value = 100.0 * part
+    return round(value, 1) if abs(value) < 10 else round(value)
+
+
+def all_effects(result: StudyResult) -> list[Effects]:
+    """Effects of the study's factors on each of its measures; empty where it has none."""
+    if not result.study.file.factor:
+        return []
+    return [one for name in result.study.file.measures for one in effects(result.study, result.arms, name)]
+
+
+def effect_tables(result: StudyResult) -> Iterator[Table]:
+    """For each measure the effects by place; interactions only where one is sure somewhere."""
+    found = all_effects(result)
+    for name in result.study.file.measures:
+        same = [one for one in found if one.measure == name]
+        if not same or all(one.off.value is None for one in same):
+            continue
+        scale = scale_of(name, [estimate for one in same for estimate in (one.off, one.on)])
+        places = [", ".join(f"{last(k)} {v}" for k, v in one.label.items()) or "all" for one in same]
+        lines = [
+            ("all off", *(shown(one.off, scale) for one in same)),
+            ("all on", *(shown(one.on, scale) for one in same)),
+        ]
+        for number, effect in enumerate(same[0].found):
+            row = [one.found[number] for one in same]
+            if len(effect.factors) == 1 or any(cell.sure for cell in row):
+                lines.append(
+                    (
+                        effect.words,
+                        *(
+                            percent(cell.change) if one.relative else _difference(cell.change, scale)
+                            for cell, one in zip(row, same, strict=True)
+                        ),
+                    )
+                )
+        yield heading(name, scale), [("effect", *places), *lines]
+
+
+def _difference(change: Estimate, scale: _numbers.Scale) -> str:
+    low, high = change.low, change.high
+    sure = low is not None and high is not None and not low <= 0.0 <= high
+    return shown(change, scale) + ("" if sure else UNSURE)
+
+
+def comparison_content(result: StudyResult) -> list[dict[str, Any]]:
+    """Comparisons and effects for JSON."""
+    return [
+        {
+            "arm": other,
+            "label": dict(row.label),
+            "measure": row.measure,
+            "unit": measure(row.measure).unit,
+            "base": interval_content(row.base),
+            "other": interval_content(row.other),
+            "relative_change": interval_content(row.change),
+        }
+        for other, rows in compared(result).items()
+        for row in rows
+    ]
+
+
+def effect_content(result: StudyResult) -> list[dict[str, Any]]:
+    """Effects for JSON."""
+    return [
+        {
+            "label": dict(one.label),
+            "measure": one.measure,
+            "relative": one.relative,
+            "all_off": interval_content(one.off),
+            "all_on": interval_content(one.on),
+            "effects": [{"factors": list(e.factors), **interval_content(e.change)} for e in one.found],
+        }
+        for one in all_effects(result)
+    ]
+
+
+def interval_content(estimate: Estimate) -> Mapping[str, Any]:
+    """Value and ends of an estimate."""
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high}
