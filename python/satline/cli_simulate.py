@@ -62,6 +62,11 @@ Examples:
 )
 @click.option("--record", type=click.Path(path_type=Path), help="One run, recorded: --users are its steps.")
 @click.option("--schedule", is_flag=True, help="With --record: the workload's own population.")
+@click.option(
+    "--sample-seconds",
+    type=click.FloatRange(0.1, 86400),
+    help="With --record: time between samples. [default: 10]",
+)
 @click.option("--page", type=click.Path(path_type=Path), help="A study as a Markdown page with its figures.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option("--explain", is_flag=True, help="Print the machine: every figure, its unit and source.")
@@ -110,10 +115,15 @@ def _points(machine: str, workload: str, as_json: bool, options: dict[str, Any])
     from satline.simulation._measures import USUAL
     from satline.simulation._show import content, difference_content, print_differences, print_points
 
-    if options["schedule"]:
-        raise InputError(
-            "--schedule without --record", hint="a population that changes is recorded: --record DIR"
-        )
+    for name, why in (
+        ("schedule", "a population that changes is recorded: --record DIR"),
+        ("sample_seconds", "what is not recorded has no samples: --record DIR"),
+        ("page", "a page is made of a study: name one"),
+    ):
+        if options[name]:
+            raise InputError(
+                f"--{name.replace('_', '-')} without {'a study' if name == 'page' else '--record'}", hint=why
+            )
     goals = [Goal.parse(text) for text in options["until"]]
     names = measures(options["measures"]) or list(USUAL)
     for goal in goals:
@@ -160,21 +170,30 @@ def _record(machine: str, workload: str, as_json: bool, options: dict[str, Any])
     from satline.simulation._grid import parse_set, parse_users
     from satline.simulation._measures import USUAL
 
-    for name in ("vary", "until", "out"):
+    for name in ("vary", "until", "out", "page"):
         if options[name]:
             raise InputError(f"--record with --{name}", hint="one run is recorded; leave one of them out")
     if (options["replications"] or 1) > 1:
         raise InputError("--record with --replications", hint="one run is recorded")
-    step_s = options["seconds"] or 600.0
+    step_s = 600.0 if options["schedule"] else options["seconds"] or 600.0
+    sample_s = options["sample_seconds"] or 10.0
+    length_s = options["seconds"] or (1e9 if options["schedule"] else step_s)
+    if sample_s > length_s:
+        raise InputError(
+            f"--sample-seconds {sample_s:g} is longer than {length_s:g} s",
+            hint="take several samples of each step",
+        )
     run = Run(
         find_machine(machine),
         find_workload(workload),
         users=parse_users(options["users"]) if options["users"] else (),
         step_seconds=step_s,
         warmup_seconds=step_s / 5 if options["warmup"] is None else options["warmup"],
+        sample_seconds=sample_s,
         seed=1 if options["seed"] is None else options["seed"],
         sets=tuple(parse_set(text) for text in options["sets"]),
         schedule=options["schedule"],
+        schedule_seconds=options["seconds"] if options["schedule"] else None,
     )
     if (options["record"] / "recording.toml").exists():
         raise InputError(f"{options['record']} is a recording already", hint="name another directory")

@@ -24,11 +24,24 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
         effect_tables,
     )
 
-    refused = ("users", "sets", "vary", "differences", "until", "record", "schedule", "seconds", "warmup")
+    refused = (
+        "users",
+        "sets",
+        "vary",
+        "differences",
+        "until",
+        "record",
+        "schedule",
+        "sample_seconds",
+        "seconds",
+        "warmup",
+    )
     for option in refused:
         if options[option]:
             hint = "copy the study and change it there, or name a machine and a workload"
-            raise InputError(f"--{'set' if option == 'sets' else option} with a study", hint=hint)
+            raise InputError(
+                f"--{'set' if option == 'sets' else option.replace('_', '-')} with a study", hint=hint
+            )
     study = read_simulated_study(find_study(name))
     out = options["out"] or study_directory(name)
     notes: list[str] = []

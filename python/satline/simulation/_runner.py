@@ -40,7 +40,7 @@ class Run:
     sets
         Keys of the files and the values that they get instead, as in ``--set``.
     schedule
-        The workload's own population, for as long as it says, in place of `users`.
+        The workload's own population in place of `users`: for `schedule_seconds`, or for as long as it says.
     """
 
     machine: Path
@@ -53,12 +53,15 @@ class Run:
     replication: int = 0
     sets: tuple[tuple[str, str], ...] = ()
     schedule: bool = False
+    schedule_seconds: float | None = None
 
     def arguments(self) -> list[str]:
         """Arguments of the program, without those that only say where its output goes."""
         words = ["run", str(self.machine), str(self.workload)]
         if self.schedule:
             words.append("--schedule")
+            if self.schedule_seconds is not None:
+                words += ["--seconds", f"{self.schedule_seconds:.12g}"]
         elif self.users:
             words += ["--users", ",".join(str(n) for n in self.users)]
         words += ["--step-seconds", f"{self.step_seconds:.12g}"]

@@ -197,6 +197,13 @@ def test_a_recorded_run_tells_its_steps(
         (["{machine}", "{workload}", "--measures", "respons_s"], "no measure", "response_s"),
         (["{machine}", "{workload}", "--differences"], "without --vary", "--vary"),
         (["{machine}", "{workload}", "--schedule"], "without --record", "--record"),
+        (["{machine}", "{workload}", "--sample-seconds", "5"], "without --record", "--record"),
+        (["{machine}", "{workload}", "--page", "x.md"], "--page without a study", "name one"),
+        (
+            ["{machine}", "{workload}", "--record", "x", "--sample-seconds", "900"],
+            "longer than 600 s",
+            "several",
+        ),
         (["{machine}", "{workload}", "--record", "x", "--vary", "a=1"], "--record with --vary", ""),
         (["{machine}", "{workload}", "--warmup", "9999"], "warm-up", "leave something"),
         (["a", "b", "c"], "name a machine", "--help"),
