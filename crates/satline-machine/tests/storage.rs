@@ -178,7 +178,7 @@ fn pages_overflow_to_the_next_tier_and_from_there_to_an_error() {
     // That is no mistake of the books.
     bare.memory.check().unwrap();
     // Somebody leaves: there is room again.
-    bare.memory.log_off(0, bare.calendar.now());
+    bare.memory.log_off(0);
     assert_eq!(bare.reading().slots_used, 0);
     bare.begin(0, 0, ms(50.0));
     bare.fault_within(0, ms(50.0));
@@ -226,7 +226,7 @@ fn who_logs_off_gives_up_frames_and_slots() {
     let mut bare = Bare::new(&machine(12), &workload(all_changed), 2);
     bare.transaction(0, 0, ms(8.0));
     bare.transaction(1, 0, ms(8.0));
-    bare.memory.log_off(0, bare.calendar.now());
+    bare.memory.log_off(0);
     bare.memory.check().unwrap();
     assert_eq!(bare.memory.resident(0), 0);
     assert_eq!(bare.reading().slots_used, 8);

@@ -57,7 +57,7 @@ fn who_waits_for_a_frame_gets_it_when_another_logs_off() {
     bare.begin(1, 0, limit);
     assert_eq!(bare.fault_within(1, limit).0, Some(Fault::Waits));
     assert!(bare.calendar.is_empty() && !bare.memory.starved());
-    bare.memory.log_off(0, bare.calendar.now());
+    bare.memory.log_off(0);
     assert!(bare.memory.starved());
     bare.memory.feed(&mut bare.subsystem, &mut bare.calendar);
     bare.woken.clear();

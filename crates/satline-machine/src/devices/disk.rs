@@ -4,15 +4,17 @@
 //! Why: the seek is what page allocation can save, so it depends on the distance and not only on a mean.
 //! Reference: spec page 7, devices; [T87] on what the placement of slots does to it.
 
+use std::sync::Arc;
+
 use super::kinds::Built;
 use super::{Figures, Mechanism, SeekCurve};
 use crate::engine::Span;
 
 pub const FIGURES: &[&str] = &["seek_min_ms", "seek_mean_ms", "seek_max_ms"];
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Disk {
-    seek: SeekCurve,
+    seek: Arc<SeekCurve>,
     arm: u32,
 }
 
@@ -30,12 +32,16 @@ pub fn build(figures: &Figures, cylinders: u32) -> Built {
     )
     .map_err(|error| figures.located(error))?;
     Ok(Box::new(Disk {
-        seek,
+        seek: seek.into(),
         arm: cylinders / 2,
     }))
 }
 
 impl Mechanism for Disk {
+    fn another(&self) -> Box<dyn Mechanism> {
+        Box::new(self.clone())
+    }
+
     fn exposures(&self) -> usize {
         1
     }

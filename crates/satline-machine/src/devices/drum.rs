@@ -11,7 +11,7 @@ use crate::engine::Span;
 
 pub const FIGURES: &[&str] = &["exposures"];
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Drum {
     exposures: usize,
 }
@@ -26,6 +26,10 @@ pub fn build(figures: &Figures, _cylinders: u32) -> Built {
 }
 
 impl Mechanism for Drum {
+    fn another(&self) -> Box<dyn Mechanism> {
+        Box::new(self.clone())
+    }
+
     fn exposures(&self) -> usize {
         self.exposures
     }

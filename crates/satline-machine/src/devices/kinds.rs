@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::{Figures, Track, disk, drum};
 use crate::MachineError;
@@ -11,7 +12,10 @@ use crate::engine::Span;
 const PAGE_BYTES: f64 = 4096.0;
 
 /// What differs between kinds of devices.
-pub trait Mechanism: Debug + Send {
+pub trait Mechanism: Debug + Send + Sync {
+    /// One more like it, as it stands. What never changes is shared: tables of many equal devices would crowd the cache.
+    fn another(&self) -> Box<dyn Mechanism>;
+
     /// How many requests the device accepts at once; it serves the one that passes first.
     fn exposures(&self) -> usize;
 
@@ -56,6 +60,7 @@ const OPTIONAL: &[&str] = &["search_ms"];
 #[derive(Debug, Clone)]
 pub struct DeviceModel {
     figures: Figures,
+    mechanism: Arc<dyn Mechanism>,
     track: Track,
     cylinders: u32,
     slots_per_cylinder: u32,
@@ -104,9 +109,10 @@ impl DeviceModel {
             let why = format!("makes {slots_per_cylinder} page slots on a cylinder");
             return Err(figures.wrong("heads", &why, "at most 65535 are possible"));
         }
-        (kind.build)(&figures, cylinders)?;
+        let mechanism = (kind.build)(&figures, cylinders)?.into();
         Ok(Self {
             figures,
+            mechanism,
             track,
             cylinders,
             slots_per_cylinder,
@@ -132,9 +138,7 @@ impl DeviceModel {
     }
 
     pub(super) fn mechanism(&self) -> Box<dyn Mechanism> {
-        kind(&self.figures)
-            .and_then(|kind| (kind.build)(&self.figures, self.cylinders))
-            .expect("checked when the model was made")
+        self.mechanism.another()
     }
 }
 

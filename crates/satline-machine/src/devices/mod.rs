@@ -5,6 +5,7 @@
 //! pend (no path for the start-I/O), disconnect (seek, latency, missed reconnections) and connect (path held), each
 //! recorded on its own (spec page 7, devices).
 
+mod counters;
 mod disk;
 mod drum;
 mod figures;
@@ -15,10 +16,11 @@ mod seek;
 mod subsystem;
 mod track;
 
+pub use counters::DeviceCounters;
 pub use figures::{Figure, Figures};
 pub use kinds::{Built, DeviceModel, KINDS, Kind, Mechanism};
 pub use links::PathId;
 pub use request::{Completed, MAX_PAGES, Pages, Request, Service};
 pub use seek::SeekCurve;
-pub use subsystem::{DeviceCounters, DeviceId, IoEvent, Subsystem};
+pub use subsystem::{DeviceId, IoEvent, Subsystem};
 pub use track::Track;

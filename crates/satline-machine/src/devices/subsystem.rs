@@ -9,8 +9,8 @@
 use std::collections::VecDeque;
 
 use super::links::{Links, PathId};
-use super::{Completed, DeviceModel, Mechanism, Request, Service, Track};
-use crate::engine::{Calendar, Level, NORMAL, Span, Time, Token};
+use super::{Completed, DeviceCounters, DeviceModel, Mechanism, Request, Service, Track};
+use crate::engine::{Calendar, NORMAL, Span, Time, Token};
 
 /// Before the reconnections of the same instant: a path that becomes free just then is not missed.
 const RELEASE: u8 = NORMAL - 1;
@@ -39,25 +39,6 @@ enum What {
     Transferred,
 }
 
-/// Counters of one device since the start of the run.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct DeviceCounters {
-    /// Start-I/Os that ended.
-    pub sios: u64,
-    pub pages: u64,
-    pub queue_ns: u128,
-    pub pend_ns: u128,
-    pub disconnect_ns: u128,
-    pub connect_ns: u128,
-    pub rps_misses: u64,
-    /// Requests that the device has accepted.
-    pub accepted: Level,
-    /// 1 while there is one.
-    pub busy: Level,
-    /// Requests before the device.
-    pub queued: Level,
-}
-
 #[derive(Debug)]
 struct Active {
     request: Request,
@@ -78,8 +59,10 @@ struct Device {
     cylinders: u32,
     slots_per_cylinder: u32,
     paths: Box<[PathId]>,
+    exposures: usize,
+    /// Those who came while it accepted no more.
     queue: VecDeque<(Request, Time)>,
-    /// In the order of acceptance; as many as the device has exposures.
+    /// In the order of acceptance; at most as many as the device has exposures, fewer only while nobody waits.
     active: Vec<Active>,
     /// The reconnection to come: its time, which active request, and how to call it off.
     armed: Option<(Time, usize, Token)>,
@@ -111,8 +94,10 @@ impl Subsystem {
         assert!(!paths.is_empty(), "a device without a path");
         let id = DeviceId(u16::try_from(self.devices.len()).expect("no more than 65,536 devices"));
         let mechanism = model.mechanism();
+        let exposures = mechanism.exposures();
         self.devices.push(Device {
-            active: Vec::with_capacity(mechanism.exposures()),
+            active: Vec::with_capacity(exposures),
+            exposures,
             mechanism,
             track: model.track().turned(turned),
             cylinders: model.cylinders(),
@@ -184,9 +169,13 @@ impl Subsystem {
             request.cylinder < at.cylinders && request.pages.slots().iter().all(exists),
             "{request:?} is not on the device"
         );
-        at.queue.push_back((request, now));
-        at.counters.queued.raise(now);
-        self.accept(device, calendar);
+        if at.active.len() < at.exposures {
+            at.accept(request, now, now);
+            self.start(device, calendar);
+        } else {
+            at.queue.push_back((request, now));
+            at.counters.queued.raise(now);
+        }
     }
 
     /// A page joins a request that waits before the device for the same cylinder: the last one with fewer than so many
@@ -226,29 +215,21 @@ impl Subsystem {
     fn accept<E: Copy + From<IoEvent>>(&mut self, id: DeviceId, calendar: &mut Calendar<E>) {
         let now = calendar.now();
         let device = &mut self.devices[id.index()];
-        while device.active.len() < device.mechanism.exposures() {
+        while device.active.len() < device.exposures {
             let Some((request, arrived)) = device.queue.pop_front() else {
                 break;
             };
             device.counters.queued.lower(now);
-            device.counters.accepted.raise(now);
-            device.active.push(Active {
-                request,
-                accepted: now,
-                service: Service {
-                    queue: now - arrived,
-                    ..Service::default()
-                },
-                issued: None,
-                ready: now,
-                comes: now,
-                next_page: 0,
-            });
+            device.accept(request, arrived, now);
         }
-        device
-            .counters
-            .busy
-            .set(now, u64::from(!device.active.is_empty()));
+        self.start(id, calendar);
+    }
+
+    /// What the device has accepted goes out, or pends.
+    fn start<E: Copy + From<IoEvent>>(&mut self, id: DeviceId, calendar: &mut Calendar<E>) {
+        let device = &mut self.devices[id.index()];
+        let busy = u64::from(!device.active.is_empty());
+        device.counters.busy.set(calendar.now(), busy);
         if !self.issue(id, calendar) && !self.pending.contains(&id) {
             self.pending.push_back(id);
         }
@@ -314,16 +295,19 @@ impl Subsystem {
         let completed = done.then(|| {
             let mut active = device.active.remove(which);
             active.service.disconnect = now - issued - active.service.connect;
-            device.counters.add(&active, now);
+            device
+                .counters
+                .add(&active.service, active.request.pages.slots().len(), now);
             Completed {
                 device: id,
                 request: active.request,
                 service: active.service,
             }
         });
-        device.arm(id, now, calendar);
         if done {
             self.accept(id, calendar);
+        } else {
+            device.arm(id, now, calendar);
         }
         // Start-I/Os take no time, so all that can use the path now go out at once.
         for _ in 0..self.pending.len() {
@@ -350,6 +334,22 @@ fn event<E: From<IoEvent>>(device: DeviceId, what: What) -> E {
 }
 
 impl Device {
+    fn accept(&mut self, request: Request, arrived: Time, now: Time) {
+        self.counters.accepted.raise(now);
+        self.active.push(Active {
+            request,
+            accepted: now,
+            service: Service {
+                queue: now - arrived,
+                ..Service::default()
+            },
+            issued: None,
+            ready: now,
+            comes: now,
+            next_page: 0,
+        });
+    }
+
     /// Awaits the first sector that passes, from a time on, of those that issued requests need next.
     fn arm<E: Copy + From<IoEvent>>(&mut self, id: DeviceId, from: Time, calendar: &mut Calendar<E>) {
         if self.connected.is_some() {
@@ -381,18 +381,5 @@ impl Device {
                 calendar.schedule_cancellable(at - calendar.now(), NORMAL, event(id, What::Reconnect));
             (at, which, token)
         });
-    }
-}
-
-impl DeviceCounters {
-    fn add(&mut self, done: &Active, now: Time) {
-        let service = &done.service;
-        self.sios += 1;
-        self.pages += done.request.pages.slots().len() as u64;
-        self.queue_ns += u128::from(service.queue.ns());
-        self.pend_ns += u128::from(service.pend.ns());
-        self.disconnect_ns += u128::from(service.disconnect.ns());
-        self.connect_ns += u128::from(service.connect.ns());
-        self.accepted.lower(now);
     }
 }

@@ -42,10 +42,11 @@ pub enum ProcessorTime {
 
 /// Times that add up to all time since the start, in ns.
 #[derive(Debug, Clone, Copy)]
+#[repr(C)]
 pub struct Account<A, const N: usize> {
-    pub ns: [u64; N],
-    pub now_as: A,
     pub since: Time,
+    pub now_as: A,
+    pub ns: [u64; N],
 }
 
 pub type UserAccount = Account<UserTime, 8>;
@@ -54,9 +55,9 @@ pub type ProcessorAccount = Account<ProcessorTime, 5>;
 impl<A: Copy + Into<usize>, const N: usize> Account<A, N> {
     pub fn new(now_as: A) -> Self {
         Self {
-            ns: [0; N],
-            now_as,
             since: Time::START,
+            now_as,
+            ns: [0; N],
         }
     }
 

@@ -142,12 +142,7 @@ impl Simulation {
     ) -> Result<Self, MachineError> {
         let admission =
             find(admission::POLICIES, "admission", &machine.policies.admission)?(&machine.scheduler);
-        let programs = plan.users as usize
-            + workload
-                .background
-                .iter()
-                .map(|work| work.count as usize)
-                .sum::<usize>();
+        let programs = programs(workload, plan.users).len();
         let dispatch = find(dispatch::POLICIES, "dispatch", &machine.policies.dispatch)?(programs);
         let replacement = find(
             replacement::POLICIES,
@@ -245,6 +240,11 @@ impl Simulation {
     /// Goes on up to and including a time, or to the plan's end if that is earlier. The observer gets the samples that are
     /// due, and what happens between them. How a run is cut into pieces and sampled does not change it.
     pub fn run_until(&mut self, until: Time, observer: &mut impl Observer) {
+        self.go(until, observer);
+    }
+
+    // Not generic: the whole machine is compiled here once, as one piece, and not where it is called.
+    fn go(&mut self, until: Time, observer: &mut dyn Observer) {
         let until = until.min(self.plan.end);
         loop {
             let stop = self.next_sample.min(until);
@@ -304,7 +304,7 @@ impl Simulation {
     }
 
     #[inline]
-    fn tell(&mut self, observer: &mut impl Observer) {
+    fn tell(&mut self, observer: &mut dyn Observer) {
         // No transaction ends without a transition.
         if self.transitions.is_empty() {
             return;

@@ -51,7 +51,7 @@ impl Simulation {
     fn log_off(&mut self, user: u32) {
         self.turn_status(user, Status::LoggedOff, UserTime::LoggedOff);
         self.sync();
-        self.memory.log_off(user, self.calendar.now());
+        self.memory.log_off(user);
         self.bill_nobody();
         self.after_storage();
         self.admit();

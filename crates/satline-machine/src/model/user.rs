@@ -5,40 +5,42 @@ use super::population::Program;
 use crate::engine::{Span, Stream, Streams, Time, Token};
 use crate::readings::Status;
 
+/// What every dispatch looks at comes first, in two lines of the processor's cache: there are hundreds of users.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct User {
-    pub status: Status,
     pub account: UserAccount,
+
+    /// Problem-state time of his transaction to come, and up to the next I/O, ns.
+    pub problem_left: u64,
+    pub io_left: u64,
+    // His stay in queue: his run time (problem and supervisor) at which the slice and the quantum end, ns.
+    pub slice_end: u64,
+    pub quantum_end: u64,
+    /// When he last left the queue or ended a quantum: who was served longest ago goes first, into queue and in it.
+    pub served: Time,
     pub class: u16,
+    pub status: Status,
     pub background: bool,
+    /// He is on the dispatcher's list.
+    pub listed: bool,
+    /// He waited for a page or an I/O in this quantum.
+    pub waited: bool,
+
+    /// His page came while the control program was still busy with his fault: what the end of the page-in takes.
+    pub early: Option<Span>,
+    /// Of his transaction: its kind, and the stays in queue so far.
+    pub kind: usize,
+    pub stays: u32,
+    /// His projected working set since he became a candidate, pages.
+    pub projected: u32,
+    pub started: Time,
+    pub at_start: AtStart,
     /// He is to be logged on.
     pub wanted: bool,
     /// The end of his thinking.
     pub thinking: Option<Token>,
     pub think: Span,
-    /// When he last left the queue or ended a quantum: who was served longest ago goes first, into queue and in it.
-    pub served: Time,
-    /// He is on the dispatcher's list.
-    pub listed: bool,
-    /// His projected working set since he became a candidate, pages.
-    pub projected: u32,
-
-    // His transaction.
-    pub kind: usize,
-    pub started: Time,
-    pub at_start: AtStart,
-    pub stays: u32,
-    /// Problem-state time to come, and up to the next I/O, ns.
-    pub problem_left: u64,
-    pub io_left: u64,
-
-    // His stay in queue: his run time (problem and supervisor) at which the slice and the quantum end, ns.
-    pub slice_end: u64,
-    pub quantum_end: u64,
-    /// He waited for a page or an I/O in this quantum.
-    pub waited: bool,
-    /// His page came while the control program was still busy with his fault: what the end of the page-in takes.
-    pub early: Option<Span>,
 
     pub ios: u64,
     pub transactions: u64,

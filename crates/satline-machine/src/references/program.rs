@@ -28,13 +28,25 @@ pub struct Touch {
 }
 
 /// One program's touches.
+///
+/// What every interrupt looks at comes first and fits into one line of the processor's cache: there are hundreds of programs.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Program {
-    space: u32,
-    /// Every touch happens one by one.
-    every_touch: bool,
     /// Virtual time, ns, over all transactions.
     clock: u64,
+    /// No touch that was drawn is due before.
+    due: u64,
+    /// Before this time no missing page is touched, as far as pages have moved since: see [`Program::until_missing_since`].
+    clear_to: u64,
+    clear_since: u32,
+    space: u32,
+    /// Pages in use whose next touch is to be drawn.
+    unseen: Vec<u32>,
+    /// Every touch happens one by one.
+    every_touch: bool,
+    /// At `clear_to` a missing page is touched.
+    clear_ends: bool,
     /// Of this transaction: its start, the length of a phase, how many there are, how many were planned and begun.
     started: u64,
     phase_ns: u64,
@@ -47,8 +59,6 @@ pub struct Program {
     next: usize,
     /// Touches to come of pages in use, in no order.
     again: Vec<(u64, u32)>,
-    /// Pages in use whose next touch is to be drawn.
-    unseen: Vec<u32>,
     in_use: Vec<u32>,
     /// Own pages touched in this stay.
     stay: Vec<u32>,
@@ -66,9 +76,14 @@ impl Program {
     pub fn new(space: u32, shared: u32, every_touch: bool, streams: &Streams, user: u32) -> Self {
         let stream = |purpose| streams.stream(user.into(), purpose);
         Self {
-            space,
-            every_touch,
             clock: 0,
+            due: 0,
+            clear_to: 0,
+            clear_since: 0,
+            space,
+            unseen: Vec::new(),
+            every_touch,
+            clear_ends: false,
             started: 0,
             phase_ns: 0,
             phases: 0,
@@ -78,7 +93,6 @@ impl Program {
             plan: Vec::new(),
             next: 0,
             again: Vec::new(),
-            unseen: Vec::new(),
             in_use: Vec::new(),
             stay: Vec::new(),
             flags: vec![0; (space + shared) as usize],
@@ -119,6 +133,7 @@ impl Program {
         self.end_phase();
         self.plan.clear();
         (self.next, self.phases, self.planned) = (0, 0, 0);
+        (self.clear_to, self.clear_ends) = (0, false);
     }
 
     /// A stay ends: the touches of the next one are all to be known.
@@ -146,8 +161,32 @@ impl Program {
 
     /// Virtual time until the next touch of a page that is not present, if at most the limit.
     pub fn until_missing(&mut self, kind: &Kind, limit: Span, present: impl Fn(u32) -> bool) -> Option<Span> {
+        self.clear_to = 0;
+        self.clear_ends = false;
+        self.until_missing_since(0, kind, limit, present)
+    }
+
+    /// The same; where pages present are those of the last call that gave the same number of moves, what it found still
+    /// holds: touches drawn since are of pages that are present.
+    pub fn until_missing_since(
+        &mut self,
+        moves: u32,
+        kind: &Kind,
+        limit: Span,
+        present: impl Fn(u32) -> bool,
+    ) -> Option<Span> {
         self.draw_again();
         let horizon = self.clock.saturating_add(limit.ns());
+        if moves != self.clear_since || (horizon >= self.clear_to && !self.clear_ends) {
+            self.look(kind, horizon, present);
+            self.clear_since = moves;
+        }
+        let missing = self.clear_ends && self.clear_to <= horizon;
+        missing.then(|| Span::from_ns(self.clear_to.saturating_sub(self.clock)))
+    }
+
+    /// Looks for the next touch of a page that is not present, up to a time.
+    fn look(&mut self, kind: &Kind, horizon: u64, present: impl Fn(u32) -> bool) {
         let ends = self.phase_end();
         let mut first = horizon.saturating_add(1);
         for &(at, page) in &self.again {
@@ -171,7 +210,7 @@ impl Program {
                 None => break,
             }
         }
-        (first <= horizon).then(|| Span::from_ns(first.saturating_sub(self.clock)))
+        (self.clear_to, self.clear_ends) = (first, first <= horizon);
     }
 
     /// The page that stands in the way now: the first touch that is due and not present.
@@ -202,6 +241,9 @@ impl Program {
         // Who runs on another processor goes on from where he was when his bits were reset.
         self.draw_again();
         self.clock = self.clock.saturating_add(length.ns());
+        if self.clock < self.due {
+            return;
+        }
         self.run_again(&present, &mut touch);
         while let Some(&first) = self.plan.get(self.next).filter(|touch| touch.at <= self.clock) {
             if first.begins {
@@ -222,6 +264,8 @@ impl Program {
         if self.every_touch {
             self.run_again(&present, &mut touch);
         }
+        let first = self.plan.get(self.next).map_or(u64::MAX, |touch| touch.at);
+        self.due = self.again.iter().fold(first, |first, &(at, _)| first.min(at));
     }
 
     /// Repeated touches that are due.
@@ -257,6 +301,7 @@ impl Program {
     fn draw_again(&mut self) {
         while let Some(page) = self.unseen.pop() {
             let at = self.clock.saturating_add(self.interval());
+            self.due = self.due.min(at);
             self.again.push((at, page));
         }
     }
@@ -293,6 +338,7 @@ impl Program {
         self.next = 0;
         let from = self.plan.len();
         let start = self.phase_start(self.planned);
+        self.due = self.due.min(start);
         self.planned += 1;
         let size = kind.draw_size(&mut self.sizes, self.space);
         let touch = |page| Touch {

@@ -83,8 +83,9 @@ pub(super) struct Account {
     pub base: u32,
     pub in_queue: bool,
     pub disturbed: bool,
-    /// Own pages in his page table.
+    /// Own pages in his page table, and how often one came into it or left it.
     pub resident: u32,
+    pub moves: u32,
     pub projected: u32,
     pub page_reads: u64,
     pub page_writes: u64,
@@ -104,6 +105,7 @@ impl Account {
             in_queue: false,
             disturbed: false,
             resident: 0,
+            moves: 0,
             projected: 0,
             page_reads: 0,
             page_writes: 0,

@@ -29,20 +29,21 @@ impl Storage {
     }
 
     pub(super) fn unmap(&mut self, frame: u32) {
-        let Page { owner, .. } = self.pages[self.frames[frame as usize].page as usize];
-        let page = self.frames[frame as usize].page;
-        self.frames[frame as usize].referenced = false;
+        let at = &mut self.frames[frame as usize];
+        at.referenced = false;
+        let page = at.page;
+        let Page { owner, .. } = self.pages[page as usize];
         self.unsee(page);
         self.present.set(page, false);
+        let account = &mut self.accounts[owner as usize];
+        account.resident -= 1;
+        account.moves = account.moves.wrapping_add(1);
         if owner as usize == self.programs.len() {
-            self.accounts[owner as usize].resident -= 1;
             for user in 0..owner {
                 self.disturb(user);
             }
             return;
         }
-        let account = &mut self.accounts[owner as usize];
-        account.resident -= 1;
         if account.in_queue {
             account.steals += 1;
             self.counts.steals += 1;
@@ -90,6 +91,7 @@ impl Storage {
         let owner = self.pages[page as usize].owner;
         let account = &mut self.accounts[owner as usize];
         account.resident += 1;
+        account.moves = account.moves.wrapping_add(1);
         self.in_queue_pages += u32::from(account.in_queue);
     }
 

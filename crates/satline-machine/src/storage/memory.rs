@@ -5,7 +5,7 @@ use super::core::{Storage, Work};
 use super::frames::{Account, State};
 use super::inner::page_number;
 use crate::devices::{Completed, IoEvent, Pages, Request, Subsystem};
-use crate::engine::{Calendar, Span, Time};
+use crate::engine::{Calendar, Span};
 use crate::policies::replacement::Replacement;
 use crate::references::Program;
 
@@ -58,7 +58,7 @@ impl Memory {
     }
 
     /// The user's frames and slots are given up; what is being read or written just now stays.
-    pub fn log_off(&mut self, user: u32, _now: Time) {
+    pub fn log_off(&mut self, user: u32) {
         self.end_transaction(user);
         let storage = &mut self.storage;
         storage.short.retain(|&one| one != user);
@@ -132,7 +132,10 @@ impl Memory {
         let program = &mut programs[user as usize];
         let number = bases(accounts, program, user);
         let kind = &kinds[kind_of[user as usize].1 as usize];
-        program.until_missing(kind, limit, |page| present.get(number(page)))
+        let moves = accounts[user as usize].moves;
+        let of_shared = accounts[accounts.len() - 1].moves;
+        let moved = moves.wrapping_add(of_shared);
+        program.until_missing_since(moved, kind, limit, |page| present.get(number(page)))
     }
 
     /// The user ran so long, at most the last answer of [`Memory::until_fault`]: his touches happened.
