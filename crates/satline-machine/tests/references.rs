@@ -265,6 +265,57 @@ proptest! {
         }
     }
 
+    /// What was found holds until pages move, over interrupted bursts, reset bits, phases and transactions: whoever looks
+    /// anew each time finds the same and draws the same.
+    #[test]
+    fn what_was_found_holds_until_pages_move(
+        seed: u64, absent in 0.0..0.3_f64, steps in prop::collection::vec((0..4_u8, 0.0..1.0_f64, 1.0..80_000.0_f64), 1..120),
+    ) {
+        use rand::RngExt;
+        let kind = kind(locality());
+        let mut both = [program(60, 10, seed), program(60, 10, seed)];
+        both.iter_mut().for_each(|one| one.begin(&kind, ms(700.0)));
+        let mut chance = Streams::new(seed, 1).stream(0, "absent");
+        let (mut missing, mut moves, mut left) = (HashSet::<u32>::new(), 0_u32, ms(700.0));
+        for (what, part, limit_us) in steps {
+            let limit = left.min(ms(limit_us * 1e-3));
+            let present = |page: u32| !missing.contains(&page);
+            let [anew, kept] = &mut both;
+            let until = anew.until_missing(&kind, limit, present);
+            prop_assert_eq!(kept.until_missing_since(moves, &kind, limit, present), until);
+            let most = until.unwrap_or(limit);
+            let run = if what == 0 { most } else { Span::from_ns((most.ns() as f64 * part) as u64) };
+            let mut seen = [Vec::new(), Vec::new()];
+            for (one, seen) in both.iter_mut().zip(&mut seen) {
+                one.run(run, present, |at, page, _| seen.push((at, page)));
+            }
+            prop_assert_eq!(&seen[0], &seen[1]);
+            left = left - run;
+            match what {
+                // He stands at his fault, and the page comes; or his transaction ends.
+                0 => match both[0].missing(present) {
+                    Some(page) if until.is_some() => { missing.remove(&page); moves += 1; }
+                    _ if left == Span::ZERO => {
+                        left = ms(700.0);
+                        both.iter_mut().for_each(|one| one.begin(&kind, left));
+                    }
+                    _ => {}
+                },
+                1 => for page in 0..70 {
+                    if chance.random::<f64>() < absent && missing.insert(page) {
+                        moves += 1;
+                        both.iter_mut().for_each(|one| one.unsee(page));
+                    }
+                },
+                // Bits of pages that stay are reset.
+                2 => for page in (0..70).filter(|page| !missing.contains(page)) {
+                    both.iter_mut().for_each(|one| one.unsee(page));
+                },
+                _ => {}
+            }
+        }
+    }
+
     /// The answer is the time of the first touch that is missing: nothing before it was.
     #[test]
     fn nothing_is_missed_before_the_fault(seed: u64, absent in prop::collection::hash_set(0..70_u32, 1..70)) {
