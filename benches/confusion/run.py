@@ -9,7 +9,7 @@ upgrade (processor, storage, paging devices, devices for files, each half as muc
 direction) is simulated with the same random numbers. The upgrade that raises the work done most is the truth,
 if it surely raises it by 3 %; one that is not surely worse, and at least half as good, counts as right too,
 and how many there are is told. Where none helps, nothing must be claimed. Pairs too noisy to tell are
-counted apart.
+counted apart. A verdict that names several rivals, and says that it cannot tell which, counts as silent.
 Pairs are kept in --out: an interrupted bench goes on where it was, and another diagnosis is judged on the
 same recordings.
 
@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import os
 import sys
 import tempfile
@@ -36,10 +37,12 @@ from pairs import REMEDIES, UPGRADES
 from truth import FAILED, NONE, UNCLEAR, Truth, simulated
 
 from satline.diagnosis import diagnose
+from satline.diagnosis.rules._worth import undecided
 from satline.recording import Recording
 from satline.simulation import Program
 
 SILENT = "no claim"
+UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,8 @@ class Judged:
         if self.truth.kind in (UNCLEAR, FAILED):
             return "unclear"
         if self.truth.kind == NONE:
-            return "right" if self.rule == SILENT else "wrong"
-        if self.rule == SILENT:
+            return "right" if self.rule in (SILENT, UNDECIDED) else "wrong"
+        if self.rule in (SILENT, UNDECIDED):
             return "silent"
         return "right" if REMEDIES.get(self.rule, frozenset()) & set(self.truth.as_good) else "wrong"
 
@@ -70,10 +73,11 @@ def judged(number: int, replications: int, seconds: float, out: Path) -> Judged:
         return Judged(truth, SILENT, "", truth.error)
     diagnosis = diagnose(Recording.open(out / f"{number}.satline"))
     named = [finding for finding in diagnosis.findings if finding.component != "none"]
-    claims = diagnosis.saturation.outcome == "saturated" and named
-    return Judged(
-        truth, named[0].rule if claims else SILENT, diagnosis.saturation.outcome, diagnosis.headline
-    )
+    outcome = diagnosis.saturation.outcome
+    rule = named[0].rule if outcome == "saturated" and named else SILENT
+    if rule != SILENT and undecided(named):
+        rule = UNDECIDED
+    return Judged(truth, rule, outcome, diagnosis.headline)
 
 
 def table(answers: list[Judged]) -> dict[str, object]:
@@ -89,6 +93,7 @@ def table(answers: list[Judged]) -> dict[str, object]:
         "clear": len(told),
         **{name: verdicts[name] for name in ("right", "wrong", "silent")},
         **{f"{name}_part": verdicts[name] / len(told) if told else None for name in ("right", "wrong")},
+        **{f"{name}_interval": wilson(verdicts[name], len(told)) for name in ("right", "wrong")},
         "with_one_best_upgrade": dict(single),
         "outcomes": dict(Counter(answer.outcome for answer in told)),
         "matrix": {
@@ -96,6 +101,16 @@ def table(answers: list[Judged]) -> dict[str, object]:
             for truth, row in sorted(matrix.items())
         },
     }
+
+
+def wilson(count: int, of: int) -> tuple[float, float] | None:
+    """95 % interval of a part [Wilson 1927]: (p + z²/2n ± z √(p(1 − p)/n + z²/4n²)) / (1 + z²/n)."""
+    if not of:
+        return None
+    z, part = 1.96, count / of
+    centre = part + z * z / (2 * of)
+    half = z * math.sqrt(part * (1 - part) / of + z * z / (4 * of * of))
+    return (max(0.0, centre - half) / (1 + z * z / of), min(1.0, (centre + half) / (1 + z * z / of)))
 
 
 def show(result: dict[str, object]) -> None:
@@ -107,11 +122,16 @@ def show(result: dict[str, object]) -> None:
     print(f"\n{result['pairs']} pairs, {result['clear']} with a clear truth.")
     if result["clear"]:
         print(
-            f"Of these: right {result['right']} ({result['right_part']:.0%}), confidently wrong"
-            f" {result['wrong']} ({result['wrong_part']:.0%}), silent {result['silent']}."
+            f"Of these: right {result['right']} ({_part(result, 'right')}), confidently wrong"
+            f" {result['wrong']} ({_part(result, 'wrong')}), silent {result['silent']}."
             f" Where one upgrade surely is the best: {result['with_one_best_upgrade']}."
             f" Verdicts on saturation: {result['outcomes']}."
         )
+
+
+def _part(result: dict[str, object], name: str) -> str:
+    low, high = result[f"{name}_interval"]  # type: ignore[misc]
+    return f"{result[f'{name}_part']:.0%}, 95 % interval {low:.0%}-{high:.0%}"
 
 
 def _folder(options: argparse.Namespace, default: str) -> Path:

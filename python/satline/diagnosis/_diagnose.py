@@ -12,6 +12,7 @@ from satline.diagnosis._unseen import unseen
 from satline.diagnosis._waits import wait_shares
 from satline.diagnosis._warnings import conditions, failed_part, invalid_run, warnings
 from satline.diagnosis.rules import RULES, Context
+from satline.diagnosis.rules._worth import undecided, weighed
 from satline.diagnosis.saturation import saturation as judge_saturation
 from satline.reduction import Curves, Reduction, Source, reduce
 
@@ -60,7 +61,8 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
         )
     context = context_of(recording, reduction, verdict)
     words = vm_words(recording.description)
-    judged = [rule.in_vm_words(f) if words else f for rule, judge in RULES for f in (judge(context),)]
+    found = weighed([(rule, judge(context)) for rule, judge in RULES], context)
+    judged = [rule.in_vm_words(f) if words else f for (rule, _), f in zip(RULES, found, strict=True)]
     # Python's sort is stable: rules of equal strength keep the table's order. Remarks come last.
     holding = tuple(
         sorted((f for f in judged if f.state == "holds"), key=lambda f: (f.component == "none", -f.strength))
@@ -106,6 +108,10 @@ def headline(verdict: Saturation, holding: tuple[Finding, ...]) -> str:
         start = f"Saturates at {at.value:.1f} {units} [{at.low:.1f}, {at.high:.1f}]"
         if not named:
             return f"{start}; what holds it back cannot be told from this recording"
+        alike = undecided(named)
+        if alike:
+            titles = " or ".join(dict.fromkeys(f.title for f in alike))
+            return f"{start}; which of these holds it back most cannot be told: {titles}"
         first = f"{start}: {named[0].title} ({named[0].summary})"
         rivals = [f.title for f in named[1:] if f.strength >= 0.75 * named[0].strength]
         return first + (f"; also {' and '.join(rivals)}" if rivals else "")

@@ -3,9 +3,10 @@
 What: too many users share storage, and steal each other's pages.
 Why: with a multiprogramming level beyond what storage holds, each user runs only until he misses the pages
 that were taken from him; useful work falls while paging climbs.
-Signs: the multiprogramming level is high and rises with load, paging climbs, problem state falls, users wait
-for pages, processors stand idle. Where admission is recorded, somebody sets the level: then it comes before
-the paging and the overflow that it causes.
+Signs: the multiprogramming level is high and rises with load, paging climbs (where the paging devices are
+full: paging for each unit of work), problem state falls, users wait for pages, processors stand idle. Where
+admission is recorded, somebody sets the level: then it comes before the paging and the overflow that it
+causes.
 False readings: where the processors are full, it is paging_overhead; where few users are admitted and yet
 page heavily, storage itself is too small (main_storage_bound). A failing load also brings problem state down,
 but without paging.
@@ -64,11 +65,19 @@ def judge(context: Context) -> Finding:
     falls = p1.high < p0.low and p1.value < 0.8 * p0.value
     rises = m1.low > m0.high and m1.value > 1.2 * m0.value
     climbs = g1.low > g0.high and g1.value > max(5.0, 1.5 * g0.value)
+    # A full paging device caps the rate: then paging climbs per unit of work, while ever less is done.
+    least, most = g1.low / max(p1.high, 1e-9), g0.high / max(p0.low, 1e-9)
+    capped = g1.low > 5.0 and least > most and g1.value * p0.value > 1.5 * g0.value * p1.value
     idle = busy.value < 0.85
     evidence = [
         context.evidence("problem_fraction", f"below its peak of {p0.value:.3g}", falls, value=p1),
         context.evidence("mpl", f"above {m0.value:.3g}, where problem state peaks", rises, value=m1),
-        context.evidence("paging_rate", f"above {g0.value:.3g}, where problem state peaks", climbs, value=g1),
+        context.evidence(
+            "paging_rate",
+            f"above {g0.value:.3g}, where problem state peaks, or surely more for each unit of it",
+            climbs or capped,
+            value=g1,
+        ),
         context.evidence("total_cpu_fraction", "below 0.85: processors stand idle", idle, value=busy),
         wait.evidence,
     ]
@@ -77,7 +86,7 @@ def judge(context: Context) -> Finding:
         for why, ok in (
             ("problem state does not fall", falls),
             ("the multiprogramming level does not rise beyond it", rises),
-            ("paging does not climb", climbs),
+            ("paging does not climb, nor does it for each unit of work", climbs or capped),
             ("the processors are full", idle),
             (f"page wait is only {wait.value:.0%} of {wait.of}", wait.large),
         )
