@@ -78,6 +78,12 @@ pub struct SystemReading {
     pub q1_drops: u64,
     pub q2_drops: u64,
     pub paging_sios: u64,
+    /// Start-I/Os of paging that read pages, and those that wrote some; one that did both counts in both.
+    pub page_in_sios: u64,
+    pub page_out_sios: u64,
+    /// Pages put on the flush list, and those of them that were had back from it.
+    pub flushed_pages: u64,
+    pub flush_reclaims: u64,
     pub user_ios: u64,
     pub transactions: u64,
     /// Events of the calendar so far.

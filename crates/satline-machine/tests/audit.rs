@@ -3,10 +3,10 @@
 mod support;
 
 use proptest::prelude::*;
-use satline_machine::configuration::{Machine, PageArea, Role, Workload};
+use satline_machine::configuration::{Machine, PageArea, PeriodicScan, Role, Workload};
 use satline_machine::engine::{Distribution, Span, Streams};
 use satline_machine::model::{Plan, Simulation, Step};
-use satline_machine::policies::{admission, dispatch, replacement};
+use satline_machine::policies::{admission, dispatch, page_out_device, queue_drop, replacement, slot};
 use support::machines::{Kept, at, background, class, kind, machine, s, units, workload};
 
 const END_S: f64 = 20.0;
@@ -26,6 +26,8 @@ prop_compose! {
         (projection_factor, minimum) in (0.2..2.0, 1..20_u32),
         policies in prop::array::uniform3(0..100_usize),
         (tiers, most_pages_per_sio) in (any::<bool>(), 1..9_u32),
+        page_out in prop::array::uniform3(0..100_usize),
+        (write_unchanged, scan) in (any::<bool>(), prop::option::of((0.05..3.0, 0.01..=1.0))),
     ) -> Machine {
         let mut made = machine();
         made.processors.count = processors;
@@ -47,7 +49,12 @@ prop_compose! {
         made.policies.admission = name(admission::POLICIES, policies[0]);
         made.policies.dispatch = name(dispatch::POLICIES, policies[1]);
         made.policies.replacement = name(replacement::POLICIES, policies[2]);
+        made.policies.page_out_device = name(page_out_device::POLICIES, page_out[0]);
+        made.policies.slot = name(slot::POLICIES, page_out[1]);
+        made.policies.queue_drop = name(queue_drop::POLICIES, page_out[2]);
         made.paging.most_pages_per_sio = most_pages_per_sio;
+        made.paging.write_unchanged = write_unchanged;
+        made.paging.periodic_scan = scan.map(|(interval_s, part)| PeriodicScan { interval: s(interval_s), part });
         if tiers {
             // The drum holds little; the rest goes to a disk with files.
             made.paging.areas[0].cylinders = 5;

@@ -53,13 +53,22 @@ fn every_figure_is_shown_with_what_stands_behind_it_at_80_columns() {
 
 #[test]
 fn doubts_and_settings_are_marked() {
-    let sets = [("storage.bytes".to_string(), "33554432".to_string())];
+    let sets = [
+        ("storage.bytes", "33554432"),
+        ("paging.write_unchanged", "true"),
+        ("paging.periodic_scan", "{ interval_s = 4, part = 0.125 }"),
+        ("policies.queue_drop", "flush-fifo"),
+    ];
+    let sets = sets.map(|(key, value)| (key.to_string(), value.to_string()));
     let file = machine_file(&root().join("machines/3081D.toml"), &sets).unwrap();
     let shown = explain::machine(&file, &what);
     let line = |key: &str| shown.lines().find(|line| line.contains(key)).unwrap();
     assert!(line("pageable_frames").starts_with("? "));
     assert!(line("q1_frames_factor").starts_with("  ") && line("q1_frames_factor").contains("[T87]"));
     assert!(line(" bytes ").contains("33554432") && line(" bytes ").contains("set for this run"));
+    assert!(line("write_unchanged").contains("true") && line("write_unchanged").contains("set for this run"));
+    assert!(line("interval_s").contains('4') && line(" part ").contains("0.125"));
+    assert!(line(" queue_drop ").contains("flush-fifo"));
     assert!(line("exposures").starts_with("? "));
     assert!(line("dispatch_instructions").contains("350 = 74.683 µs"));
     // A 2305-2: half of 10 ms, a page at 1.5 MB/s and the search before it.

@@ -98,6 +98,12 @@ fn wrong_machines_are_refused_with_the_line_the_key_and_a_remedy() {
     let cases = [
         ("pageable_frames =", "pagable_frames =", "storage.pageable_frames is missing", "there is \"pagable_frames\""),
         ("[paging]\n", "[paging]\ncolour = 1\n", "paging.colour is not known", "the keys here are most_pages_per_sio"),
+        ("[paging]\n", "[paging]\nwrite_unchanged = 1\n", "paging.write_unchanged is a number", "true or false"),
+        ("[paging]\n", "[paging]\nperiodic_scan = 4\n", "paging.periodic_scan is a number", "make it a table"),
+        ("[paging]\n", "[paging]\nperiodic_scan = { interval_s = 4 }\n", "paging.periodic_scan.part is missing", "add part"),
+        ("[paging]\n", "[paging]\nperiodic_scan = { interval_s = 0, part = 0.1 }\n", "interval_s is 0", "give a value from 0.001"),
+        ("[paging]\n", "[paging]\nperiodic_scan = { interval_s = 4, part = 1.5 }\n", "part is 1.5", "give a value from"),
+        ("[policies]\n", "[policies]\nqueue_drop = 3\n", "policies.queue_drop is a number", "quotes"),
         ("quantum_ms =", "quantum_ms = 3\nquantum_s =", "quantum_s is there, and quantum_ms too", "one of them"),
         ("{ value = 3500,", "{ value = 0,", "storage.pageable_frames is 0", "give a value from 8"),
         ("{ value = 3500,", "{ value = -5,", "storage.pageable_frames is -5", "give a value from 8"),
@@ -196,6 +202,25 @@ fn values_are_set_by_their_path() {
     assert_eq!(
         set("scheduler.q2_cap_users", "3").unwrap().scheduler.q2_cap,
         Some(3)
+    );
+    let of_paging = set("paging.write_unchanged", "true").unwrap().paging;
+    assert!(of_paging.write_unchanged && of_paging.periodic_scan.is_none());
+    let scan = set("paging.periodic_scan", "{ interval_ms = 500, part = 0.125 }")
+        .unwrap()
+        .paging
+        .periodic_scan
+        .unwrap();
+    assert_eq!((scan.interval.ns(), scan.part), (500_000_000, 0.125));
+    assert_eq!(
+        set("policies.slot", "one-edge").unwrap().policies.queue_drop,
+        "reset-bits"
+    );
+    assert_eq!(
+        set("policies.queue_drop", "keep-bits")
+            .unwrap()
+            .policies
+            .queue_drop,
+        "keep-bits"
     );
     assert_eq!(set("paging_area.1.tier", "2").unwrap().paging.areas[1].tier, 2);
     assert_eq!(set("device.pack.count", "9").unwrap().devices.len(), 12);

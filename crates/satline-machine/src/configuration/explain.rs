@@ -26,6 +26,7 @@ pub fn machine(file: &MachineFile, what: What<'_>) -> String {
         ("replacement", &policies.replacement),
         ("page_out_device", &policies.page_out_device),
         ("slot", &policies.slot),
+        ("queue_drop", &policies.queue_drop),
         ("admission", &policies.admission),
         ("dispatch", &policies.dispatch),
     ] {

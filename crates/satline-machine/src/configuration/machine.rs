@@ -95,6 +95,17 @@ pub struct PagingPlan {
     pub areas: Vec<PageArea>,
     /// The most pages that requests on one cylinder of a device's queue share in one start-I/O; 1: never.
     pub most_pages_per_sio: u32,
+    /// A page that leaves storage is written also if it is unchanged, and its old slot is freed.
+    pub write_unchanged: bool,
+    pub periodic_scan: Option<PeriodicScan>,
+}
+
+/// A scan beside the replacement's, for pages that belong to no user in queue [T87].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PeriodicScan {
+    pub interval: Span,
+    /// Of the pageable frames, looked at each time.
+    pub part: f64,
 }
 
 /// A part of a device that holds pages.
@@ -114,6 +125,7 @@ pub struct Policies {
     pub replacement: String,
     pub page_out_device: String,
     pub slot: String,
+    pub queue_drop: String,
     pub admission: String,
     pub dispatch: String,
 }

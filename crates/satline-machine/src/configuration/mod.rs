@@ -11,8 +11,8 @@ pub mod read;
 mod workload;
 
 pub use machine::{
-    Costs, DeviceUnit, Machine, PageArea, PagingPlan, Policies, Processors, Role, SchedulerFigures,
-    StorageFigures,
+    Costs, DeviceUnit, Machine, PageArea, PagingPlan, PeriodicScan, Policies, Processors, Role,
+    SchedulerFigures, StorageFigures,
 };
 pub use workload::{
     Background, IoPattern, Locality, Population, Session, TransactionKind, UserClass, Workload,

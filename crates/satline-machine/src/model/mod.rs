@@ -57,8 +57,10 @@ enum Event {
     /// A processor's path of the control program ends.
     PathEnds(u16),
     Io(IoEvent),
-    /// The replacement policy's periodic scan.
+    /// The replacement policy's own time.
     Tick,
+    /// The periodic scan of storage.
+    Scan,
 }
 
 impl From<IoEvent> for Event {
@@ -235,6 +237,9 @@ impl Simulation {
         if let Some(interval) = self.memory.tick_interval() {
             self.calendar.schedule(interval, NORMAL, Event::Tick);
         }
+        if let Some(interval) = self.memory.scan_interval() {
+            self.calendar.schedule(interval, NORMAL, Event::Scan);
+        }
     }
 
     /// Goes on up to and including a time, or to the plan's end if that is earlier. The observer gets the samples that are
@@ -296,6 +301,7 @@ impl Simulation {
             Event::PathEnds(processor) => self.path_ends(processor.into()),
             Event::Io(event) => self.io(event),
             Event::Tick => self.tick(),
+            Event::Scan => self.scan(),
         }
         while self.memory.starved() {
             self.feed();

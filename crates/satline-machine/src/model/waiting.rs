@@ -107,6 +107,16 @@ impl Simulation {
         }
     }
 
+    pub(super) fn scan(&mut self) {
+        self.sync();
+        self.memory.scan(&mut self.subsystem, &mut self.calendar);
+        self.bill_nobody();
+        self.after_storage();
+        if let Some(interval) = self.memory.scan_interval() {
+            self.calendar.schedule(interval, NORMAL, Event::Scan);
+        }
+    }
+
     /// Processor time for what storage management did since it was last asked.
     pub(super) fn work(&mut self) -> Span {
         let work = self.memory.take_work();

@@ -6,6 +6,7 @@
 pub mod admission;
 pub mod dispatch;
 pub mod page_out_device;
+pub mod queue_drop;
 pub mod replacement;
 pub mod slot;
 
@@ -60,6 +61,7 @@ pub fn listings() -> Vec<Listing> {
         listing("replacement", replacement::POLICIES),
         listing("page_out_device", page_out_device::POLICIES),
         listing("slot", slot::POLICIES),
+        listing("queue_drop", queue_drop::POLICIES),
         listing("admission", admission::POLICIES),
         listing("dispatch", dispatch::POLICIES),
     ]

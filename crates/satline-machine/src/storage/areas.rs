@@ -256,6 +256,12 @@ impl Areas {
         }
     }
 
+    /// Whether a slot of the same area, numbered from its first, is on the cylinder of a place.
+    pub fn is_on_cylinder(&self, place: Place, slot: u32) -> bool {
+        let area = &self.list[place.area];
+        area.first_cylinder + area.cylinder_of(slot) == place.cylinder
+    }
+
     /// Takes a slot of an area and returns its number.
     pub fn take(&mut self, area: usize, slot: u32) -> u32 {
         self.list[area].take(slot);

@@ -9,6 +9,7 @@ use super::chain::{Chain, NONE};
 use super::core::{Counts, Storage, Work};
 use super::frames::{Account, Frame, Page};
 use super::memory::threshold;
+use super::periodic_scan::PeriodicScan;
 use super::sios::Sios;
 use crate::MachineError;
 use crate::configuration::{Machine, Workload};
@@ -16,7 +17,7 @@ use crate::devices::MAX_PAGES;
 use crate::engine::Streams;
 use crate::model::programs;
 use crate::policies::replacement::{Replacement, Setup};
-use crate::policies::{find, page_out_device, replacement, slot};
+use crate::policies::{find, page_out_device, queue_drop, replacement, slot};
 use crate::references::{Kind, Program};
 
 impl Memory {
@@ -56,6 +57,7 @@ impl Memory {
             &names.page_out_device,
         )?;
         let slot = find(slot::POLICIES, "slot", &names.slot)?;
+        let queue_drop = find(queue_drop::POLICIES, "queue_drop", &names.queue_drop)?;
         let replacement = make(Setup { frames, streams });
         let every_touch = replacement.every_touch();
 
@@ -82,6 +84,8 @@ impl Memory {
             going_out: 0,
             page_out_device: page_out_device(),
             slot: slot(areas.list().len()),
+            write_unchanged: machine.paging.write_unchanged,
+            block: None,
             areas,
             sios: Sios::default(),
             first_places: first_places.collect(),
@@ -105,6 +109,8 @@ impl Memory {
         Ok(Self {
             storage,
             replacement,
+            queue_drop: queue_drop(),
+            periodic_scan: (machine.paging.periodic_scan).map(|plan| PeriodicScan::new(plan, frames)),
             every_touch,
             most_pages_per_sio,
             free_list_minimum,

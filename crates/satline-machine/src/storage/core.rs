@@ -9,7 +9,7 @@ use super::areas::Areas;
 use super::bits::{Bits, Sharers};
 use super::chain::{Chain, NONE};
 use super::frames::{Account, Frame, Page, State};
-use super::sios::Sios;
+use super::sios::{Sio, Sios};
 use crate::engine::Stream;
 use crate::policies::page_out_device::PageOutDevice;
 use crate::policies::slot::SlotChoice;
@@ -39,6 +39,10 @@ pub(super) struct Counts {
     pub steals: u64,
     pub frames_scanned: u64,
     pub sios: u64,
+    pub page_in_sios: u64,
+    pub page_out_sios: u64,
+    pub flushed: u64,
+    pub flush_reclaims: u64,
 }
 
 /// Main storage, page tables and paging areas.
@@ -58,6 +62,10 @@ pub struct Storage {
     pub(super) sios: Sios,
     pub(super) page_out_device: Box<dyn PageOutDevice>,
     pub(super) slot: Box<dyn SlotChoice>,
+    /// A page that leaves is written also if it is unchanged.
+    pub(super) write_unchanged: bool,
+    /// Pages that go out together, and their frames can have no more to come: the start-I/O is not made ready yet.
+    pub(super) block: Option<Sio>,
     /// Kinds of transactions, of all classes.
     pub(super) kinds: Vec<Kind>,
     /// By program: its touches, (its class's first kind, the present one), its accounts, where pages that it never touched
@@ -130,8 +138,11 @@ impl Storage {
             writing,
             ..
         } = self.frames[frame as usize];
-        if changed || self.pages[page as usize].slot == NONE {
-            return self.write_out(&[frame]) == 1;
+        if changed || self.write_unchanged || self.pages[page as usize].slot == NONE {
+            return match self.block_pages() {
+                1 => self.write_out(&[frame]) == 1,
+                _ => !writing && self.join_block(frame),
+            };
         }
         if writing {
             return false;
@@ -215,12 +226,28 @@ impl Storage {
         self.free.len()
     }
 
+    /// Own pages of a user, in storage or not.
+    pub fn own_pages(&self, user: u32) -> u32 {
+        self.programs[user as usize].space()
+    }
+
     /// Takes a frame from its user and puts it at the end of the flush list.
     pub fn to_flush_list(&mut self, frame: u32) {
+        self.flush(frame);
+        self.flush.push_back(frame);
+    }
+
+    /// The same at its front: it is the next to be taken.
+    pub fn to_flush_list_front(&mut self, frame: u32) {
+        self.flush(frame);
+        self.flush.push_front(frame);
+    }
+
+    fn flush(&mut self, frame: u32) {
         let state = self.frames[frame as usize].state;
         self.release(frame, state);
         self.frames[frame as usize].state = State::Flush;
-        self.flush.push_back(frame);
+        self.counts.flushed += 1;
     }
 
     /// Takes a frame from its user's page table; it stays where it is, and the policy knows of it.

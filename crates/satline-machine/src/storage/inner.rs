@@ -81,7 +81,10 @@ impl Storage {
         let page = at.page;
         match at.state {
             State::Free => _ = self.free.remove(frame),
-            State::Flush => _ = self.flush.remove(frame),
+            State::Flush => {
+                self.flush.remove(frame);
+                self.counts.flush_reclaims += 1;
+            }
             State::GoingOut => self.going_out -= 1,
             State::Kept | State::ComingIn => {}
             State::Used => return,
@@ -202,6 +205,13 @@ impl Storage {
         }
     }
 
+    pub(super) fn count_sio(&mut self, sio: &Sio, device: usize) {
+        self.counts.sios += 1;
+        self.counts.page_in_sios += u64::from(sio.has_read());
+        self.counts.page_out_sios += u64::from(sio.has_write());
+        self.by_device[device][0] += 1;
+    }
+
     pub(super) fn count_page(&mut self, area: usize, device: usize, write: bool) {
         let fast = u64::from(self.areas.is_fast(area));
         let counts = &mut self.counts;
@@ -248,28 +258,34 @@ impl Storage {
     pub(super) fn start(&mut self, frames: &[u32], write: bool) {
         let mut open: Option<Sio> = None;
         for &frame in frames {
-            let at = &mut self.frames[frame as usize];
-            if write {
-                at.changed = false;
-                at.writing = true;
-            }
-            let place = self.areas.place(self.pages[at.page as usize].slot);
-            let fits = |sio: &Sio| {
-                (sio.place.area, sio.place.cylinder) == (place.area, place.cylinder)
-                    && sio.slots().len() < MAX_PAGES
-            };
-            let mut sio = match open.take() {
-                Some(sio) if fits(&sio) => sio,
-                other => {
-                    other.into_iter().for_each(|sio| self.sios.add(sio));
-                    self.areas.visit(place);
-                    Sio::new(place)
-                }
-            };
-            sio.push(frame, place.slot, write);
-            open = Some(sio);
+            self.append(&mut open, frame, write);
         }
         open.into_iter().for_each(|sio| self.sios.add(sio));
+    }
+
+    /// Puts a page that has a slot into the open start-I/O, if it is for the same cylinder and not full; else into a new
+    /// one, and the open one is made ready.
+    pub(super) fn append(&mut self, open: &mut Option<Sio>, frame: u32, write: bool) {
+        let at = &mut self.frames[frame as usize];
+        if write {
+            at.changed = false;
+            at.writing = true;
+        }
+        let place = self.areas.place(self.pages[at.page as usize].slot);
+        let fits = |sio: &Sio| {
+            (sio.place.area, sio.place.cylinder) == (place.area, place.cylinder)
+                && sio.slots().len() < MAX_PAGES
+        };
+        let mut sio = match open.take() {
+            Some(sio) if fits(&sio) => sio,
+            other => {
+                other.into_iter().for_each(|sio| self.sios.add(sio));
+                self.areas.visit(place);
+                Sio::new(place)
+            }
+        };
+        sio.push(frame, place.slot, write);
+        *open = Some(sio);
     }
 }
 

@@ -4,8 +4,10 @@ use super::chain::NONE;
 use super::core::{Storage, Work};
 use super::frames::{Account, State};
 use super::inner::page_number;
+use super::periodic_scan::PeriodicScan;
 use crate::devices::{Completed, IoEvent, Pages, Request, Subsystem};
 use crate::engine::{Calendar, Span};
+use crate::policies::queue_drop::QueueDrop;
 use crate::policies::replacement::Replacement;
 use crate::references::Program;
 
@@ -23,6 +25,8 @@ pub enum Fault {
 pub struct Memory {
     pub(super) storage: Storage,
     pub(super) replacement: Box<dyn Replacement>,
+    pub(super) queue_drop: Box<dyn QueueDrop>,
+    pub(super) periodic_scan: Option<PeriodicScan>,
     pub(super) every_touch: bool,
     pub(super) most_pages_per_sio: usize,
     pub(super) free_list_minimum: u32,
@@ -113,6 +117,8 @@ impl Memory {
         self.storage.work.pages_visited += account.resident;
         account.projected = self.storage.programs[user as usize].stay().len() as u32;
         self.replacement.queue_drop(&mut self.storage, user, interactive);
+        self.queue_drop
+            .dropped(&mut self.storage, user, &mut *self.replacement);
         self.storage.programs[user as usize].end_stay();
         self.refill();
         self.submit(subsystem, calendar);
@@ -204,9 +210,8 @@ impl Memory {
         E: Copy + From<IoEvent>,
     {
         let sio = self.storage.sios.end(done.request.tag);
-        self.storage.counts.sios += 1;
         let device = self.storage.areas.list()[sio.place.area].device;
-        self.storage.by_device[device][0] += 1;
+        self.storage.count_sio(&sio, device);
         for (frame, write) in sio.frames() {
             self.storage.count_page(sio.place.area, device, write);
             if write {
@@ -312,8 +317,15 @@ impl Memory {
     }
 
     /// Gives frames to those who wait for one, and fills the free list up to its threshold.
-    fn refill(&mut self) {
+    pub(super) fn refill(&mut self) {
+        self.fill();
+        self.storage.end_block();
+    }
+
+    fn fill(&mut self) {
         self.storage.loosened = false;
+        // Frames that may be chosen beyond the threshold, to fill a block.
+        let mut beyond = self.storage.block_pages();
         loop {
             while !self.storage.free.is_empty() {
                 let Some(user) = self.storage.short.pop_front() else {
@@ -333,7 +345,10 @@ impl Memory {
             let wanted = self.threshold.max(self.storage.short.len() as u32);
             if self.storage.supply() >= wanted {
                 self.overflow = false;
-                return;
+                if !self.storage.block_is_open() || beyond == 0 {
+                    return;
+                }
+                beyond -= 1;
             }
             let before = self.storage.supply();
             let flushed = match self.storage.flush.first() {
@@ -351,7 +366,7 @@ impl Memory {
     }
 
     /// Hands the start-I/Os that were made to the devices. One page joins a request that waits before the same cylinder.
-    fn submit<E>(&mut self, subsystem: &mut Subsystem, calendar: &mut Calendar<E>)
+    pub(super) fn submit<E>(&mut self, subsystem: &mut Subsystem, calendar: &mut Calendar<E>)
     where
         E: Copy + From<IoEvent>,
     {

@@ -6,6 +6,7 @@
 
 mod areas;
 mod bits;
+mod block;
 mod build;
 mod chain;
 mod check;
@@ -13,6 +14,7 @@ mod core;
 mod frames;
 mod inner;
 mod memory;
+mod periodic_scan;
 mod read;
 mod sios;
 

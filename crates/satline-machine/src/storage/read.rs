@@ -68,6 +68,10 @@ impl Memory {
         into.slots_used = self.storage.areas.used();
         into.slots = self.storage.areas.slots();
         into.paging_sios = counts.sios;
+        into.page_in_sios = counts.page_in_sios;
+        into.page_out_sios = counts.page_out_sios;
+        into.flushed_pages = counts.flushed;
+        into.flush_reclaims = counts.flush_reclaims;
         self.replacement.read(into);
     }
 

@@ -50,6 +50,10 @@ impl Sio {
     pub fn has_write(&self) -> bool {
         self.writes != 0
     }
+
+    pub fn has_read(&self) -> bool {
+        self.writes.count_ones() < self.count.into()
+    }
 }
 
 /// Start-I/Os by tag.

@@ -42,6 +42,18 @@ pub const MEASURES: &[(&str, Measure)] = &[
     ("page_reads_per_interactive_transaction", |p| p.ratio(
         p.gain(|t| t.completed.interactive_page_reads) as f64, p.gain(|t| t.completed.interactive) as f64)),
     ("paging_sios_per_s", |p| p.rate(|t| t.system.paging_sios)),
+    ("page_in_sios_per_s", |p| p.rate(|t| t.system.page_in_sios)),
+    ("page_out_sios_per_s", |p| p.rate(|t| t.system.page_out_sios)),
+    ("pages_per_page_in_sio", |p| p.ratio(
+        p.gain(|t| t.system.page_reads) as f64, p.gain(|t| t.system.page_in_sios) as f64)),
+    ("pages_per_page_out_sio", |p| p.ratio(
+        p.gain(|t| t.system.page_writes) as f64, p.gain(|t| t.system.page_out_sios) as f64)),
+    ("flushed_pages_per_s", |p| p.rate(|t| t.system.flushed_pages)),
+    ("flush_reclaims_per_s", |p| p.rate(|t| t.system.flush_reclaims)),
+    ("frames_scanned_per_s", |p| p.rate(|t| t.system.frames_scanned)),
+    // One sweep of the replacement policy over all frames.
+    ("scan_sweep_s", |p| p.ratio(
+        f64::from(p.after.system.frames) * p.seconds(), p.gain(|t| t.system.frames_scanned) as f64)),
     ("user_ios_per_s", |p| p.rate(|t| t.system.user_ios)),
     ("page_io_ms", |p| p.page_io_ms()),
     ("dispatches_per_s", |p| p.rate(|t| t.system.dispatches)),

@@ -62,11 +62,14 @@ pub fn machine() -> Machine {
         paging: PagingPlan {
             areas: vec![area(0, 0), area(1, 1)],
             most_pages_per_sio: 1,
+            write_unchanged: false,
+            periodic_scan: None,
         },
         policies: Policies {
             replacement: "core-table-scan".into(),
             page_out_device: "round-robin".into(),
             slot: "zig-zag".into(),
+            queue_drop: "reset-bits".into(),
             admission: "classic".into(),
             dispatch: "priority".into(),
         },

@@ -101,11 +101,14 @@ pub fn machine(frames: u32) -> Machine {
         paging: PagingPlan {
             areas: vec![area(0, 0, 10, 0), area(1, 0, 10, 0), area(2, 100, 40, 1)],
             most_pages_per_sio: 8,
+            write_unchanged: false,
+            periodic_scan: None,
         },
         policies: Policies {
             replacement: "core-table-scan".into(),
             page_out_device: "round-robin".into(),
             slot: "zig-zag".into(),
+            queue_drop: "reset-bits".into(),
             admission: "classic".into(),
             dispatch: "priority".into(),
         },
@@ -139,6 +142,8 @@ pub enum Event {
     Ready(u32),
     /// The running user's burst ends; of an old one if the number is not the present one.
     BurstEnd(u32),
+    /// The periodic scan of storage.
+    Scan,
 }
 
 impl From<IoEvent> for Event {
@@ -210,6 +215,7 @@ impl SmallSystem {
         for number in 0..users {
             system.think(number, &mut calendar);
         }
+        system.await_scan(&mut calendar);
         (system, calendar)
     }
 
@@ -217,6 +223,12 @@ impl SmallSystem {
         let mut reading = SystemReading::default();
         self.memory.read_system(&mut reading);
         reading
+    }
+
+    fn await_scan(&self, calendar: &mut Calendar<Event>) {
+        if let Some(interval) = self.memory.scan_interval() {
+            calendar.schedule(interval, NORMAL, Event::Scan);
+        }
     }
 
     fn think(&mut self, user: u32, calendar: &mut Calendar<Event>) {
@@ -305,6 +317,15 @@ impl Model for SmallSystem {
             }
             Event::BurstEnd(burst) if burst == self.burst => self.burst_end(calendar),
             Event::BurstEnd(_) => return,
+            Event::Scan => {
+                if let Some((user, _)) = self.stop(calendar.now()) {
+                    self.ready.push_front(user);
+                }
+                self.memory.scan(&mut self.subsystem, calendar);
+                self.memory.take_woken(&mut self.woken);
+                self.ready.extend(self.woken.drain(..));
+                self.await_scan(calendar);
+            }
         }
         self.dispatch(calendar);
     }

@@ -7,9 +7,12 @@ use super::processors;
 use super::stated::{Need, plain};
 use super::table::Table;
 use crate::MachineError;
-use crate::configuration::{Costs, Machine, PagingPlan, Policies, SchedulerFigures, StorageFigures};
+use crate::configuration::{
+    Costs, Machine, PagingPlan, PeriodicScan, Policies, SchedulerFigures, StorageFigures,
+};
 use crate::devices::MAX_PAGES;
 use crate::engine::Span;
+use crate::policies::queue_drop;
 
 /// A machine has no more frames: 64 GiB.
 const MOST_FRAMES: u32 = 1 << 24;
@@ -39,6 +42,9 @@ pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<Machine, MachineErr
     let policies = policies(&file.table("policies")?)?;
     let paging = file.table("paging")?;
     let most_pages_per_sio = paging.count("most_pages_per_sio", Need::Nothing, 1, MAX_PAGES as u32)?;
+    let write_unchanged = paging.maybe_choice("write_unchanged")?;
+    let periodic_scan = paging.maybe_table("periodic_scan")?;
+    let periodic_scan = periodic_scan.as_ref().map(self::periodic_scan).transpose()?;
     paging.finish()?;
     let (devices, areas) = devices::read(file, folders)?;
     file.finish()?;
@@ -52,6 +58,8 @@ pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<Machine, MachineErr
         paging: PagingPlan {
             areas,
             most_pages_per_sio,
+            write_unchanged: write_unchanged.unwrap_or(false),
+            periodic_scan,
         },
         policies,
         devices,
@@ -139,11 +147,26 @@ fn costs(table: &Table<'_>, instructions_per_s: f64) -> Result<Costs, MachineErr
     Ok(costs)
 }
 
+fn periodic_scan(table: &Table<'_>) -> Result<PeriodicScan, MachineError> {
+    let scan = PeriodicScan {
+        interval: table.time("interval", Need::Nothing, 1e-3, 1e6)?,
+        part: table.figure("part", Need::Nothing, 1e-6, 1.0)?,
+    };
+    table.finish()?;
+    Ok(scan)
+}
+
 fn policies(table: &Table<'_>) -> Result<Policies, MachineError> {
+    // The base's, so that a machine file need not speak of experiments with it.
+    let queue_drop = match table.get("queue_drop") {
+        Some(_) => table.name("queue_drop")?,
+        None => queue_drop::POLICIES[0].name.into(),
+    };
     let policies = Policies {
         replacement: table.name("replacement")?,
         page_out_device: table.name("page_out_device")?,
         slot: table.name("slot")?,
+        queue_drop,
         admission: table.name("admission")?,
         dispatch: table.name("dispatch")?,
     };

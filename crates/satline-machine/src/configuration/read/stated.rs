@@ -135,6 +135,19 @@ impl Table<'_> {
         }))
     }
 
+    /// True or false by choice, if it is there.
+    pub fn maybe_choice(&self, key: &str) -> Result<Option<bool>, MachineError> {
+        let flag = self.maybe_flag(key)?;
+        if let (Some(flag), Some(node)) = (flag, self.get(key)) {
+            let standing = match node.place {
+                Place::Set => Standing::Set,
+                Place::Line(_) => Standing::Chosen,
+            };
+            self.state(key, flag.to_string(), standing);
+        }
+        Ok(flag)
+    }
+
     fn number(&self, key: &str, node: &Node, need: Need, low: f64, high: f64) -> Result<f64, MachineError> {
         let (value, standing) = match &node.value {
             Value::Number(value) if node.place == Place::Set => (*value, Standing::Set),

@@ -49,10 +49,9 @@ pub trait Replacement: Debug + Send {
     /// A user came into queue.
     fn queue_add(&mut self, _storage: &mut Storage, _user: u32) {}
 
-    /// A user left the queue; [`Storage::touched_in_stay`] has the pages of his stay.
-    fn queue_drop(&mut self, storage: &mut Storage, user: u32, _interactive: bool) {
-        reset_touched(storage, user);
-    }
+    /// A user left the queue; [`Storage::touched_in_stay`] has the pages of his stay. What is left of them in his page table
+    /// is the business of [`super::queue_drop`].
+    fn queue_drop(&mut self, _storage: &mut Storage, _user: u32, _interactive: bool) {}
 
     /// A user needs a page that is not in storage: a shared one (`None`), or this one of his own. It is read after this, if
     /// the policy has not begun to.
