@@ -68,7 +68,7 @@ _ALL = (
     Measure("flushed_pages_per_s", "pages flushed", "pages/s"),
     Measure("flush_reclaims_per_s", "pages had back from the flush list", "pages/s"),
     Measure("frames_scanned_per_s", "frames scanned", "per second"),
-    Measure("scan_sweep_s", "sweep of the scan", "s", weight="frames_scanned_per_s"),
+    Measure("scan_sweeps_per_s", "sweeps of the scan", "per second"),
     Measure("user_ios_per_s", "users' I/Os", "per second"),
     Measure("page_io_ms", "paging I/O time", "ms", weight="paging_sios_per_s"),
     Measure("dispatches_per_s", "dispatches", "per second"),

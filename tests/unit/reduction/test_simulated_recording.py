@@ -45,7 +45,7 @@ SAME = {
     "flushed_pages_per_s": "flushed_rate",
     "flush_reclaims_per_s": "flush_reclaim_rate",
     "frames_scanned_per_s": "frame_scan_rate",
-    "scan_sweep_s": "scan_sweep",
+    "scan_sweeps_per_s": "scan_sweep_rate",
     "user_ios_per_s": "virtual_io_rate",
     "dispatches_per_s": "context_switch_rate",
     "q1_drops_per_s": "q1_drop_rate",

@@ -51,9 +51,9 @@ pub const MEASURES: &[(&str, Measure)] = &[
     ("flushed_pages_per_s", |p| p.rate(|t| t.system.flushed_pages)),
     ("flush_reclaims_per_s", |p| p.rate(|t| t.system.flush_reclaims)),
     ("frames_scanned_per_s", |p| p.rate(|t| t.system.frames_scanned)),
-    // One sweep of the replacement policy over all frames.
-    ("scan_sweep_s", |p| p.ratio(
-        f64::from(p.after.system.frames) * p.seconds(), p.gain(|t| t.system.frames_scanned) as f64)),
+    // The replacement policy's, each over all frames.
+    ("scan_sweeps_per_s", |p| p.ratio(
+        p.gain(|t| t.system.frames_scanned) as f64, f64::from(p.after.system.frames) * p.seconds())),
     ("user_ios_per_s", |p| p.rate(|t| t.system.user_ios)),
     ("page_io_ms", |p| p.page_io_ms()),
     ("dispatches_per_s", |p| p.rate(|t| t.system.dispatches)),
