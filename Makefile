@@ -73,6 +73,7 @@ bench: $(VENV)/tools ## Run the benches, each beside a peer or a floor.
 	$(BIN)/python benches/saturation/run.py --systems 200
 	$(BIN)/python benches/machine/run.py
 	$(BIN)/python benches/import/run.py
+	$(BIN)/python benches/traces/run.py
 	$(BIN)/python benches/prediction/run.py
 	$(BIN)/python benches/intervals/run.py
 	$(BIN)/python benches/confusion/run.py --pairs 8

@@ -22,6 +22,7 @@ from satline import (
     cli_report,
     cli_simulate,
     cli_study,
+    cli_trace,
 )
 from satline.errors import SatlineError
 
@@ -54,6 +55,7 @@ for command in (
     cli_plan.plan,
     cli_predict.predict,
     cli_simulate.simulate,
+    cli_trace.trace,
     cli_recording.recording,
     cli_recording.annotate,
 ):
