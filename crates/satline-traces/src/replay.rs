@@ -100,17 +100,16 @@ pub fn replay_all(
     let count = policies.len() * sizes.len();
     let all = (count * trace.references.len()).max(1) as f64;
     let outcomes: Vec<OnceLock<Outcome>> = (0..count).map(|_| OnceLock::new()).collect();
-    let running = AtomicUsize::new(workers.clamp(1, count.max(1)));
     let work = || {
         loop {
             let at = begun.fetch_add(1, Ordering::Relaxed);
             if at >= count {
-                running.fetch_sub(1, Ordering::Release);
                 return;
             }
             let job = Job {
                 trace,
-                frames: sizes[at % sizes.len()],
+                // More than all pages hold no more.
+                frames: sizes[at % sizes.len()].min(trace.pages.max(1)),
                 seed,
                 next_uses: &next_uses,
                 done: &done,
@@ -119,10 +118,10 @@ pub fn replay_all(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 0..running.load(Ordering::Relaxed) {
-            scope.spawn(work);
-        }
-        while running.load(Ordering::Acquire) > 0 {
+        let workers: Vec<_> = (0..workers.clamp(1, count.max(1)))
+            .map(|_| scope.spawn(work))
+            .collect();
+        while !workers.iter().all(|worker| worker.is_finished()) {
             std::thread::sleep(std::time::Duration::from_millis(5));
             told(done.load(Ordering::Relaxed) as f64 / all);
         }

@@ -147,6 +147,21 @@ sys.exit(3)
     assert replay(Path("x.trace"), policies=["lru"], sizes=[2]).policies[0].misses == (2,)
 
 
+def test_what_came_before_ctrl_c_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = """
+import signal, time
+fd = int(next(word for word in sys.argv if word.startswith("--log-fd=")).split("=")[1])
+os.write(fd, b"I  00001000,3\\n L 00003000,8\\n S 00")
+time.sleep(0.5)
+os.kill(os.getppid(), signal.SIGINT)
+time.sleep(60)
+"""
+    fake_valgrind(tmp_path, monkeypatch, body)
+    kept = record(["true"], Path("x.trace"))
+    assert kept["interrupted"]
+    assert (kept["references"], kept["tail"]["bytes"]) == (2, 5)
+
+
 def test_a_valgrind_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_valgrind(tmp_path, monkeypatch, "sys.exit(1)")
     with pytest.raises(SatlineError, match="nothing was recorded: valgrind ended with status 1"):

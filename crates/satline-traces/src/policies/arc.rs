@@ -33,7 +33,7 @@ impl Arc {
         let list = [T1, T2]
             .into_iter()
             .find(|&list| self.ghosts[list as usize].contains(page))?;
-        let [b1, b2] = [&self.ghosts[0], &self.ghosts[1]].map(|ghosts| f64::from(ghosts.len()));
+        let [b1, b2] = [&self.ghosts[0], &self.ghosts[1]].map(|ghosts| f64::from(ghosts.count()));
         self.target = match list {
             T1 => (self.target + (b2 / b1).max(1.0)).min(f64::from(self.frames)),
             _ => (self.target - (b1 / b2).max(1.0)).max(0.0),
@@ -92,7 +92,7 @@ impl Policy for Arc {
         let ghost = wanted.and_then(|page| self.recall(page));
         let [t1, t2] = [self.lists.len(T1), self.lists.len(T2)];
         if ghost.is_none() {
-            let [b1, b2] = [self.ghosts[0].len(), self.ghosts[1].len()];
+            let [b1, b2] = [self.ghosts[0].count(), self.ghosts[1].count()];
             // Case IV of the paper: neither L1 nor L1 and L2 together remember more than their share.
             if t1 + b1 >= self.frames {
                 if t1 >= self.frames {

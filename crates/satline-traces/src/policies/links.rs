@@ -118,7 +118,7 @@ impl Ghosts {
         }
     }
 
-    pub fn len(&self) -> u32 {
+    pub fn count(&self) -> u32 {
         self.links.len(0)
     }
 

@@ -75,7 +75,7 @@ impl S3Fifo {
         if self.most_ghosts == 0 {
             return;
         }
-        if self.ghosts.len() >= self.most_ghosts {
+        if self.ghosts.count() >= self.most_ghosts {
             self.ghosts.forget_oldest();
         }
         self.ghosts.push(page);

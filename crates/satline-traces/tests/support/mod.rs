@@ -117,7 +117,8 @@ fn sieve(pages: &[u32], size: usize) -> u64 {
 fn s3_fifo(pages: &[u32], size: usize) -> u64 {
     let (small_share, most_ghosts) = (size / 10, size * 9 / 10);
     let main_share = size - small_share;
-    let (mut small, mut main): (VecDeque<(u32, u8)>, VecDeque<(u32, u8)>) = Default::default();
+    let mut small: VecDeque<(u32, u8)> = VecDeque::new();
+    let mut main: VecDeque<(u32, u8)> = VecDeque::new();
     let (mut ghosts, mut evicted, mut misses) = (VecDeque::new(), false, 0);
     for &page in pages {
         let mut held = small.iter_mut().chain(main.iter_mut());
@@ -166,7 +167,7 @@ fn s3_fifo(pages: &[u32], size: usize) -> u64 {
 
 fn arc(pages: &[u32], size: usize) -> u64 {
     // Newest last.
-    let (mut t1, mut t2, mut b1, mut b2): (Vec<u32>, Vec<u32>, Vec<u32>, Vec<u32>) = Default::default();
+    let [mut t1, mut t2, mut b1, mut b2]: [Vec<u32>; 4] = Default::default();
     let (mut p, c, mut misses) = (0.0_f64, size, 0);
     fn take(list: &mut Vec<u32>, page: u32) -> bool {
         let len = list.len();
