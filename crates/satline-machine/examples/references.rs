@@ -69,7 +69,7 @@ fn storage_without_faults() {
     let begun = cpu_s();
     for _ in 0..transactions {
         memory.begin_transaction(0, 0, ms(100.0));
-        memory.queue_add(0, subsystem, &mut calendar);
+        memory.queue_add(0, true, subsystem, &mut calendar);
         for _ in 0..10 {
             memory.until_fault(0, ms(10.0));
             memory.ran(0, ms(10.0));

@@ -19,5 +19,6 @@ pub mod recorder;
 pub mod references;
 pub mod storage;
 pub mod summary;
+pub mod swapping;
 
 pub use error::MachineError;

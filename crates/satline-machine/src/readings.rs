@@ -95,6 +95,21 @@ pub struct SystemReading {
     pub prepaged_pages: Option<u64>,
     pub prepage_errors: Option<u64>,
     pub swap_faults: Option<u64>,
+    /// Pages that start-I/Os of swap sets moved; those that came back without one.
+    pub swap_pages_in: Option<u64>,
+    pub swap_pages_out: Option<u64>,
+    pub swap_pages_reclaimed: Option<u64>,
+    /// Users put on the swap list; those who came back before a page of theirs went out; those who went out altogether.
+    pub logical_swaps: Option<u64>,
+    pub logical_returns: Option<u64>,
+    pub physical_swaps: Option<u64>,
+    /// Users on the swap list, and users out of queue who have nothing on it and sets outside.
+    pub logically_swapped: Option<u32>,
+    pub physically_swapped: Option<u32>,
+    pub swap_sios: Option<u64>,
+    /// Queue and service of the start-I/Os of swap sets, and of all others of paging.
+    pub swap_io_ns: Option<u128>,
+    pub page_io_ns: Option<u128>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 mod support;
 
 use proptest::prelude::*;
-use satline_machine::configuration::{Machine, PageArea, PeriodicScan, Role, Workload};
+use satline_machine::configuration::{Machine, PageArea, PeriodicScan, Purpose, Role, Workload};
 use satline_machine::engine::{Distribution, Span, Streams};
 use satline_machine::model::{Plan, Simulation, Step};
 use satline_machine::policies::{admission, dispatch, page_out_device, queue_drop, replacement, slot};
@@ -58,7 +58,7 @@ prop_compose! {
         if tiers {
             // The drum holds little; the rest goes to a disk with files.
             made.paging.areas[0].cylinders = 5;
-            made.paging.areas.push(PageArea { device: made.devices.len(), first_cylinder: 100, cylinders: 60, tier: 1 });
+            made.paging.areas.push(PageArea { device: made.devices.len(), first_cylinder: 100, cylinders: 60, tier: 1, purpose: Purpose::Paging });
             made.devices.extend(units("3330-1", 1, Role::Both, 9));
         }
         made

@@ -32,7 +32,7 @@ fn every_shipped_machine_is_read_and_says_what_stands_behind_its_figures() {
         let chosen = file
             .figures
             .iter()
-            .filter(|figure| figure.standing == Standing::Chosen);
+            .filter(|figure| figure.standing == Standing::Chosen && !figure.key.starts_with("swapping."));
         for figure in chosen {
             let key = figure.key.rsplit('.').next().unwrap();
             let choices = "count processors projection_factor mpl_cap_users most_pages_per_sio first_cylinder cylinders tier";

@@ -5,9 +5,11 @@ mod support;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+use satline_machine::configuration::{Machine, Purpose};
 use satline_machine::devices::{IoEvent, Pages, Request, Subsystem};
 use satline_machine::engine::{Calendar, Distribution, Model, Span, Streams, Time, run};
 use satline_machine::model::{Plan, Simulation};
+use satline_machine::readings::SystemReading;
 use support::central_server::CentralServer;
 use support::machines;
 use support::paging_load::device;
@@ -96,10 +98,8 @@ fn devices_allocate_nothing_in_their_loop() {
     assert_eq!(allocations, 0);
 }
 
-#[test]
-fn a_whole_machine_allocates_nothing_in_its_loop() {
-    let mut machine = machines::machine();
-    machine.storage.pageable_frames = 150;
+/// Allocations, and pages that sets brought in, in the second half of 400 s of a machine short of storage.
+fn allocations_of(machine: &Machine) -> (u64, SystemReading) {
     let exponential = |mean_s| Distribution::exponential(mean_s).unwrap();
     let mut work = machines::kind(exponential(0.1));
     work.cpu_between_ios = Some(Span::from_seconds(0.02));
@@ -110,12 +110,30 @@ fn a_whole_machine_allocates_nothing_in_its_loop() {
         audit: false,
         ..Plan::constant(12, machines::at(400.0))
     };
-    let mut simulation = Simulation::new(&machine, &workload, &plan, Streams::new(1, 0)).unwrap();
+    let mut simulation = Simulation::new(machine, &workload, &plan, Streams::new(1, 0)).unwrap();
     simulation.run_until(machines::at(200.0), &mut ());
-    let (before, reads) = (ALLOCATIONS.get(), simulation.reading().system.page_reads);
+    let before = ALLOCATIONS.get();
     simulation.run_until(machines::at(400.0), &mut ());
-    let allocations = ALLOCATIONS.get() - before;
-    let reads = simulation.reading().system.page_reads - reads;
-    assert!(reads > 1000, "{reads}");
+    (ALLOCATIONS.get() - before, simulation.reading().system)
+}
+
+#[test]
+fn a_whole_machine_allocates_nothing_in_its_loop() {
+    let mut machine = machines::machine();
+    machine.storage.pageable_frames = 150;
+    let (allocations, system) = allocations_of(&machine);
+    assert!(system.page_reads > 2000, "{}", system.page_reads);
+    assert_eq!(allocations, 0);
+}
+
+#[test]
+fn swapping_allocates_nothing_in_its_loop() {
+    let mut machine = machines::machine();
+    machine.storage.pageable_frames = 150;
+    machine.storage.free_list_minimum = 16;
+    machine.swapping = Some(support::swapping::prototype());
+    support::swapping::add_area(&mut machine, "3380", Purpose::Swap, 40);
+    let (allocations, system) = allocations_of(&machine);
+    assert!(system.swap_sets_in > Some(1000), "{:?}", system.swap_sets_in);
     assert_eq!(allocations, 0);
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::read::{MachineFile, Standing, Stated, WorkloadFile};
+use super::swapping::{PURPOSES, Purpose, word};
 use super::{DeviceUnit, Machine, Population, Role, UserClass, Workload};
 use crate::devices::DeviceModel;
 
@@ -136,7 +137,11 @@ fn devices(out: &mut String, machine: &Machine) {
         let unit = &machine.devices[area.device];
         let last = area.first_cylinder + area.cylinders - 1;
         let slots = u64::from(area.cylinders) * u64::from(unit.model.slots_per_cylinder());
-        let place = format!("tier {}, cylinders {} to {last}", area.tier, area.first_cylinder);
+        let tier = match area.purpose {
+            Purpose::Paging => format!("tier {}", area.tier),
+            purpose => format!("{}, tier {}", word(PURPOSES, &purpose), area.tier),
+        };
+        let place = format!("{tier}, cylinders {} to {last}", area.first_cylinder);
         entry(out, ' ', &unit.name, &format!("{slots} pages"), &place);
     }
 }

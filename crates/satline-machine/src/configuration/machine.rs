@@ -1,5 +1,6 @@
 //! A machine: processors, storage, the control program's figures, devices on their paths.
 
+use super::swapping::{Purpose, SwappingPlan};
 use crate::devices::DeviceModel;
 use crate::engine::Span;
 
@@ -13,6 +14,8 @@ pub struct Machine {
     pub scheduler: SchedulerFigures,
     pub costs: Costs,
     pub paging: PagingPlan,
+    /// `None`: nothing is swapped.
+    pub swapping: Option<SwappingPlan>,
     pub policies: Policies,
     /// In the order of the file; a device's place here is its number everywhere.
     pub devices: Vec<DeviceUnit>,
@@ -117,6 +120,7 @@ pub struct PageArea {
     pub cylinders: u32,
     /// Page-outs go to areas of the lowest tier that has a free slot; 0 is the fast one.
     pub tier: u32,
+    pub purpose: Purpose,
 }
 
 /// Names of the policies' tables.

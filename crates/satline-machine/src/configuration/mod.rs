@@ -8,12 +8,14 @@ pub mod explain;
 mod least;
 mod machine;
 pub mod read;
+mod swapping;
 mod workload;
 
 pub use machine::{
     Costs, DeviceUnit, Machine, PageArea, PagingPlan, PeriodicScan, Policies, Processors, Role,
     SchedulerFigures, StorageFigures,
 };
+pub use swapping::{MOST_SET_PAGES, PhysicalOrder, Prepage, Purpose, SwapFaults, SwappingPlan};
 pub use workload::{
     Background, IoPattern, Locality, Population, Session, TransactionKind, UserClass, Workload,
 };

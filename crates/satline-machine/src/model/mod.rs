@@ -80,6 +80,8 @@ pub struct Simulation {
     plan: Plan,
     scheduler: SchedulerFigures,
     costs: Costs,
+    /// For each page of a swap set.
+    set_page: Span,
     classes: Vec<Class>,
     files: Vec<FileDevice>,
     devices: Vec<DeviceId>,
@@ -190,6 +192,7 @@ impl Simulation {
             plan: plan.clone(),
             scheduler: machine.scheduler,
             costs: machine.costs,
+            set_page: machine.swapping.as_ref().map_or(Span::ZERO, |plan| plan.set_page),
             classes: Class::all(machine, workload)?,
             files: FileDevice::all(machine),
             ios_ended: vec![(0, 0); devices.len()],

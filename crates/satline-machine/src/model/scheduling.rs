@@ -160,7 +160,7 @@ impl Simulation {
         self.sync();
         self.memory.set_mpl(self.queue.q1 + self.queue.q2);
         self.memory
-            .queue_add(user, &mut self.subsystem, &mut self.calendar);
+            .queue_add(user, interactive, &mut self.subsystem, &mut self.calendar);
         let work = self.work();
         self.post(user, Path::Awake, self.costs.queue_add + work);
         self.after_storage();

@@ -127,6 +127,8 @@ impl Simulation {
             (costs.queue_page, work.pages_visited),
             (costs.reclaim, work.reclaims),
             (costs.page_in_end, work.page_ins_ended),
+            (costs.page_fault, work.sets_ahead),
+            (self.set_page, work.set_pages),
         ];
         Span::from_ns(
             parts

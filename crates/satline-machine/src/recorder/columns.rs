@@ -108,6 +108,17 @@ pub const SYSTEM: &[Column<SystemRow>] = &[
     ("trimmed_pages", |r| r.reading.trimmed_pages.and_then(count)),
     ("prepaged_pages", |r| r.reading.prepaged_pages.and_then(count)),
     ("prepage_errors", |r| r.reading.prepage_errors.and_then(count)),
+    ("swap_set_pages_in", |r| r.reading.swap_pages_in.and_then(count)),
+    ("swap_set_pages_out", |r| r.reading.swap_pages_out.and_then(count)),
+    ("swap_set_pages_reclaimed", |r| r.reading.swap_pages_reclaimed.and_then(count)),
+    ("swap_sios", |r| r.reading.swap_sios.and_then(count)),
+    ("swap_io_us", |r| r.reading.swap_io_ns.and_then(long_us)),
+    ("page_io_us", |r| r.reading.page_io_ns.and_then(long_us)),
+    ("logical_swaps", |r| r.reading.logical_swaps.and_then(count)),
+    ("logical_returns", |r| r.reading.logical_returns.and_then(count)),
+    ("physical_swaps", |r| r.reading.physical_swaps.and_then(count)),
+    ("users_logically_swapped", |r| r.reading.logically_swapped.map(i64::from)),
+    ("users_physically_swapped", |r| r.reading.physically_swapped.map(i64::from)),
 ];
 
 #[rustfmt::skip]

@@ -2,9 +2,13 @@
 
 use rand::RngExt;
 
+use super::blocks::Blocks;
 use crate::MachineError;
 use crate::configuration::Machine;
 use crate::engine::Stream;
+
+/// The tier of areas that hold whole sets only: no page goes there by itself.
+const SETS_ONLY: u32 = u32::MAX;
 
 /// A part of a device that holds pages. Slots are numbered from its first cylinder on.
 #[derive(Debug, Clone)]
@@ -126,6 +130,7 @@ pub struct Areas {
     bases: Vec<u32>,
     /// Tiers in order: the number, the part of each about its middle over which pages are laid at first.
     tiers: Vec<(u32, f64)>,
+    blocks: Blocks,
 }
 
 /// A slot as its device knows it.
@@ -189,9 +194,13 @@ impl Areas {
                 );
             }
             let per_cylinder = unit.model.slots_per_cylinder();
+            let tier = match area.purpose.holds_pages() {
+                true => area.tier,
+                false => SETS_ONLY,
+            };
             let mut made = Area::new(
                 area.device,
-                area.tier,
+                tier,
                 area.first_cylinder,
                 area.cylinders,
                 per_cylinder,
@@ -216,6 +225,7 @@ impl Areas {
         bases.pop();
         Ok(Self {
             tiers: tiers(&list, pages),
+            blocks: Blocks::new(machine)?,
             list,
             bases,
         })
@@ -265,12 +275,27 @@ impl Areas {
     /// Takes a slot of an area and returns its number.
     pub fn take(&mut self, area: usize, slot: u32) -> u32 {
         self.list[area].take(slot);
+        self.blocks.took(area, slot);
         self.bases[area] + slot
     }
 
     pub fn give_back(&mut self, slot: u32) {
         let area = self.place(slot).area;
         self.list[area].give_back(slot - self.bases[area]);
+        self.blocks.gave_back(area, slot - self.bases[area]);
+    }
+
+    /// The area and the first slot of a free block for a swap set; `None`: no area is for sets, or all are full.
+    pub fn choose_block(&mut self) -> Option<(usize, u32)> {
+        self.blocks.choose()
+    }
+
+    /// Blocks agree with their slots.
+    ///
+    /// # Errors
+    /// They do not: a mistake of the program.
+    pub(super) fn check_blocks(&self) -> Result<(), String> {
+        self.blocks.check(&self.list)
     }
 
     pub fn is_taken(&self, slot: u32) -> bool {
@@ -310,7 +335,8 @@ impl Areas {
 
 /// The tiers, and over which part of each so many pages reach.
 fn tiers(list: &[Area], pages: u32) -> Vec<(u32, f64)> {
-    let mut numbers: Vec<u32> = list.iter().map(|area| area.tier).collect();
+    let all = list.iter().map(|area| area.tier);
+    let mut numbers: Vec<u32> = all.filter(|&tier| tier != SETS_ONLY).collect();
     numbers.sort_unstable();
     numbers.dedup();
     let mut left = f64::from(pages);

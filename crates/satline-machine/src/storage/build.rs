@@ -19,6 +19,7 @@ use crate::model::programs;
 use crate::policies::replacement::{Replacement, Setup};
 use crate::policies::{find, page_out_device, queue_drop, replacement, slot};
 use crate::references::{Kind, Program};
+use crate::swapping::Swapping;
 
 impl Memory {
     /// Empty storage for so many users, background programs after them; nobody is in queue.
@@ -104,6 +105,10 @@ impl Memory {
             kinds: kinds.all,
             kind_of,
             programs: users,
+        };
+        let replacement = match &machine.swapping {
+            Some(plan) => Box::new(Swapping::new(plan, replacement, &storage)),
+            None => replacement,
         };
         let free_list_minimum = machine.storage.free_list_minimum;
         Ok(Self {

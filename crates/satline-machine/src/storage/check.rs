@@ -15,7 +15,9 @@ impl Memory {
         self.check_pages()?;
         self.check_sios()?;
         self.check_counts()?;
-        self.check_waiting()
+        self.check_waiting()?;
+        self.storage.areas.check_blocks()?;
+        self.replacement.check(&self.storage)
     }
 
     /// How often each program is among those who wait for a page, be it on its way or without a frame yet: at most once.

@@ -24,7 +24,11 @@ pub struct Work {
     /// Resident pages of users at queue-add and queue-drop.
     pub pages_visited: u32,
     pub reclaims: u32,
+    /// Start-I/Os of a set count once.
     pub page_ins_ended: u32,
+    /// Pages moved in swap sets, and start-I/Os for sets that nobody had asked for.
+    pub set_pages: u32,
+    pub sets_ahead: u32,
 }
 
 /// Counts since the start of the run.
@@ -43,6 +47,13 @@ pub(super) struct Counts {
     pub page_out_sios: u64,
     pub flushed: u64,
     pub flush_reclaims: u64,
+    /// Of them those of swap sets, and pages in and out by these.
+    pub swap_sios: u64,
+    pub swap_pages_in: u64,
+    pub swap_pages_out: u64,
+    /// Queue and service: of swap sets, and of all other pages.
+    pub swap_io_ns: u128,
+    pub page_io_ns: u128,
 }
 
 /// Main storage, page tables and paging areas.
@@ -224,11 +235,6 @@ impl Storage {
     /// Frames that can be had now.
     pub fn free_frames(&self) -> u32 {
         self.free.len()
-    }
-
-    /// Own pages of a user, in storage or not.
-    pub fn own_pages(&self, user: u32) -> u32 {
-        self.programs[user as usize].space()
     }
 
     /// Takes a frame from its user and puts it at the end of the flush list.

@@ -205,13 +205,6 @@ impl Storage {
         }
     }
 
-    pub(super) fn count_sio(&mut self, sio: &Sio, device: usize) {
-        self.counts.sios += 1;
-        self.counts.page_in_sios += u64::from(sio.has_read());
-        self.counts.page_out_sios += u64::from(sio.has_write());
-        self.by_device[device][0] += 1;
-    }
-
     pub(super) fn count_page(&mut self, area: usize, device: usize, write: bool) {
         let fast = u64::from(self.areas.is_fast(area));
         let counts = &mut self.counts;
@@ -239,7 +232,6 @@ impl Storage {
 
     /// A frame's page was read; who waited for it is woken.
     pub(super) fn came_in(&mut self, frame: u32, woken: &mut Vec<u32>) {
-        self.work.page_ins_ended += 1;
         self.map(frame);
         let at = &mut self.frames[frame as usize];
         let mut waiter = std::mem::replace(&mut at.waiters, NONE);

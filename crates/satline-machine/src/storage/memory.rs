@@ -64,6 +64,7 @@ impl Memory {
     /// The user's frames and slots are given up; what is being read or written just now stays.
     pub fn log_off(&mut self, user: u32) {
         self.end_transaction(user);
+        self.replacement.log_off(&mut self.storage, user);
         let storage = &mut self.storage;
         storage.short.retain(|&one| one != user);
         let base = storage.accounts[user as usize].base;
@@ -84,9 +85,14 @@ impl Memory {
         storage.loosened = true;
     }
 
-    /// The user comes into queue.
-    pub fn queue_add<E>(&mut self, user: u32, subsystem: &mut Subsystem, calendar: &mut Calendar<E>)
-    where
+    /// The user comes into queue; `interactive`: into Q1.
+    pub fn queue_add<E>(
+        &mut self,
+        user: u32,
+        interactive: bool,
+        subsystem: &mut Subsystem,
+        calendar: &mut Calendar<E>,
+    ) where
         E: Copy + From<IoEvent>,
     {
         let account = &mut self.storage.accounts[user as usize];
@@ -94,7 +100,7 @@ impl Memory {
             self.storage.in_queue_pages += account.resident;
         }
         self.storage.work.pages_visited += account.resident;
-        self.replacement.queue_add(&mut self.storage, user);
+        self.replacement.queue_add(&mut self.storage, user, interactive);
         self.refill();
         self.submit(subsystem, calendar);
     }
@@ -116,9 +122,9 @@ impl Memory {
         }
         self.storage.work.pages_visited += account.resident;
         account.projected = self.storage.programs[user as usize].stay().len() as u32;
-        self.replacement.queue_drop(&mut self.storage, user, interactive);
         self.queue_drop
             .dropped(&mut self.storage, user, &mut *self.replacement);
+        self.replacement.queue_drop(&mut self.storage, user, interactive);
         self.storage.programs[user as usize].end_stay();
         self.refill();
         self.submit(subsystem, calendar);
@@ -211,14 +217,14 @@ impl Memory {
     {
         let sio = self.storage.sios.end(done.request.tag);
         let device = self.storage.areas.list()[sio.place.area].device;
-        self.storage.count_sio(&sio, device);
+        self.storage.count_sio(&sio, device, done.service.response());
         for (frame, write) in sio.frames() {
             self.storage.count_page(sio.place.area, device, write);
             if write {
                 self.storage.written(frame);
             } else {
                 self.storage.came_in(frame, woken);
-                self.replacement.came(frame);
+                self.replacement.arrived(&mut self.storage, frame);
             }
         }
         self.refill();
@@ -309,7 +315,7 @@ impl Memory {
                 self.storage.counts.reclaims += 1;
                 self.storage.work.reclaims += 1;
                 self.storage.map(frame);
-                self.replacement.came(frame);
+                self.replacement.arrived(&mut self.storage, frame);
             }
         }
         self.storage.hold(user, frame);
@@ -342,7 +348,12 @@ impl Memory {
                 }
                 self.storage.short = waiting;
             }
-            let wanted = self.threshold.max(self.storage.short.len() as u32);
+            if self.storage.short.is_empty() && !self.storage.free.is_empty() {
+                self.replacement.feed(&mut self.storage);
+            }
+            let mut wanted = self.threshold.max(self.storage.short.len() as u32);
+            let more = wanted.saturating_add(self.replacement.wanted_frames());
+            wanted = wanted.max(more.min(self.storage.frames() / 2));
             if self.storage.supply() >= wanted {
                 self.overflow = false;
                 if !self.storage.block_is_open() || beyond == 0 {
@@ -376,8 +387,8 @@ impl Memory {
             let sio = *sios.get(tag);
             let device = subsystem.device(self.storage.areas.list()[sio.place.area].device);
             let cylinder = sio.place.cylinder;
-            if let &[slot] = sio.slots() {
-                let paging = |other: u32| other < Self::TAGS;
+            if let (&[slot], false) = (sio.slots(), sio.swap) {
+                let paging = |other: u32| other < Self::TAGS && !sios.get(other).swap;
                 if let Some(other) = subsystem.join(device, cylinder, slot, self.most_pages_per_sio, paging) {
                     sios.join(tag, other);
                     continue;

@@ -7,6 +7,7 @@
 mod areas;
 mod bits;
 mod block;
+mod blocks;
 mod build;
 mod chain;
 mod check;
@@ -16,6 +17,7 @@ mod inner;
 mod memory;
 mod periodic_scan;
 mod read;
+mod sets;
 mod sios;
 
 pub use self::core::{Storage, Work};

@@ -73,6 +73,13 @@ impl Memory {
         into.flushed_pages = counts.flushed;
         into.flush_reclaims = counts.flush_reclaims;
         self.replacement.read(into);
+        if into.swap_sets_in.is_some() {
+            into.swap_pages_in = Some(counts.swap_pages_in);
+            into.swap_pages_out = Some(counts.swap_pages_out);
+            into.swap_sios = Some(counts.swap_sios);
+            into.swap_io_ns = Some(counts.swap_io_ns);
+            into.page_io_ns = Some(counts.page_io_ns);
+        }
     }
 
     /// Fills in what storage knows of a user.

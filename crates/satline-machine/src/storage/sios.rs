@@ -13,6 +13,8 @@ pub struct Sio {
     count: u8,
     /// By page: 1 where it is written.
     writes: u16,
+    /// Its pages are of one swap set.
+    pub swap: bool,
 }
 
 impl Sio {
@@ -23,6 +25,7 @@ impl Sio {
             slots: [0; MAX_PAGES],
             count: 0,
             writes: 0,
+            swap: false,
         }
     }
 
@@ -49,10 +52,6 @@ impl Sio {
 
     pub fn has_write(&self) -> bool {
         self.writes != 0
-    }
-
-    pub fn has_read(&self) -> bool {
-        self.writes.count_ones() < self.count.into()
     }
 }
 
@@ -85,6 +84,13 @@ impl Sios {
 
     pub fn get(&self, tag: u32) -> &Sio {
         &self.table[tag as usize]
+    }
+
+    /// Those made ready from that place on move a swap set.
+    pub fn mark_swap(&mut self, from: usize) {
+        for &tag in &self.ready[from..] {
+            self.table[tag as usize].swap = true;
+        }
     }
 
     /// One page of a ready one goes with another that waits.

@@ -70,6 +70,42 @@ pub const MEASURES: &[(&str, Measure)] = &[
     ("share_eligible", |p| p.of_transactions(|t| t.users.eligible_ns)),
 ];
 
+/// Those of a machine that swaps working sets; others have none of them.
+#[rustfmt::skip]
+pub const SWAPPING: &[(&str, Measure)] = &[
+    ("swap_sets_in_per_s", |p| p.rate(|t| of(t.system.swap_sets_in))),
+    ("swap_sets_out_per_s", |p| p.rate(|t| of(t.system.swap_sets_out))),
+    ("swap_pages_in_per_s", |p| p.rate(|t| of(t.system.swap_pages_in))),
+    ("swap_pages_out_per_s", |p| p.rate(|t| of(t.system.swap_pages_out))),
+    // Pages that were read one by one: those that no set brought.
+    ("demand_page_reads_per_s", |p| p.rate(|t| t.system.page_reads - of(t.system.swap_pages_in))),
+    ("swap_faults_per_s", |p| p.rate(|t| of(t.system.swap_faults))),
+    ("trimmed_pages_per_s", |p| p.rate(|t| of(t.system.trimmed_pages))),
+    ("prepaged_pages_per_s", |p| p.rate(|t| of(t.system.prepaged_pages))),
+    ("prepage_error_fraction", |p| p.ratio(
+        p.gain(|t| of(t.system.prepage_errors)) as f64, p.gain(|t| of(t.system.prepaged_pages)) as f64)),
+    ("reclaimed_swap_pages_per_s", |p| p.rate(|t| of(t.system.swap_pages_reclaimed))),
+    ("logical_swaps_per_s", |p| p.rate(|t| of(t.system.logical_swaps))),
+    ("logical_return_fraction", |p| p.ratio(
+        p.gain(|t| of(t.system.logical_returns)) as f64, p.gain(|t| of(t.system.logical_swaps)) as f64)),
+    ("physical_swaps_per_s", |p| p.rate(|t| of(t.system.physical_swaps))),
+    ("swap_sios_per_s", |p| p.rate(|t| of(t.system.swap_sios))),
+    ("pages_per_swap_sio", |p| p.ratio(
+        p.gain(|t| of(t.system.swap_pages_in) + of(t.system.swap_pages_out)) as f64, p.gain(|t| of(t.system.swap_sios)) as f64)),
+    ("swap_io_ms", |p| p.ratio(
+        p.gain_ns(|t| t.system.swap_io_ns.unwrap_or(0)) * 1e-6, p.gain(|t| of(t.system.swap_sios)) as f64)),
+];
+
+/// A counter that only some machines have.
+fn of(counter: Option<u64>) -> u64 {
+    counter.unwrap_or(0)
+}
+
+/// Whether the machine swaps working sets.
+fn swaps(totals: &Totals) -> bool {
+    totals.system.swap_sets_in.is_some()
+}
+
 impl Period<'_> {
     pub fn seconds(&self) -> f64 {
         (self.after.time - self.before.time).seconds()
@@ -113,8 +149,16 @@ impl Period<'_> {
         self.ratio(self.gain_ns(of), self.gain_ns(|t| t.system.in_transaction_ns))
     }
 
-    /// Mean response of a start-I/O for pages; where a device also serves files, its mean over all.
+    /// Mean response of a start-I/O for pages, those of swap sets excepted; where a device also serves files, its mean
+    /// over all.
     fn page_io_ms(&self) -> Option<f64> {
+        if swaps(self.after) {
+            let sios = self.gain(|t| t.system.paging_sios - of(t.system.swap_sios));
+            return self.ratio(
+                self.gain_ns(|t| t.system.page_io_ns.unwrap_or(0)) * 1e-6,
+                sios as f64,
+            );
+        }
         let (mut time_ms, mut sios) = (0.0, 0.0);
         for device in 0..self.after.devices.len() {
             let pages = self.device(device, |d| d.page_sios.into());
@@ -164,7 +208,13 @@ pub fn names(totals: &Totals, devices: &[String]) -> Vec<String> {
         .map(|c| format!("channel_busy:{}", c.channel));
     let busy = devices.iter().map(|name| format!("device_busy:{name}"));
     let response = devices.iter().map(|name| format!("device_response_ms:{name}"));
-    own.chain(channels).chain(busy).chain(response).collect()
+    let swapping = if swaps(totals) { SWAPPING } else { &[] };
+    let swapping = swapping.iter().map(|(name, _)| (*name).to_owned());
+    own.chain(channels)
+        .chain(busy)
+        .chain(response)
+        .chain(swapping)
+        .collect()
 }
 
 /// All measures of a period.
@@ -173,7 +223,9 @@ pub fn values<'a>(period: &'a Period<'a>) -> impl Iterator<Item = Option<f64>> +
     let own = MEASURES.iter().map(|(_, measure)| measure(period));
     let channels = (0..period.after.channels.len()).map(|k| period.channel_busy(k));
     let busy = (0..devices).map(|k| period.device_busy(k));
+    let swapping = if swaps(period.after) { SWAPPING } else { &[] };
     own.chain(channels)
         .chain(busy)
         .chain((0..devices).map(|k| period.device_response_ms(k)))
+        .chain(swapping.iter().map(|(_, measure)| measure(period)))
 }

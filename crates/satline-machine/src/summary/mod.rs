@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-pub use self::measures::{MEASURES, Measure, Period};
+pub use self::measures::{MEASURES, Measure, Period, SWAPPING};
 use self::measures::{names, values};
 pub use self::steps::{RunStep, Steps};
 pub use self::totals::{Completed, IoService, Totals, UserTotals};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use satline_machine::configuration::{
     Background, Costs, DeviceUnit, IoPattern, Locality, Machine, PageArea, PagingPlan, Policies, Population,
-    Processors, Role, SchedulerFigures, StorageFigures, TransactionKind, UserClass, Workload,
+    Processors, Purpose, Role, SchedulerFigures, StorageFigures, TransactionKind, UserClass, Workload,
 };
 use satline_machine::devices::DeviceModel;
 use satline_machine::engine::{Distribution, Span, Time};
@@ -37,6 +37,7 @@ pub fn machine() -> Machine {
         first_cylinder: 0,
         cylinders: 10,
         tier,
+        purpose: Purpose::Paging,
     };
     Machine {
         name: "made <machine>".into(),
@@ -65,6 +66,7 @@ pub fn machine() -> Machine {
             write_unchanged: false,
             periodic_scan: None,
         },
+        swapping: None,
         policies: Policies {
             replacement: "core-table-scan".into(),
             page_out_device: "round-robin".into(),
@@ -153,6 +155,9 @@ pub fn reading(time: f64, n: u64) -> Reading {
         slots: 100,
         dispatches: count(),
         trimmed_pages: Some(count()),
+        swap_pages_in: Some(count()),
+        swap_io_ns: Some(9_001_999),
+        physically_swapped: Some(4),
         ..SystemReading::default()
     };
     let processor = |k: u64| ProcessorReading {

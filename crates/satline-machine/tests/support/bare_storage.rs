@@ -29,7 +29,7 @@ impl Bare {
     pub fn begin(&mut self, user: u32, kind: usize, demand: Span) {
         self.memory.begin_transaction(user, kind, demand);
         self.memory
-            .queue_add(user, &mut self.subsystem, &mut self.calendar);
+            .queue_add(user, true, &mut self.subsystem, &mut self.calendar);
     }
 
     pub fn drop_out(&mut self, user: u32) {

@@ -2,7 +2,7 @@
 
 use satline_machine::configuration::{
     Background, Costs, DeviceUnit, IoPattern, Locality, Machine, PageArea, PagingPlan, Policies, Population,
-    Processors, Role, SchedulerFigures, StorageFigures, TransactionKind, UserClass, Workload,
+    Processors, Purpose, Role, SchedulerFigures, StorageFigures, TransactionKind, UserClass, Workload,
 };
 use satline_machine::engine::{Distribution, Span, Streams, Time};
 use satline_machine::model::{Plan, Simulation};
@@ -61,11 +61,13 @@ pub fn machine() -> Machine {
                 first_cylinder: 0,
                 cylinders: 96,
                 tier: 0,
+                purpose: Purpose::Paging,
             }],
             most_pages_per_sio: 1,
             write_unchanged: false,
             periodic_scan: None,
         },
+        swapping: None,
         policies: Policies {
             replacement: "core-table-scan".into(),
             page_out_device: "round-robin".into(),

@@ -7,3 +7,4 @@ pub mod machines;
 pub mod open_check;
 pub mod paging_load;
 pub mod small_system;
+pub mod swapping;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use satline_machine::MachineError;
 use satline_machine::configuration::{
     Costs, DeviceUnit, IoPattern, Locality, Machine, PageArea, PagingPlan, Policies, Population, Processors,
-    Role, SchedulerFigures, StorageFigures, TransactionKind, UserClass, Workload,
+    Purpose, Role, SchedulerFigures, StorageFigures, TransactionKind, UserClass, Workload,
 };
 use satline_machine::devices::{IoEvent, Subsystem};
 use satline_machine::engine::{Calendar, Distribution, Model, NORMAL, Span, Stream, Streams, Time, run};
@@ -76,6 +76,7 @@ pub fn machine(frames: u32) -> Machine {
         first_cylinder,
         cylinders,
         tier,
+        purpose: Purpose::Paging,
     };
     Machine {
         name: "small".into(),
@@ -104,6 +105,7 @@ pub fn machine(frames: u32) -> Machine {
             write_unchanged: false,
             periodic_scan: None,
         },
+        swapping: None,
         policies: Policies {
             replacement: "core-table-scan".into(),
             page_out_device: "round-robin".into(),
@@ -312,7 +314,7 @@ impl Model for SmallSystem {
                 self.in_queue += 1;
                 self.memory.set_mpl(self.in_queue);
                 self.memory.begin_transaction(user, 0, demand);
-                self.memory.queue_add(user, &mut self.subsystem, calendar);
+                self.memory.queue_add(user, true, &mut self.subsystem, calendar);
                 self.ready.push_back(user);
             }
             Event::BurstEnd(burst) if burst == self.burst => self.burst_end(calendar),

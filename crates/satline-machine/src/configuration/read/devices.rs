@@ -7,6 +7,7 @@ use super::find;
 use super::near::nearest;
 use super::paths::{self, FreePaths};
 use super::stated::Need;
+use super::swapping;
 use super::table::Table;
 use super::tree::Value;
 use crate::MachineError;
@@ -52,6 +53,10 @@ pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<(Vec<DeviceUnit>, V
     }
     if areas.is_empty() {
         return Err(file.missing("paging_area"));
+    }
+    if !areas.iter().any(|area| area.purpose.holds_pages()) {
+        let hint = "give one purpose = \"paging\" or \"any\": single pages need a place";
+        return Err(file.wrong("paging_area", "has only areas for swapping", hint));
     }
     let without =
         units.devices.iter().enumerate().find(|(number, unit)| {
@@ -183,6 +188,7 @@ fn area(table: &Table<'_>, units: &Units, areas: &mut Vec<PageArea>) -> Result<(
         .unwrap_or(0);
     let cylinders = table.maybe_count("cylinders", Need::Nothing, 1, limit)?;
     let tier = table.maybe_count("tier", Need::Nothing, 0, 15)?.unwrap_or(0);
+    let purpose = swapping::purpose(table)?;
     table.finish()?;
     for device in on {
         let unit = &units.devices[device];
@@ -211,6 +217,7 @@ fn area(table: &Table<'_>, units: &Units, areas: &mut Vec<PageArea>) -> Result<(
             first_cylinder,
             cylinders,
             tier,
+            purpose,
         });
     }
     Ok(())

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::devices;
 use super::processors;
 use super::stated::{Need, plain};
+use super::swapping;
 use super::table::Table;
 use crate::MachineError;
 use crate::configuration::{
@@ -47,6 +48,7 @@ pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<Machine, MachineErr
     let periodic_scan = periodic_scan.as_ref().map(self::periodic_scan).transpose()?;
     paging.finish()?;
     let (devices, areas) = devices::read(file, folders)?;
+    let swapping = swapping::read(file, &devices, &areas, instructions_per_s)?;
     file.finish()?;
     Ok(Machine {
         name,
@@ -61,6 +63,7 @@ pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<Machine, MachineErr
             write_unchanged: write_unchanged.unwrap_or(false),
             periodic_scan,
         },
+        swapping,
         policies,
         devices,
         unverified: Vec::new(),

@@ -8,6 +8,7 @@ mod paths;
 mod processors;
 mod sets;
 mod stated;
+mod swapping;
 mod table;
 mod tree;
 mod workload;

@@ -35,6 +35,12 @@ pub trait Replacement: Debug + Send {
     /// A page came into use in this frame.
     fn came(&mut self, _frame: u32) {}
 
+    /// The same, where the policy looks at more than the frame: a page that was read, or that a user got back from the free
+    /// or flush list or on its way out.
+    fn arrived(&mut self, _storage: &mut Storage, frame: u32) {
+        self.came(frame);
+    }
+
     /// The frame's page went out of use without the policy.
     fn left(&mut self, _frame: u32) {}
 
@@ -46,8 +52,8 @@ pub trait Replacement: Debug + Send {
     /// The page in this frame was touched; only for [`Replacement::every_touch`].
     fn touched(&mut self, _frame: u32) {}
 
-    /// A user came into queue.
-    fn queue_add(&mut self, _storage: &mut Storage, _user: u32) {}
+    /// A user came into queue; `interactive`: into Q1.
+    fn queue_add(&mut self, _storage: &mut Storage, _user: u32, _interactive: bool) {}
 
     /// A user left the queue; [`Storage::touched_in_stay`] has the pages of his stay. What is left of them in his page table
     /// is the business of [`super::queue_drop`].
@@ -56,6 +62,17 @@ pub trait Replacement: Debug + Send {
     /// A user needs a page that is not in storage: a shared one (`None`), or this one of his own. It is read after this, if
     /// the policy has not begun to.
     fn fault(&mut self, _storage: &mut Storage, _user: u32, _page: Option<u32>) {}
+
+    /// Frames that the policy waits for, to read pages of its choice; they are wanted beside the free list's threshold.
+    fn wanted_frames(&self) -> u32 {
+        0
+    }
+
+    /// Frames are free, and no user waits for one.
+    fn feed(&mut self, _storage: &mut Storage) {}
+
+    /// A user logs off; after this his frames and slots are taken from him.
+    fn log_off(&mut self, _storage: &mut Storage, _user: u32) {}
 
     /// How often [`Replacement::tick`] is wanted.
     fn tick_interval(&self) -> Option<Span> {
@@ -66,6 +83,14 @@ pub trait Replacement: Debug + Send {
 
     /// Fills in the counters that only this policy has.
     fn read(&self, _into: &mut SystemReading) {}
+
+    /// What the policy knows agrees with storage.
+    ///
+    /// # Errors
+    /// It does not: a mistake of the program.
+    fn check(&self, _storage: &Storage) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// Resets the reference bits of the pages that a user touched in his stay; all others of his are off.
