@@ -66,9 +66,7 @@ fn outcome(machine: &Machine, workload: &Workload) -> Outcome {
         let by_transaction = |count: u64| mean(count as f64);
         let in_sets = |system: &SystemReading| system.swap_pages_in.unwrap_or(0);
         let moved = (to.page_reads + to.page_writes) - (from.page_reads + from.page_writes);
-        sum.response_s += (to.in_transaction_ns - from.in_transaction_ns) as f64 * 1e-9
-            / transactions
-            / replications as f64;
+        sum.response_s += mean((to.in_transaction_ns - from.in_transaction_ns) as f64 * 1e-9);
         sum.faults += by_transaction(to.page_faults - from.page_faults);
         sum.demand_reads +=
             by_transaction((to.page_reads - from.page_reads) - (in_sets(&to) - in_sets(&from)));

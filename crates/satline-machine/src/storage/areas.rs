@@ -303,6 +303,11 @@ impl Areas {
         !self.list[area].is_free(slot - self.bases[area])
     }
 
+    /// Whether a slot is in an area that holds whole sets only.
+    pub(super) fn is_for_sets(&self, slot: u32) -> bool {
+        self.list[self.place(slot).area].tier == SETS_ONLY
+    }
+
     /// A start-I/O goes there: the arm will stand on its cylinder.
     pub fn visit(&mut self, place: Place) {
         let area = &mut self.list[place.area];

@@ -279,12 +279,6 @@ impl Memory {
         self.threshold = threshold(self.free_list_minimum, mpl, self.storage.frames());
     }
 
-    /// Pages have no slot to go to, no frame can be given up, and nothing is on its way that could change it: more paging
-    /// area is needed, or somebody must log off.
-    pub fn overflow(&self) -> bool {
-        self.overflow && self.storage.is_still() && self.storage.frames.iter().all(|frame| frame.holds == 0)
-    }
-
     /// The user needs this page: had at once, or he waits.
     fn need(&mut self, user: u32, page: u32) -> Fault {
         if self.storage.pages[page as usize].frame == NONE {
@@ -351,9 +345,7 @@ impl Memory {
             if self.storage.short.is_empty() && !self.storage.free.is_empty() {
                 self.replacement.feed(&mut self.storage);
             }
-            let mut wanted = self.threshold.max(self.storage.short.len() as u32);
-            let more = wanted.saturating_add(self.replacement.wanted_frames());
-            wanted = wanted.max(more.min(self.storage.frames() / 2));
+            let wanted = self.wanted();
             if self.storage.supply() >= wanted {
                 self.overflow = false;
                 if !self.storage.block_is_open() || beyond == 0 {

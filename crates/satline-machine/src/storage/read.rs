@@ -41,6 +41,20 @@ impl Memory {
         self.storage.loosened && (self.overflow || !self.storage.short.is_empty())
     }
 
+    /// Pages have no slot to go to, no frame can be given up, and nothing is on its way that could change it: more paging
+    /// area is needed, or somebody must log off.
+    pub fn overflow(&self) -> bool {
+        self.overflow && self.storage.is_still() && self.storage.frames.iter().all(|frame| frame.holds == 0)
+    }
+
+    /// So many frames are to be free or on their way out: for the threshold or for those who wait, and, up to half of
+    /// storage, for what the policy is to read.
+    pub(super) fn wanted(&self) -> u32 {
+        let wanted = self.threshold.max(self.storage.short.len() as u32);
+        let more = wanted.saturating_add(self.replacement.wanted_frames());
+        wanted.max(more.min(self.storage.frames() / 2))
+    }
+
     /// Whether the user stands before a page that is not in storage.
     pub fn is_missing(&self, user: u32) -> bool {
         self.storage.missing(user).is_some()

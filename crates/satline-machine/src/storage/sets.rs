@@ -84,6 +84,12 @@ impl Storage {
         self.pages[(self.accounts[user as usize].base + page) as usize].slot != NONE
     }
 
+    /// Whether a user's own page has a slot in an area that holds whole sets only.
+    pub fn lies_in_set_area(&self, user: u32, page: u32) -> bool {
+        let slot = self.pages[(self.accounts[user as usize].base + page) as usize].slot;
+        slot != NONE && self.areas.is_for_sets(slot)
+    }
+
     /// A start-I/O of a device ended after so long a time in queue and service.
     pub(super) fn count_sio(&mut self, sio: &Sio, device: usize, response: Span) {
         let ns = u128::from(response.ns());

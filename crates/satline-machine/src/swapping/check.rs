@@ -43,6 +43,17 @@ impl Swapping {
                 ));
             }
         }
+        for (user, him) in (0_u32..).zip(&self.users) {
+            for page in (0..him.touched.len() as u32).filter(|&page| storage.lies_in_set_area(user, page)) {
+                let frame = storage.frame_of(user, page);
+                let comes = frame.is_some_and(|frame| self.inbound[frame as usize]);
+                if !comes && self.sets.of_page(user, page).is_none() {
+                    return Err(format!(
+                        "page {page} of user {user} is in no swap set and has a slot of one"
+                    ));
+                }
+            }
+        }
         let comes =
             |&(frame, &inbound): &(u32, &bool)| inbound && storage.frame(frame).state() != State::ComingIn;
         match (0..).zip(&self.inbound).find(comes) {

@@ -244,7 +244,7 @@ impl Replacement for Swapping {
         him.ahead.clear();
         self.list.remove(user);
         self.forget_coming(user);
-        self.sets.clear(user);
+        self.forget_sets(storage, user);
         self.last_resort.log_off(storage, user);
     }
 

@@ -85,6 +85,25 @@ impl Swapping {
         self.comes(storage, user, page);
     }
 
+    /// The user's sets are given up, but for the pages that are just being written.
+    pub(super) fn forget_sets(&mut self, storage: &Storage, user: u32) {
+        let mut order = std::mem::take(&mut self.order);
+        self.sets.latest_first(user, &mut order);
+        for &set in &order {
+            self.together.clear();
+            self.together.extend_from_slice(self.sets.pages(set));
+            for &page in &self.together {
+                let frame = storage
+                    .frame_of(user, page)
+                    .map(|frame| storage.frame(frame).state());
+                if frame != Some(State::GoingOut) {
+                    self.sets.remove(user, page);
+                }
+            }
+        }
+        self.order = order;
+    }
+
     /// Whether a page that was out is now on its way in; then it is in its set no more.
     fn comes(&mut self, storage: &Storage, user: u32, page: u32) -> bool {
         let Some(frame) = storage.frame_of(user, page) else {
