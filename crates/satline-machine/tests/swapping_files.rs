@@ -8,7 +8,8 @@ use satline_machine::configuration::{PhysicalOrder, Prepage, Purpose, SwapFaults
 
 fn with(sets: &[(&str, &str)]) -> Result<satline_machine::configuration::Machine, String> {
     let file = machine(&text(&machine_path("3081D-swapping")), sets);
-    file.map(|file| file.machine).map_err(|error| error.to_string())
+    file.map(|file| file.machine)
+        .map_err(|error| format!("{} {}", error.message, error.hint))
 }
 
 #[test]
@@ -155,5 +156,8 @@ fn explain_shows_every_part_also_those_by_default() {
         has(&["prepage_interactive_sets", "all", "set for this run"]),
         "{shown}"
     );
-    assert!(has(&["swap-a-1", "3000 pages", "swap, tier 0"]), "{shown}");
+    assert!(
+        has(&["swap-a-1", "3000 pages"]) && has(&["swap, tier 0, cylinders 430 to 449"]),
+        "{shown}"
+    );
 }

@@ -5,7 +5,7 @@
 
 use super::areas::Area;
 use crate::MachineError;
-use crate::configuration::Machine;
+use crate::configuration::{MOST_SET_PAGES, Machine};
 use crate::policies::page_out_device::PageOutDevice;
 use crate::policies::slot::SlotChoice;
 use crate::policies::{find, page_out_device, slot};
@@ -40,6 +40,12 @@ impl Blocks {
     /// A set does not fit on a cylinder.
     pub fn new(machine: &Machine) -> Result<Self, MachineError> {
         let size = machine.swapping.as_ref().map(|plan| plan.set_pages);
+        if let Some(wrong) = size.filter(|size| !(1..=MOST_SET_PAGES).contains(size)) {
+            return Err(MachineError::new(
+                format!("swapping.set_pages is {wrong}"),
+                format!("give 1 to {MOST_SET_PAGES}"),
+            ));
+        }
         let mut of_area = vec![None; machine.paging.areas.len()];
         let (mut divided, mut free) = (Vec::new(), Vec::new());
         for (number, area) in machine.paging.areas.iter().enumerate() {
@@ -47,8 +53,8 @@ impl Blocks {
                 continue;
             };
             let slots_per_cylinder = machine.devices[area.device].model.slots_per_cylinder();
-            let blocks_per_cylinder = slots_per_cylinder / size.max(1);
-            if blocks_per_cylinder == 0 || size == 0 || size > u8::MAX.into() {
+            let blocks_per_cylinder = slots_per_cylinder / size;
+            if blocks_per_cylinder == 0 {
                 return Err(MachineError::new(
                     format!(
                         "swapping.set_pages is {size}, and a cylinder of paging area {} has {slots_per_cylinder} slots",

@@ -79,21 +79,24 @@ impl Swapping {
         let spaces = || (0..storage.users()).map(|user| storage.own_pages(user));
         let user = |pages: u32| User {
             touched: vec![0; pages as usize],
+            kept: Vec::with_capacity(pages as usize),
+            ahead: Vec::with_capacity(pages as usize),
             ..User::default()
         };
+        let most = spaces().max().unwrap_or(0) as usize;
         Self {
             plan: plan.clone(),
             last_resort,
             users: spaces().map(user).collect(),
-            sets: Sets::new(spaces()),
+            sets: Sets::new(spaces(), plan.set_pages),
             list: SwapList::new(plan.physical_order, storage.users() as usize),
             inbound: vec![false; storage.frames() as usize],
-            to_come: VecDeque::new(),
+            to_come: VecDeque::with_capacity(storage.users() as usize),
             counts: Counts::default(),
-            together: Vec::new(),
-            working: Vec::new(),
-            others: Vec::new(),
-            order: Vec::new(),
+            together: Vec::with_capacity(most),
+            working: Vec::with_capacity(most),
+            others: Vec::with_capacity(most),
+            order: Vec::with_capacity(most),
         }
     }
 

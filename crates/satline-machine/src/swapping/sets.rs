@@ -26,14 +26,24 @@ pub(super) struct Sets {
 }
 
 impl Sets {
-    /// None, for users with so many pages each.
-    pub fn new(spaces: impl Iterator<Item = u32>) -> Self {
+    /// None, for users with so many pages each; there is room for all of them in sets of so many.
+    pub fn new(spaces: impl Iterator<Item = u32>, set_pages: u32) -> Self {
         let of_page: Vec<Vec<u32>> = spaces.map(|pages| vec![NONE; pages as usize]).collect();
+        let whole = |pages: &Vec<u32>| pages.len() as u32 / set_pages + 1;
+        let sets = of_page.iter().map(whole).sum();
+        let empty = |_| Set {
+            pages: Vec::with_capacity(set_pages as usize),
+            ..Set::default()
+        };
+        let table = (0..sets).map(empty).collect();
         Self {
-            table: Vec::new(),
-            free: Vec::new(),
+            free: (0..sets).collect(),
+            table,
             formed: 0,
-            of_user: of_page.iter().map(|_| Vec::new()).collect(),
+            of_user: of_page
+                .iter()
+                .map(|pages| Vec::with_capacity(pages.len()))
+                .collect(),
             of_page,
         }
     }
@@ -154,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_latest_stays_sets_come_first_and_an_empty_set_is_none() {
-        let mut sets = Sets::new([20, 20].into_iter());
+        let mut sets = Sets::new([20, 20].into_iter(), 2);
         let formed: Vec<u32> = [(1, 0), (1, 2), (2, 4), (3, 6), (3, 8)]
             .iter()
             .map(|&(stay, page)| {
