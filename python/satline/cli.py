@@ -12,6 +12,7 @@ import click
 from satline import (
     __version__,
     cli_analysis,
+    cli_calibrate,
     cli_explain,
     cli_import,
     cli_info,
@@ -55,6 +56,7 @@ for command in (
     cli_plan.plan,
     cli_predict.predict,
     cli_simulate.simulate,
+    cli_calibrate.calibrate,
     cli_trace.trace,
     cli_recording.recording,
     cli_recording.annotate,

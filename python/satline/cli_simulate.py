@@ -237,9 +237,14 @@ def _explain(names: Sequence[str], sets: Sequence[str]) -> None:
 def _print_list(as_json: bool) -> None:
     from satline.report._escape import visible
     from satline.simulation import shipped_machines, shipped_studies, shipped_workloads
-    from satline.simulation._files import about
+    from satline.simulation._files import about, shipped_calibrations
 
-    kinds = {"machines": shipped_machines(), "workloads": shipped_workloads(), "studies": shipped_studies()}
+    kinds = {
+        "machines": shipped_machines(),
+        "workloads": shipped_workloads(),
+        "studies": shipped_studies(),
+        "calibrations": shipped_calibrations(),
+    }
     if as_json:
         shown = {
             kind: [{"name": path.stem, "about": about(path), "path": str(path)} for path in paths]

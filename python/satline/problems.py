@@ -176,6 +176,33 @@ def line_of(text: str, place: Place) -> int:
     return lines.get(place, 1)
 
 
+def value_span(text: str, place: Place) -> tuple[int, int]:
+    """Where a key's value stands in a TOML text that parses: first position, and the one behind the last.
+
+    Raises
+    ------
+    KeyError
+        The key is not written as ``key = value``, or not there.
+    """
+    for where, start in _keys(text):
+        if where == place and not text.startswith("[", start):
+            at = start
+            if not isinstance(place[-1], int):
+                _, at = _names(text, start)
+                at += 1
+            while text[at : at + 1] in (" ", "\t"):
+                at += 1
+            values = _value(text, at, place)
+            while True:
+                try:
+                    next(values)
+                except StopIteration as done:
+                    end = int(done.value)
+                    break
+            return at, at + len(text[at:end].rstrip())
+    raise KeyError(place)
+
+
 # What a scan of TOML steps over: blanks and comments; a string of any kind; a bare key or a plain value.
 _BLANK = re.compile(r"(?:[ \t\r\n,]|#[^\n]*)*")
 _STRING = re.compile(r"\"\"\"(?:\\.|[^\\])*?\"{3,5}|'''.*?'{3,5}|\"(?:\\.|[^\"\\\n])*\"|'[^'\n]*'", re.DOTALL)

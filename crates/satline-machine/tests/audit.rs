@@ -28,6 +28,7 @@ prop_compose! {
         (tiers, most_pages_per_sio) in (any::<bool>(), 1..9_u32),
         page_out in prop::array::uniform3(0..100_usize),
         (write_unchanged, scan) in (any::<bool>(), prop::option::of((0.05..3.0, 0.01..=1.0))),
+        (exposures, across) in (1..9_usize, any::<bool>()),
     ) -> Machine {
         let mut made = machine();
         made.processors.count = processors;
@@ -55,6 +56,7 @@ prop_compose! {
         made.paging.most_pages_per_sio = most_pages_per_sio;
         made.paging.write_unchanged = write_unchanged;
         made.paging.periodic_scan = scan.map(|(interval_s, part)| PeriodicScan { interval: s(interval_s), part });
+        made.devices[0].model = made.devices[0].model.driven(exposures, across);
         if tiers {
             // The drum holds little; the rest goes to a disk with files.
             made.paging.areas[0].cylinders = 5;

@@ -200,6 +200,40 @@ fn a_drum_serves_by_sector_not_by_arrival() {
 }
 
 #[test]
+fn a_drum_that_chains_across_cylinders_takes_waiting_pages_in_one_start_io() {
+    let mut subsystem = Subsystem::default();
+    let path = subsystem.add_path(0, 0);
+    let model = device("2305-2").driven(1, true);
+    let drum = subsystem.add_device(&model, &[path], 0.0);
+    let (mut alone, mut calendar) = alone(subsystem);
+    let first = request(1, 7, Pages::one(0));
+    let second = request(2, 90, Pages::one(3));
+    alone.subsystem.submit(drum, first, &mut calendar);
+    // One exposure: the second waits, and pages of other cylinders join it in the order in which they come.
+    alone.subsystem.submit(drum, second, &mut calendar);
+    let mut join = |(cylinder, slot), most, tag: u32| {
+        alone
+            .subsystem
+            .join(drum, cylinder, slot, most, |other| other == tag)
+    };
+    for place in [(3, 8), (95, 23), (0, 1)] {
+        assert_eq!(join(place, 4, 2), Some(2));
+    }
+    assert_eq!(join((3, 5), 4, 2), None, "it is full");
+    assert_eq!(join((3, 5), 8, 1), None, "it is under way");
+    run(&mut alone, &mut calendar, Time::START + Span::from_seconds(1.0));
+    let [(first_at, first), (second_at, second)] = alone.done[..] else {
+        panic!("{:?}", alone.done)
+    };
+    let (page, third) = (4096.0 / 1.5e6 * 1e3, 10.0 / 3.0);
+    assert!(near(first_at - Time::START, 10.0 + page), "{first:?}");
+    let through = [90 * 24 + 3, 3 * 24 + 8, 95 * 24 + 23, 1];
+    assert_eq!(second.request.pages.slots(), through);
+    // Angle 0 in the third revolution, twice angle 2, then 1 in the fifth.
+    assert!(near(second_at - Time::START, 40.0 + third + page), "{second:?}");
+}
+
+#[test]
 fn an_idle_drum_has_the_published_mean_access_and_a_loaded_one_fills_its_slots() {
     let model = device("2305-2");
     let drum = |sios_per_s| Load {

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use files::{machine, machine_path, machines, shipped, spoilt, text, workload_path};
 use proptest::prelude::*;
-use satline_machine::configuration::Role;
 use satline_machine::configuration::read::{Standing, machine_file, read_files};
+use satline_machine::configuration::{DeviceUnit, Role};
 
 #[test]
 fn every_shipped_machine_is_read_and_says_what_stands_behind_its_figures() {
@@ -56,6 +56,10 @@ fn the_3081d_is_what_the_spec_says() {
     let channels: BTreeSet<u16> = drums.iter().map(|unit| unit.paths[0].1).collect();
     assert_eq!((drums.len(), channels.len()), (6, 3));
     assert!(drums.iter().all(|unit| unit.model.figures().name == "2305-2"));
+    let driven = |unit: &&DeviceUnit| (unit.model.exposures(), unit.model.across_cylinders());
+    assert!(drums.iter().all(|unit| driven(unit) == (1, true)));
+    let others = machine.devices.iter().filter(|unit| unit.role == Role::Files);
+    assert!(others.map(|unit| driven(&unit)).all(|one| one == (1, false)));
     assert_eq!(machine.paging.areas.len(), 6);
     let slots: u32 = machine.paging.areas.iter().map(|area| area.cylinders * 24).sum();
     assert_eq!(slots, 6 * 2304);
@@ -137,6 +141,9 @@ fn wrong_machines_are_refused_with_the_line_the_key_and_a_remedy() {
         ("paths = [[0, 0]]", "paths = []", "paths has 0 paths", "CHANNEL"),
         ("paths = [[0, 0]]", "paths = [[0, 256]]", "no such number", "CHANNEL"),
         ("paths = [[0, 0]]", "paths = [[0]]", "no pair", "CHANNEL"),
+        ("exposures = 1", "exposures = 9", "drum-a.exposures is more than the 8 of its type", "give fewer"),
+        ("exposures = 1", "exposures = 0", "drum-a.exposures is 0", "from 1"),
+        ("type = \"2305-2\"", "type = \"3380\"", "drum-a.chain_across_cylinders is true, but its type has an arm", "leave"),
         ("count = 2", "count = 1001", "device.drum-a.count is 1001", "from 1 to 1000"),
         ("count = 2", "count = 2\nown_paths = 1", "own_paths is a number", "true or false"),
         ("count = 2", "count = 300\nown_paths = true", "own_paths needs numbers beyond 255", "fewer"),

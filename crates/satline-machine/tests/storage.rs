@@ -4,6 +4,7 @@ mod support;
 
 use satline_machine::configuration::{Locality, Machine, Workload};
 use satline_machine::engine::{Span, Streams, Time};
+use satline_machine::readings::SystemReading;
 use satline_machine::storage::{Fault, Memory, State};
 use support::bare_storage::Bare;
 use support::small_system::{locality, machine, ms, outcome, workload};
@@ -284,6 +285,31 @@ fn requests_on_one_cylinder_of_a_busy_device_share_a_start_io() {
         "{shared:?}"
     );
     assert!(shared.page_reads > alone.page_reads, "the device moves more");
+}
+
+/// The only drum, one start-I/O at a time: where requests share one whatever their cylinders, reads do as well as writes.
+#[test]
+fn requests_of_any_cylinders_share_a_start_io_on_a_drum_that_chains_across_them() {
+    let load = |across, changed| {
+        let mut machine = machine(60);
+        machine.paging.areas.truncate(1);
+        machine.paging.areas[0].cylinders = 96;
+        machine.devices[0].model = machine.devices[0].model.driven(1, across);
+        let mut locality = locality();
+        locality.changed = changed;
+        outcome(&machine, &workload(locality), 25, 3, 30.0).1
+    };
+    let (alone, shared) = (load(false, 0.5), load(true, 0.5));
+    let pages = |found: &SystemReading| (found.page_reads + found.page_writes) as f64;
+    let each = |found: &SystemReading| pages(found) / found.paging_sios as f64;
+    assert!(each(&alone) < 1.3 && each(&shared) > 1.8, "{alone:?} {shared:?}");
+    assert!(pages(&shared) > 1.3 * pages(&alone), "the drum moves more");
+    // Without a write after the first ones nothing but reads can share.
+    let read = load(true, 0.0);
+    assert!(
+        read.page_reads > 20 * read.page_writes && each(&read) > 1.8,
+        "{read:?}"
+    );
 }
 
 #[test]

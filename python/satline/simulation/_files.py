@@ -26,6 +26,11 @@ def shipped_studies() -> list[Path]:
     return sorted((share.path("studies") / "simulated").glob("*.toml"))
 
 
+def shipped_calibrations() -> list[Path]:
+    """Calibration files that come with Satline."""
+    return sorted((share.path("studies") / "calibration").glob("*.toml"))
+
+
 def about(path: Path) -> str:
     """The first sentence of a file's title or note; what cannot be read is said when it is used."""
     try:
@@ -55,6 +60,11 @@ def find_workload(name_or_file: str | Path, beside: Path | None = None) -> Path:
 def find_simulated_study(name_or_file: str | Path) -> Path:
     """As `find_machine`, for simulated studies."""
     return _find(name_or_file, shipped_studies(), "simulated study", None)
+
+
+def find_calibration(name_or_file: str | Path) -> Path:
+    """As `find_machine`, for calibrations."""
+    return _find(name_or_file, shipped_calibrations(), "calibration", None)
 
 
 def _find(name_or_file: str | Path, shipped: list[Path], kind: str, beside: Path | None) -> Path:

@@ -89,6 +89,12 @@ _ALL = (
     # Little's law: time in queue and time as eligible of a transaction [Bard].
     Measure("running_s", "running time", "s", parts=("mpl",), over="throughput_per_s"),
     Measure("waiting_s", "waiting time", "s", parts=("eligible",), over="throughput_per_s"),
+    Measure("q1_stay_s", "time in Q1 per drop", "s", parts=("q1",), over="q1_drops_per_s"),
+    Measure("q2_stay_s", "time in Q2 per drop", "s", parts=("q2",), over="q2_drops_per_s"),
+    Measure("page_wait_s", "wait per page read", "s", parts=("page_waiters",), over="page_reads_per_s"),
+    Measure(
+        "page_wait_of_queue", "page wait, of time in queue", "fraction", parts=("page_waiters",), over="mpl"
+    ),
     Measure(
         "fast_fraction",
         "reads from the fast tier",
@@ -114,7 +120,7 @@ USUAL = (
     "page_reads_per_s",
 )
 # Weights that the machine does not print.
-MADE_HERE = frozenset({"noninteractive_throughput_per_s", "service_load"})
+MADE_HERE = frozenset({"noninteractive_throughput_per_s", "service_load", "page_waiters"})
 _OF_UNITS = {
     "channel_busy": ("channel busy", "fraction", ""),
     "device_busy": ("device busy", "fraction", ""),
@@ -155,6 +161,9 @@ def in_batches(series: Series) -> dict[str, list[float | None]]:
         with np.errstate(invalid="ignore", divide="ignore"):
             load = arrays["in_transaction"] / arrays["expansion"]
         arrays["service_load"] = np.where(arrays["expansion"] > 0, load, 0.0)
+    if "share_page_wait" in arrays and "in_transaction" in arrays:
+        waiters = arrays["share_page_wait"] * arrays["in_transaction"]
+        arrays["page_waiters"] = np.where(arrays["in_transaction"] > 0, waiters, 0.0)
     batched: dict[str, list[float | None]] = {}
     for name, values in arrays.items():
         weight = arrays.get(measure(name).weight, np.ones_like(values))
@@ -199,6 +208,20 @@ def mean_after(batched: Series, name: str, truncation: int) -> float | None:
     good = np.isfinite(amount) & np.isfinite(weight)
     whole = math.fsum(weight[good])
     return math.fsum(amount[good]) / whole if whole > 0 else None
+
+
+def of_step(measures: Mapping[str, float | None], name: str) -> float | None:
+    """A measure of a whole step, as the program printed them; ``None``: it is not defined there."""
+    share, users = measures.get("share_page_wait"), measures.get("in_transaction")
+    known = {"page_waiters": share * users if share is not None and users is not None else 0.0, **measures}
+    found = measure(name)
+    if not found.parts:
+        return known.get(name)
+    parts = [known.get(part) for part in found.parts]
+    whole = known.get(found.over) if found.over else 1.0
+    if not whole or any(part is None for part in parts):
+        return None
+    return math.fsum(part for part in parts if part is not None) / whole
 
 
 def names_of(batched: Iterable[Series]) -> list[str]:

@@ -113,7 +113,13 @@ fn devices(out: &mut String, machine: &Machine) {
         let of_type = |other: &&DeviceUnit| other.model.figures().name == name;
         heading(out, &format!("device {name}"), '-');
         for unit in machine.devices.iter().filter(of_type) {
-            entry(out, ' ', &unit.name, role(unit.role), &paths(unit));
+            entry(
+                out,
+                ' ',
+                &unit.name,
+                role(unit.role),
+                &(paths(unit) + &driven(&unit.model)),
+            );
         }
         let (cylinders, slots) = (unit.model.cylinders(), unit.model.slots_per_cylinder());
         let pages = u64::from(cylinders) * u64::from(slots);
@@ -160,6 +166,18 @@ fn paths(unit: &DeviceUnit) -> String {
         .map(|(unit, channel)| format!("control unit {unit}, channel {channel}"))
         .collect();
     paths.join("; or ")
+}
+
+/// How the control program drives a device that could be driven otherwise.
+fn driven(model: &DeviceModel) -> String {
+    let mut words = String::new();
+    if model.figures().has("exposures") {
+        let _ = write!(words, "; exposures used: {}", model.exposures());
+    }
+    if model.across_cylinders() {
+        words += "; chains across cylinders";
+    }
+    words
 }
 
 /// Mean service of one page from a random place: seek + half a revolution + the path held; ms.

@@ -64,6 +64,8 @@ pub struct DeviceModel {
     track: Track,
     cylinders: u32,
     slots_per_cylinder: u32,
+    exposures: usize,
+    across_cylinders: bool,
 }
 
 impl DeviceModel {
@@ -109,14 +111,53 @@ impl DeviceModel {
             let why = format!("makes {slots_per_cylinder} page slots on a cylinder");
             return Err(figures.wrong("heads", &why, "at most 65535 are possible"));
         }
-        let mechanism = (kind.build)(&figures, cylinders)?.into();
+        let mechanism: Arc<dyn Mechanism> = (kind.build)(&figures, cylinders)?.into();
         Ok(Self {
             figures,
+            exposures: mechanism.exposures(),
+            across_cylinders: false,
             mechanism,
             track,
             cylinders,
             slots_per_cylinder,
         })
+    }
+
+    /// The same device, of whose exposures the control program uses so many, and, if it chains across cylinders, whose
+    /// waiting requests for single pages share a start-I/O wherever they lie.
+    ///
+    /// # Panics
+    /// It has fewer exposures; or it cannot chain so, see [`DeviceModel::can_chain_across_cylinders`].
+    pub fn driven(&self, exposures: usize, across_cylinders: bool) -> Self {
+        assert!(
+            (1..=self.exposures).contains(&exposures),
+            "{exposures} exposures used"
+        );
+        assert!(
+            !across_cylinders || self.can_chain_across_cylinders(),
+            "a chain across cylinders"
+        );
+        Self {
+            exposures,
+            across_cylinders,
+            ..self.clone()
+        }
+    }
+
+    /// Nothing moves between its cylinders, and all its slots can be numbered through.
+    pub fn can_chain_across_cylinders(&self) -> bool {
+        let slots = u64::from(self.cylinders) * u64::from(self.slots_per_cylinder);
+        self.mechanism().arm().is_none() && slots <= u64::from(u16::MAX)
+    }
+
+    /// How many requests the device is given at once.
+    pub fn exposures(&self) -> usize {
+        self.exposures
+    }
+
+    /// Whether waiting requests share a start-I/O whatever their cylinders.
+    pub fn across_cylinders(&self) -> bool {
+        self.across_cylinders
     }
 
     /// The figures with their sources.

@@ -56,6 +56,21 @@ impl Pages {
         self.count += 1;
     }
 
+    /// One more page, after all others.
+    ///
+    /// # Panics
+    /// There are [`MAX_PAGES`] already.
+    pub fn push(&mut self, slot: u16) {
+        self.slots[usize::from(self.count)] = slot;
+        self.count += 1;
+    }
+
+    /// All slots are numbered so much higher.
+    pub fn shift(&mut self, by: u16) {
+        let count = usize::from(self.count);
+        self.slots[..count].iter_mut().for_each(|slot| *slot += by);
+    }
+
     /// The slots in order; never empty.
     pub fn slots(&self) -> &[u16] {
         &self.slots[..usize::from(self.count)]

@@ -58,8 +58,10 @@ struct Device {
     track: Track,
     cylinders: u32,
     slots_per_cylinder: u32,
-    paths: Box<[PathId]>,
     exposures: usize,
+    /// Cylinders mean nothing here: requests are kept as of one cylinder that has all slots.
+    across_cylinders: bool,
+    paths: Box<[PathId]>,
     /// Those who came while it accepted no more.
     queue: VecDeque<(Request, Time)>,
     /// In the order of acceptance; at most as many as the device has exposures, fewer only while nobody waits.
@@ -94,10 +96,10 @@ impl Subsystem {
         assert!(!paths.is_empty(), "a device without a path");
         let id = DeviceId(u16::try_from(self.devices.len()).expect("no more than 65,536 devices"));
         let mechanism = model.mechanism();
-        let exposures = mechanism.exposures();
         self.devices.push(Device {
-            active: Vec::with_capacity(exposures),
-            exposures,
+            active: Vec::with_capacity(model.exposures()),
+            exposures: model.exposures(),
+            across_cylinders: model.across_cylinders(),
             mechanism,
             track: model.track().turned(turned),
             cylinders: model.cylinders(),
@@ -159,7 +161,7 @@ impl Subsystem {
     pub fn submit<E: Copy + From<IoEvent>>(
         &mut self,
         device: DeviceId,
-        request: Request,
+        mut request: Request,
         calendar: &mut Calendar<E>,
     ) {
         let now = calendar.now();
@@ -169,6 +171,10 @@ impl Subsystem {
             request.cylinder < at.cylinders && request.pages.slots().iter().all(exists),
             "{request:?} is not on the device"
         );
+        if at.across_cylinders {
+            request.pages.shift(at.through(request.cylinder, 0));
+            request.cylinder = 0;
+        }
         if at.active.len() < at.exposures {
             at.accept(request, now, now);
             self.start(device, calendar);
@@ -178,8 +184,9 @@ impl Subsystem {
         }
     }
 
-    /// A page joins a request that waits before the device for the same cylinder: the last one with fewer than so many
-    /// pages and a tag that will do. Returns the tag; `None` if there is no such request.
+    /// A page joins a request that waits before the device for the same cylinder, or for any where the device chains
+    /// across them, in the order in which they came: the last one with fewer than so many pages and a tag that will do.
+    /// Returns the tag; `None` if there is no such request.
     pub fn join(
         &mut self,
         device: DeviceId,
@@ -188,11 +195,18 @@ impl Subsystem {
         most: usize,
         will_do: impl Fn(u32) -> bool,
     ) -> Option<u32> {
-        let queue = &mut self.devices[device.index()].queue;
-        let (request, _) = queue.iter_mut().rev().find(|(request, _)| {
+        let device = &mut self.devices[device.index()];
+        let (cylinder, slot) = match device.across_cylinders {
+            true => (0, device.through(cylinder, slot)),
+            false => (cylinder, slot),
+        };
+        let (request, _) = device.queue.iter_mut().rev().find(|(request, _)| {
             request.cylinder == cylinder && request.pages.slots().len() < most && will_do(request.tag)
         })?;
-        request.pages.insert(slot);
+        match device.across_cylinders {
+            true => request.pages.push(slot),
+            false => request.pages.insert(slot),
+        }
         Some(request.tag)
     }
 
@@ -348,6 +362,11 @@ impl Device {
             comes: now,
             next_page: 0,
         });
+    }
+
+    /// A slot's number, counted through all cylinders: tracks have whole numbers of slots, so its angle is the same.
+    fn through(&self, cylinder: u32, slot: u16) -> u16 {
+        (cylinder * self.slots_per_cylinder) as u16 + slot
     }
 
     /// Awaits the first sector that passes, from a time on, of those that issued requests need next.

@@ -368,7 +368,7 @@ impl Memory {
         }
     }
 
-    /// Hands the start-I/Os that were made to the devices. One page joins a request that waits before the same cylinder.
+    /// Hands the start-I/Os that were made to the devices. One page joins a request that waits; see [`Subsystem::join`].
     pub(super) fn submit<E>(&mut self, subsystem: &mut Subsystem, calendar: &mut Calendar<E>)
     where
         E: Copy + From<IoEvent>,
@@ -380,7 +380,9 @@ impl Memory {
             let device = subsystem.device(self.storage.areas.list()[sio.place.area].device);
             let cylinder = sio.place.cylinder;
             if let (&[slot], false) = (sio.slots(), sio.swap) {
-                let paging = |other: u32| other < Self::TAGS && !sios.get(other).swap;
+                // Areas of one device may be of different tiers: what counts pages goes by a start-I/O's first one.
+                let fits = |other: &super::sios::Sio| !other.swap && other.place.area == sio.place.area;
+                let paging = |other: u32| other < Self::TAGS && fits(sios.get(other));
                 if let Some(other) = subsystem.join(device, cylinder, slot, self.most_pages_per_sio, paging) {
                     sios.join(tag, other);
                     continue;

@@ -6,7 +6,7 @@ use crate::devices::MAX_PAGES;
 /// One start-I/O.
 #[derive(Debug, Clone, Copy)]
 pub struct Sio {
-    /// Of its first page; the others lie on the same cylinder.
+    /// Of its first page; the others lie on the same cylinder, or in the same area of a device that chains across them.
     pub place: Place,
     frames: [u32; MAX_PAGES],
     slots: [u16; MAX_PAGES],

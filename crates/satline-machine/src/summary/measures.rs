@@ -56,6 +56,7 @@ pub const MEASURES: &[(&str, Measure)] = &[
         p.gain(|t| t.system.frames_scanned) as f64, f64::from(p.after.system.frames) * p.seconds())),
     ("user_ios_per_s", |p| p.rate(|t| t.system.user_ios)),
     ("page_io_ms", |p| p.page_io_ms()),
+    ("page_service_ms", |p| p.page_service_ms()),
     ("dispatches_per_s", |p| p.rate(|t| t.system.dispatches)),
     ("q1_drops_per_s", |p| p.rate(|t| t.system.q1_drops)),
     ("q2_drops_per_s", |p| p.rate(|t| t.system.q2_drops)),
@@ -159,10 +160,22 @@ impl Period<'_> {
                 sios as f64,
             );
         }
+        self.over_paging_devices(Period::device_response_ms)
+    }
+
+    /// The same without the queue before the device; swap sets are not told apart there.
+    fn page_service_ms(&self) -> Option<f64> {
+        match swaps(self.after) {
+            true => None,
+            false => self.over_paging_devices(Period::device_service_ms),
+        }
+    }
+
+    fn over_paging_devices(&self, of: fn(&Self, usize) -> Option<f64>) -> Option<f64> {
         let (mut time_ms, mut sios) = (0.0, 0.0);
         for device in 0..self.after.devices.len() {
             let pages = self.device(device, |d| d.page_sios.into());
-            if let Some(response) = self.device_response_ms(device) {
+            if let Some(response) = of(self, device) {
                 time_ms += pages * response;
                 sios += pages;
             }
@@ -183,6 +196,15 @@ impl Period<'_> {
     /// Mean time of a request in queue and service.
     pub fn device_response_ms(&self, number: usize) -> Option<f64> {
         let time = |d: &DeviceReading| d.queue_ns + d.pend_ns + d.disconnect_ns + d.connect_ns;
+        self.ratio(
+            self.device(number, time) * 1e-6,
+            self.device(number, |d| d.sios.into()),
+        )
+    }
+
+    /// Mean time of a request once the device has accepted it.
+    fn device_service_ms(&self, number: usize) -> Option<f64> {
+        let time = |d: &DeviceReading| d.pend_ns + d.disconnect_ns + d.connect_ns;
         self.ratio(
             self.device(number, time) * 1e-6,
             self.device(number, |d| d.sios.into()),

@@ -85,11 +85,11 @@ fn group(
     let count = table.maybe_count("count", Need::Nothing, 1, MOST_DEVICES as u32)?;
     let own_paths = table.maybe_flag("own_paths")?.unwrap_or(false);
     let kind = table.text("type")?;
-    table.finish()?;
     if !models.contains_key(&kind) {
         models.insert(kind.clone(), model(table, &kind, folders)?);
     }
-    let model = &models[&kind];
+    let model = &driven(table, &models[&kind])?;
+    table.finish()?;
     let first = units.devices.len();
     for number in 1..=count.unwrap_or(1) {
         let unit = match count {
@@ -133,6 +133,22 @@ fn group(
         ));
     }
     Ok(())
+}
+
+/// The device as the control program drives it.
+fn driven(table: &Table<'_>, model: &DeviceModel) -> Result<DeviceModel, MachineError> {
+    let exposures = table.maybe_count("exposures", Need::Nothing, 1, 64)?;
+    let exposures = exposures.map_or(model.exposures(), |count| count as usize);
+    if exposures > model.exposures() {
+        let why = format!("is more than the {} of its type", model.exposures());
+        return Err(table.wrong("exposures", &why, "give fewer, or leave it out"));
+    }
+    let across = table.maybe_flag("chain_across_cylinders")?.unwrap_or(false);
+    if across && !model.can_chain_across_cylinders() {
+        let why = "is true, but its type has an arm or more than 65535 pages";
+        return Err(table.wrong("chain_across_cylinders", why, "leave it out"));
+    }
+    Ok(model.driven(exposures, across))
 }
 
 /// A type is a name of `devices/`, or a path.
