@@ -6,7 +6,7 @@
 
 mod support;
 
-use satline_machine::configuration::{Machine, PageArea, Role, TransactionKind, Workload};
+use satline_machine::configuration::{Machine, PageArea, Purpose, Role, TransactionKind, Workload};
 use satline_machine::engine::{Distribution, Streams};
 use satline_machine::model::{Plan, Simulation};
 use satline_machine::readings::Reading;
@@ -32,6 +32,7 @@ fn disks(frames: u32) -> Machine {
         first_cylinder: 250,
         cylinders: 25,
         tier: 0,
+        purpose: Purpose::Paging,
     };
     made.paging.areas = vec![area(0), area(1)];
     made.paging.most_pages_per_sio = 8;
