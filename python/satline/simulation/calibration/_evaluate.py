@@ -59,7 +59,7 @@ class Evaluator:
     ) -> None:
         self.calibration = calibration
         self.tried: list[Tried] = []
-        self.runs = 0
+        self._keys: set[str] = set()
         self._program, self._store, self._workers = program, store, workers
         self._progress, self.note = progress, note
         file = calibration.file
@@ -72,6 +72,11 @@ class Evaluator:
             seed=file.run.seed,
             sets=tuple((key, setting_text(value)) for key, value in file.set.items()),
         )
+
+    @property
+    def runs(self) -> int:
+        """Different runs so far, those that were kept from before included."""
+        return len(self._keys)
 
     def at(
         self, places: Sequence[Floats], replications: int, seed: int | None = None
@@ -88,7 +93,7 @@ class Evaluator:
             tuple(axis.value(float(x)) for axis, x in zip(axes, place, strict=True)) for place in places
         ]
         runs = [self._runs(one, replications, seed) for one in values]
-        self.runs += sum(map(len, runs))
+        self._keys |= {self._program.key(run) for group in runs for run in group}
         done: list[list[Result] | SatlineError] = []
         try:
             results = iter(self._sweep([run for group in runs for run in group]))

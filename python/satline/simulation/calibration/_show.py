@@ -54,7 +54,9 @@ def percent(part: float | None) -> str:
     """A relative error with its sign."""
     if part is None:
         return "–"
-    return f"{part * 100.0:+.1f} %".replace("-", "−") if abs(part) < 10 else f"× {1.0 + part:.3g}"
+    if abs(part) >= 10.0:
+        return f"× {1.0 + part:.3g}"
+    return "0.0 %" if abs(part) < 5e-4 else f"{part * 100.0:+.1f} %".replace("-", "−")
 
 
 def _constant(one: Fitted) -> tuple[str, ...]:
