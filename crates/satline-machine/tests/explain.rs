@@ -70,8 +70,13 @@ fn doubts_and_settings_are_marked() {
     assert!(line("interval_s").contains('4') && line(" part ").contains("0.125"));
     assert!(line(" queue_drop ").contains("flush-fifo"));
     assert!(line("exposures").starts_with("? "));
+    assert!(line(" exposures  ").starts_with("? "));
     assert!(line("dispatch_instructions").contains("350 = 74.683 µs"));
-    assert!(shown.contains("exposures used: 1; chains"), "{shown}");
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("exposures used: 1; chains across cylinders"),
+        "{shown}"
+    );
     // A 2305-2: half of 10 ms, a page at 1.5 MB/s and the search before it.
     assert!(shown.contains("seek 0.00 + latency 5.00 + path 2.89"), "{shown}");
     let marked = shown.lines().filter(|line| line.starts_with("? ")).count() - 1;

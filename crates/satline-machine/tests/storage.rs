@@ -302,8 +302,8 @@ fn requests_of_any_cylinders_share_a_start_io_on_a_drum_that_chains_across_them(
     let (alone, shared) = (load(false, 0.5), load(true, 0.5));
     let pages = |found: &SystemReading| (found.page_reads + found.page_writes) as f64;
     let each = |found: &SystemReading| pages(found) / found.paging_sios as f64;
-    assert!(each(&alone) < 1.3 && each(&shared) > 1.8, "{alone:?} {shared:?}");
-    assert!(pages(&shared) > 1.3 * pages(&alone), "the drum moves more");
+    // Page-outs go to slots of one cylinder one after another: those share without it.
+    assert!(each(&shared) > 2.0 * each(&alone), "{alone:?} {shared:?}");
     // Without a write after the first ones nothing but reads can share.
     let read = load(true, 0.0);
     assert!(
