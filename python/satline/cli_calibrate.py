@@ -49,7 +49,7 @@ def calibrate(file: str, out: Path | None, applied: bool, workers: int | None, a
     notes: list[str] = []
     with _stoppable() as stopped:
         try:
-            with _progress(notes) as show:
+            with progress(notes) as show:
                 result = run(
                     calibration,
                     workers=workers,
