@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli_simulate import TERMINATED, _progress, _stoppable
+from satline._simulating import progress
+from satline.cli_simulate import TERMINATED, stoppable
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def calibrate(file: str, out: Path | None, applied: bool, workers: int | None, a
     if directory.exists() and not directory.is_dir():
         raise InputError(f"{directory} is not a directory", hint="name another one with --out")
     notes: list[str] = []
-    with _stoppable() as stopped:
+    with stoppable() as stopped:
         try:
             with progress(notes) as show:
                 result = run(

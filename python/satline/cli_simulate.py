@@ -88,7 +88,7 @@ def simulate(names: tuple[str, ...], as_json: bool, explain: bool, as_list: bool
     if explain:
         _explain(names, options["sets"])
         return 0
-    with _stoppable() as stopped:
+    with stoppable() as stopped:
         try:
             if len(names) == 1:
                 run_study(names[0], as_json, options)
@@ -260,7 +260,7 @@ def _print_list(as_json: bool) -> None:
 
 
 @contextlib.contextmanager
-def _stoppable() -> Iterator[list[int]]:
+def stoppable() -> Iterator[list[int]]:
     """SIGTERM ends a simulation as cleanly as Ctrl-C does; the list then holds it."""
     received: list[int] = []
 

@@ -272,7 +272,7 @@ fn without_trimming_pages_stay_in_use() {
 fn who_logs_off_leaves_no_set_behind() {
     let mut bare = crowded(|_| ());
     for user in 0..4 {
-        bare.memory.log_off(user, bare.calendar.now());
+        bare.memory.log_off(user);
         bare.memory.check().unwrap();
     }
     bare.settle();
