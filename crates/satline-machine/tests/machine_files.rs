@@ -35,7 +35,8 @@ fn every_shipped_machine_is_read_and_says_what_stands_behind_its_figures() {
             .filter(|figure| figure.standing == Standing::Chosen && !figure.key.starts_with("swapping."));
         for figure in chosen {
             let key = figure.key.rsplit('.').next().unwrap();
-            let choices = "count processors projection_factor mpl_cap_users most_pages_per_sio first_cylinder cylinders tier exposures";
+            let choices = "count processors projection_factor mpl_cap_users most_pages_per_sio first_cylinder cylinders tier exposures \
+                write_unchanged interval_s part";
             assert!(choices.split(' ').any(|choice| choice == key), "{}", figure.key);
         }
         let areas: u32 = machine.paging.areas.iter().map(|area| area.cylinders).sum();

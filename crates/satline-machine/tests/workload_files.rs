@@ -29,11 +29,11 @@ fn the_310_users_ask_for_the_totals_of_the_table() {
     let class = &workload.classes[0];
     let (q1_drops_per_s, q2_drops_per_s) = (19.4, 4.8);
     let thinking = 310.0 - 15.0 - 55.0;
-    assert!((thinking / class.think.mean_s() / q1_drops_per_s - 1.0).abs() < 0.01);
+    assert!((thinking / class.think.mean_s() / q1_drops_per_s - 1.0).abs() < 0.02);
     let (cpu_s, ios) = mean_transaction(class);
-    assert!((ios * q1_drops_per_s / 377.0 - 1.0).abs() < 0.01);
+    assert!((ios * q1_drops_per_s / 377.0 - 1.0).abs() < 0.02);
     let problem = cpu_s * q1_drops_per_s / machine.processors.speed;
-    assert!((problem - 1.40).abs() < 0.02, "{problem}");
+    assert!((problem - 1.40).abs() < 0.05, "{problem}");
     let long = class
         .transactions
         .iter()

@@ -69,8 +69,24 @@ _ALL = (
     Measure("flush_reclaims_per_s", "pages had back from the flush list", "pages/s"),
     Measure("frames_scanned_per_s", "frames scanned", "per second"),
     Measure("scan_sweeps_per_s", "sweeps of the scan", "per second"),
+    Measure("demand_page_reads_per_s", "pages read on demand", "pages/s"),
+    Measure("swap_sets_in_per_s", "swap sets in", "per second"),
+    Measure("swap_sets_out_per_s", "swap sets out", "per second"),
+    Measure("swap_pages_in_per_s", "pages in by swap sets", "pages/s"),
+    Measure("swap_pages_out_per_s", "pages out by swap sets", "pages/s"),
+    Measure("swap_faults_per_s", "swap faults", "per second"),
+    Measure("trimmed_pages_per_s", "pages trimmed", "pages/s"),
+    Measure("prepaged_pages_per_s", "pages prepaged", "pages/s"),
+    Measure("prepage_error_fraction", "prepage errors", "fraction", weight="prepaged_pages_per_s"),
+    Measure("reclaimed_swap_pages_per_s", "pages of sets had back", "pages/s"),
+    Measure("logical_swaps_per_s", "logical swaps", "per second"),
+    Measure("logical_return_fraction", "returns from logical swap", "fraction", weight="logical_swaps_per_s"),
+    Measure("physical_swaps_per_s", "users swapped out", "per second"),
+    Measure("swap_sios_per_s", "swap start-I/Os", "per second"),
+    Measure("pages_per_swap_sio", "pages by a swap start-I/O", "pages", weight="swap_sios_per_s"),
+    Measure("swap_io_ms", "swap I/O time", "ms", weight="swap_sios_per_s"),
     Measure("user_ios_per_s", "users' I/Os", "per second"),
-    Measure("page_io_ms", "paging I/O time", "ms", weight="paging_sios_per_s"),
+    Measure("page_io_ms", "paging I/O time", "ms", weight="page_sios_per_s"),
     Measure("dispatches_per_s", "dispatches", "per second"),
     Measure("q1_drops_per_s", "Q1 drops", "per second"),
     Measure("q2_drops_per_s", "Q2 drops", "per second"),
@@ -120,7 +136,7 @@ USUAL = (
     "page_reads_per_s",
 )
 # Weights that the machine does not print.
-MADE_HERE = frozenset({"noninteractive_throughput_per_s", "service_load", "page_waiters"})
+MADE_HERE = frozenset({"noninteractive_throughput_per_s", "service_load", "page_waiters", "page_sios_per_s"})
 _OF_UNITS = {
     "channel_busy": ("channel busy", "fraction", ""),
     "device_busy": ("device busy", "fraction", ""),
@@ -164,6 +180,9 @@ def in_batches(series: Series) -> dict[str, list[float | None]]:
     if "share_page_wait" in arrays and "in_transaction" in arrays:
         waiters = arrays["share_page_wait"] * arrays["in_transaction"]
         arrays["page_waiters"] = np.where(arrays["in_transaction"] > 0, waiters, 0.0)
+    if "paging_sios_per_s" in arrays:
+        # Those of swap sets have a time of their own.
+        arrays["page_sios_per_s"] = arrays["paging_sios_per_s"] - arrays.get("swap_sios_per_s", 0.0)
     batched: dict[str, list[float | None]] = {}
     for name, values in arrays.items():
         weight = arrays.get(measure(name).weight, np.ones_like(values))

@@ -232,7 +232,7 @@ class Program:
 
 
 def digests(path: Path, sets: tuple[tuple[str, str], ...] = ()) -> list[str]:
-    """Digests of a machine or workload file and of the files that it names: devices and processors beside it.
+    """Digests of a machine or workload file and of those beside it that it names: devices, another machine.
 
     Raises
     ------
@@ -248,7 +248,8 @@ def digests(path: Path, sets: tuple[tuple[str, str], ...] = ()) -> list[str]:
     beside = [path.parent / "processors.toml"]
     for name in sorted(names):
         if 0 < len(name) < 200 and "\0" not in name and "\n" not in name:
-            beside += [path.parent / "devices" / f"{name}.toml", path.parent / name]
+            beside += [path.parent / folder / f"{name}.toml" for folder in ("devices", "")]
+            beside.append(path.parent / name)
     texts += [_bytes(file) for file in beside if file.suffix == ".toml" and file.is_file()]
     return [hashlib.sha256(text).hexdigest() for text in texts]
 

@@ -2,6 +2,7 @@
 
 mod devices;
 mod distribution;
+mod like;
 mod machine;
 mod near;
 mod paths;
@@ -133,7 +134,7 @@ pub fn read_files(
 /// # Errors
 /// It is wrong: the message names file, line and key.
 pub fn machine_with(source: &Source<'_>, sets: &[(String, String)]) -> Result<MachineFile, MachineError> {
-    let mut root = tree::parse(source.text, source.file)?;
+    let mut root = like::parse(source)?;
     for (key, value) in sets.iter().filter(|(key, _)| !key.starts_with(WORKLOAD)) {
         sets::apply(&mut root, key, value)?;
     }

@@ -141,7 +141,7 @@ impl Table<'_> {
         if let (Some(flag), Some(node)) = (flag, self.get(key)) {
             let standing = match node.place {
                 Place::Set => Standing::Set,
-                Place::Line(_) => Standing::Chosen,
+                Place::Line(_) | Place::Like(_) => Standing::Chosen,
             };
             self.state(key, flag.to_string(), standing);
         }

@@ -133,7 +133,7 @@ fn prepage(table: &Table<'_>, key: &str, default: u32) -> Result<Prepage, Machin
 fn state(table: &Table<'_>, key: &str, node: &Node, value: impl ToString) {
     let standing = match node.place {
         Place::Set => Standing::Set,
-        Place::Line(_) => Standing::Chosen,
+        Place::Line(_) | Place::Like(_) => Standing::Chosen,
     };
     table.state(key, value.to_string(), standing);
 }

@@ -211,6 +211,7 @@ impl<'a> Table<'a> {
         let file = &self.notes.file;
         let at = match place {
             Place::Line(line) => format!("{file}, line {line}"),
+            Place::Like(line) => format!("{file}, line {line} of the file that it is like"),
             Place::Set => format!("{file}, with --set"),
         };
         MachineError::new(format!("{at}: {path} {why}"), hint)

@@ -10,6 +10,8 @@ use crate::MachineError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Line(usize),
+    /// In the file that this one is like.
+    Like(usize),
     /// Not in the file: set for this run.
     Set,
 }
