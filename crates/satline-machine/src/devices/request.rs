@@ -1,6 +1,7 @@
 //! What is asked of a device, and what it took.
 
-use crate::engine::Span;
+use super::Track;
+use crate::engine::{Span, Time};
 
 /// The most pages that one start-I/O carries.
 pub const MAX_PAGES: usize = 16;
@@ -63,6 +64,18 @@ impl Pages {
     pub fn push(&mut self, slot: u16) {
         self.slots[usize::from(self.count)] = slot;
         self.count += 1;
+    }
+
+    /// In the order in which they pass, from a time on: each next page is the first that comes round after the one before.
+    pub(super) fn in_passing_order(&mut self, track: &Track, from: Time) {
+        let mut at = from;
+        let slots = &mut self.slots[..usize::from(self.count)];
+        for next in 0..slots.len() {
+            let comes = |slot: u16| track.reconnection(slot, at);
+            let first = (next..slots.len()).min_by_key(|&which| comes(slots[which]));
+            slots.swap(next, first.expect("some are left"));
+            at = track.reconnection(slots[next], at) + track.held(1);
+        }
     }
 
     /// All slots are numbered so much higher.

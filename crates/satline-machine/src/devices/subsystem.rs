@@ -185,7 +185,7 @@ impl Subsystem {
     }
 
     /// A page joins a request that waits before the device for the same cylinder, or for any where the device chains
-    /// across them, in the order in which they came: the last one with fewer than so many pages and a tag that will do.
+    /// across them: the last one with fewer than so many pages and a tag that will do.
     /// Returns the tag; `None` if there is no such request.
     pub fn join(
         &mut self,
@@ -265,6 +265,9 @@ impl Subsystem {
             active.issued = Some((path, now));
             active.service.pend = now - active.accepted;
             active.ready = now + device.mechanism.position(active.request.cylinder);
+            if device.across_cylinders {
+                active.request.pages.in_passing_order(&device.track, active.ready);
+            }
             active.comes = device.track.reconnection(active.next_slot(), active.ready);
         }
         device.arm(id, now, calendar);
