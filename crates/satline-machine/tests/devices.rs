@@ -233,7 +233,10 @@ fn a_drum_that_chains_across_cylinders_takes_waiting_pages_in_one_start_io() {
     assert_eq!(angles, [1, 2, 0, 2]);
     taken.sort_unstable();
     assert_eq!(taken, [1, 3 * 24 + 8, 90 * 24 + 3, 95 * 24 + 23]);
-    assert!(near(second_at - Time::START, 20.0 + 2.0 * third + page), "{second:?}");
+    assert!(
+        near(second_at - Time::START, 20.0 + 2.0 * third + page),
+        "{second:?}"
+    );
 }
 
 #[test]
