@@ -47,8 +47,8 @@ WORDS: Mapping[str, str] = {
     "admit fewer": "admission of fewer users at once",
 }
 LEAST = 0.05
-# Gains that differ by less than a tenth, or by so little, are taken for the same: the model is no better. TIE_PART was set
-# on the planted condition `main-storage`.
+# Gains that differ by less than a tenth, or by so little, are taken for the same: the model is no better.
+# TIE_PART was set on the planted condition `main-storage`.
 TIE, TIE_PART = 0.9, 0.03
 OWN = 0.1
 
