@@ -19,6 +19,8 @@ pub struct Options {
 pub enum Command {
     /// Run a workload on a machine, and print what it did
     Run(RunOptions),
+    /// Run a workload on a machine, and print what is where as it goes: JSON lines for a viewer
+    Watch(WatchOptions),
     /// Print a machine: every figure with unit and source, its policies, what is unverified
     Explain {
         /// Machine file
@@ -108,10 +110,56 @@ pub struct RunOptions {
     pub progress: bool,
 }
 
+#[derive(Debug, Clone, Args)]
+pub struct WatchOptions {
+    /// Machine file
+    pub machine: PathBuf,
+
+    /// Workload file
+    pub workload: PathBuf,
+
+    /// As of run
+    #[arg(long, value_name = "N[,N…]", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(..=100_000))]
+    pub users: Vec<u32>,
+
+    /// Length of a step, s
+    #[arg(long, value_name = "S", default_value = "600", value_parser = length)]
+    pub step_seconds: Span,
+
+    /// As of run
+    #[arg(long, conflicts_with = "users")]
+    pub schedule: bool,
+
+    /// As of run
+    #[arg(long, value_name = "S", value_parser = length, requires = "schedule")]
+    pub seconds: Option<Span>,
+
+    /// As of run
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub seed: u64,
+
+    /// As of run
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    pub set: Vec<(String, String)>,
+
+    /// Simulated time between lines, s
+    #[arg(long, value_name = "S", default_value = "1", value_parser = length)]
+    pub interval: Span,
+
+    /// Go on only when told, by lines on standard input: `go SECONDS`, `users N`, `quit`
+    #[arg(long, conflicts_with = "interval")]
+    pub commands: bool,
+
+    /// Users that a command can ask for beyond the largest step
+    #[arg(long, value_name = "N", default_value = "0", requires = "commands", value_parser = clap::value_parser!(u32).range(..=100_000))]
+    pub room: u32,
+}
+
 const EXAMPLES: &str = "\
 Examples:
   satline-machine run machines/3081D.toml workloads/simulated/tso310.toml --users 125,250,310
   satline-machine run MACHINE WORKLOAD --users 10,20,30 --record lab.satline --set storage.pageable_frames=200
+  satline-machine watch MACHINE WORKLOAD --users 4,30 --interval 0.5
   satline-machine explain machines/155-II-1mb.toml
 
 The same files, options and version give the same numbers on every computer.
@@ -130,7 +178,7 @@ fn length_or_zero(text: &str) -> Result<Span, String> {
     }
 }
 
-fn length(text: &str) -> Result<Span, String> {
+pub(crate) fn length(text: &str) -> Result<Span, String> {
     match length_or_zero(text)? {
         span if span < Span::from_ns(1000) => {
             Err(format!("{text:?} s is too short: give at least a microsecond"))

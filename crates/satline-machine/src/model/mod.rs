@@ -19,6 +19,7 @@ mod running;
 mod scheduling;
 mod user;
 mod waiting;
+mod watching;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -298,7 +299,7 @@ impl Simulation {
     #[inline]
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Step(number) => self.step(number as usize),
+            Event::Step(number) => self.turn_to(self.plan.steps[number as usize].users),
             Event::Ready(user) => self.ready(user),
             Event::BurstEnds(processor) => self.burst_ends(processor.into()),
             Event::PathEnds(processor) => self.path_ends(processor.into()),
@@ -306,6 +307,12 @@ impl Simulation {
             Event::Tick => self.tick(),
             Event::Scan => self.scan(),
         }
+        self.settle();
+    }
+
+    /// After every change: who waits for a frame gets what there is, and waiting is classified.
+    #[inline]
+    fn settle(&mut self) {
         while self.memory.starved() {
             self.feed();
         }

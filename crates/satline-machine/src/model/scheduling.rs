@@ -12,9 +12,8 @@ use crate::readings::{Status, TransactionRecord, Transition};
 
 impl Simulation {
     /// So many users are wanted from now on.
-    pub(super) fn step(&mut self, number: usize) {
-        let (before, wanted) = (self.wanted, self.plan.steps[number].users);
-        self.wanted = wanted;
+    pub(super) fn turn_to(&mut self, wanted: u32) {
+        let before = std::mem::replace(&mut self.wanted, wanted);
         for user in before..wanted {
             self.users[user as usize].wanted = true;
             if self.users[user as usize].status == Status::LoggedOff {

@@ -4,6 +4,7 @@ mod ending;
 mod output;
 mod progress;
 mod run;
+mod watch;
 
 use std::path::Path;
 
@@ -34,6 +35,7 @@ pub fn command(options: &Options, stop: &dyn Fn() -> Option<Ending>) -> Result<E
             }
             return Ok(outcome.ending);
         }
+        Command::Watch(options) => return watch::watch(options, stop),
         Command::Explain {
             machine,
             workload,

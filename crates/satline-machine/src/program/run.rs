@@ -15,10 +15,10 @@ use crate::recorder::{Recorder, Setting};
 use crate::summary::{Series, StepResult, Steps, Summary, seconds};
 
 /// Signals are looked for, and progress is told, at least so often in simulated time.
-const CHUNK: Span = Span::from_ns(10_000_000_000);
+pub(super) const CHUNK: Span = Span::from_ns(10_000_000_000);
 
 /// A machine whose paging areas stay full for so long, with no frame to give up, does nothing any more.
-const STUCK: Span = Span::from_ns(60_000_000_000);
+pub(super) const STUCK: Span = Span::from_ns(60_000_000_000);
 
 /// What a run gave.
 #[derive(Debug)]
@@ -89,7 +89,15 @@ pub fn run(options: &RunOptions, stop: &dyn Fn() -> Option<Ending>) -> Result<Ou
         &options.set,
     )?;
     let (machine, workload) = (machine.machine, workload.workload);
-    let steps = steps(options, &workload)?;
+    let load = Load {
+        users: &options.users,
+        step: options.step_seconds,
+        warmup: options.warmup_seconds,
+        every: options.sample_seconds,
+        schedule: options.schedule,
+        length: options.seconds,
+    };
+    let steps = steps(&load, &workload)?;
     let plan = Plan {
         users: steps.most_users(),
         steps: (steps.all().iter())
@@ -164,7 +172,7 @@ fn go(
         if !simulation.overflow() {
             flowed = now;
         } else if now - flowed >= STUCK {
-            return Err(overflown(steps, now).into());
+            return Err(overflown(steps.at(now).users, now).into());
         }
         if let Some(error) = observers.recorder.as_ref().and_then(Recorder::failure) {
             return Err(error.clone().into());
@@ -174,14 +182,15 @@ fn go(
         }
     }
     if simulation.overflow() {
-        return Err(overflown(steps, now).into());
+        return Err(overflown(steps.at(now).users, now).into());
     }
     simulation.audit().map_err(ProgramError::Audit)?;
     Ok(Ending::Complete)
 }
 
-fn overflown(steps: &Steps, now: Time) -> MachineError {
-    let (users, seconds) = (steps.at(now).users, now.ns() / 1_000_000_000);
+/// Paging areas have been full for too long.
+pub(super) fn overflown(users: u32, now: Time) -> MachineError {
+    let seconds = now.ns() / 1_000_000_000;
     MachineError::new(
         format!("at {seconds} s, with {users} users, the paging areas are full and no frame can be given up"),
         "give the machine more [[paging_area]], or the run fewer users",
@@ -199,18 +208,32 @@ fn recorder(setting: Setting<'_>) -> Result<Recorder<'_>, ProgramError> {
     Ok(Recorder::create(setting)?)
 }
 
+/// The users that are asked for, and when.
+pub(super) struct Load<'a> {
+    pub users: &'a [u32],
+    pub step: Span,
+    pub warmup: Span,
+    pub every: Span,
+    pub schedule: bool,
+    /// Of a schedule.
+    pub length: Option<Span>,
+}
+
 /// The numbers of users asked for, or those of the workload.
-fn steps(options: &RunOptions, workload: &Workload) -> Result<Steps, MachineError> {
-    let (warmup, every) = (options.warmup_seconds, options.sample_seconds);
+pub(super) fn steps(load: &Load<'_>, workload: &Workload) -> Result<Steps, MachineError> {
+    let &Load {
+        users,
+        step,
+        warmup,
+        every,
+        schedule,
+        length,
+    } = load;
     match &workload.population {
-        _ if !options.users.is_empty() => {
-            Steps::of_loads(&options.users, options.step_seconds, warmup, every)
-        }
-        Population::Constant(users) if !options.schedule => {
-            Steps::of_loads(&[*users], options.step_seconds, warmup, every)
-        }
-        Population::Varying(sessions) if options.schedule => {
-            let length = options.seconds.unwrap_or_else(|| length_of(sessions));
+        _ if !users.is_empty() => Steps::of_loads(users, step, warmup, every),
+        Population::Constant(users) if !schedule => Steps::of_loads(&[*users], step, warmup, every),
+        Population::Varying(sessions) if schedule => {
+            let length = length.unwrap_or_else(|| length_of(sessions));
             Steps::of_schedule(sessions, length, warmup, every)
         }
         Population::Constant(_) => Err(MachineError::new(

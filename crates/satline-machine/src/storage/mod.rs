@@ -14,6 +14,7 @@ mod check;
 mod core;
 mod frames;
 mod inner;
+mod map;
 mod memory;
 mod periodic_scan;
 mod read;

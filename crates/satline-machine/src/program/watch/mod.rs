@@ -1,0 +1,189 @@
+//! A run for one who looks on: a line for the machine, one for every interval, one for the end.
+//!
+//! docs/reference/watching.md says what is in them. Whoever reads slowly slows the run down: nothing is left out.
+
+mod commands;
+mod lines;
+
+use std::io::{self, Write};
+
+use satline_recording::harmless;
+use serde::Serialize;
+
+use self::commands::{Commands, Wish};
+use self::lines::{Completions, Line};
+use super::ending::{Ending, ProgramError};
+use super::run::{CHUNK, Load, STUCK, overflown, steps};
+use crate::configuration::Machine;
+use crate::configuration::read::read_files;
+use crate::engine::{Span, Streams, Time};
+use crate::model::{Plan, Simulation, Step};
+use crate::options::WatchOptions;
+use crate::summary::Steps;
+
+type Stop<'a> = &'a dyn Fn() -> Option<Ending>;
+
+/// Nobody reads any more.
+struct Gone;
+
+/// Runs to the end, until told to quit, or until `stop` says why not.
+///
+/// # Errors
+/// Wrong input, a wrong command, or a failed audit.
+pub fn watch(options: &WatchOptions, stop: Stop<'_>) -> Result<Ending, ProgramError> {
+    let (machine, workload) = read_files(&options.machine, &options.workload, &options.set)?;
+    let (machine, workload) = (machine.machine, workload.workload);
+    let load = Load {
+        users: &options.users,
+        step: options.step_seconds,
+        warmup: Span::ZERO,
+        every: options.step_seconds,
+        schedule: options.schedule,
+        length: options.seconds,
+    };
+    let steps = steps(&load, &workload)?;
+    let most = steps.most_users().saturating_add(options.room);
+    let mut simulation = simulation(options, &machine, &workload, &steps, most)?;
+    let mut run = Run {
+        completions: Completions::default(),
+        machine: &machine,
+        most,
+        end: steps.end(),
+        flowed: Time::START,
+    };
+    let first = lines::header(options.seed, &simulation, &machine, &workload, &steps, most);
+    let Ok(()) = say(&first).and_then(|()| run.show(&mut simulation)) else {
+        return Ok(Ending::Complete);
+    };
+    match options.commands {
+        true => run.obey(&mut simulation, Commands::new(), stop),
+        false => run.go_on(&mut simulation, options.interval, stop),
+    }
+}
+
+fn simulation(
+    options: &WatchOptions,
+    machine: &Machine,
+    workload: &crate::configuration::Workload,
+    steps: &Steps,
+    most: u32,
+) -> Result<Simulation, ProgramError> {
+    let plan = Plan {
+        users: most,
+        steps: (steps.all().iter())
+            .map(|step| Step {
+                from: step.from,
+                users: step.users,
+            })
+            .collect(),
+        sample_every: options.step_seconds,
+        end: steps.end(),
+        audit: false,
+    };
+    Ok(Simulation::new(
+        machine,
+        workload,
+        &plan,
+        Streams::new(options.seed, 0),
+    )?)
+}
+
+/// A run as it is looked at.
+struct Run<'a> {
+    completions: Completions,
+    machine: &'a Machine,
+    most: u32,
+    end: Time,
+    /// When paging areas last had room.
+    flowed: Time,
+}
+
+impl Run<'_> {
+    /// A line for every interval to the end.
+    fn go_on(
+        &mut self,
+        simulation: &mut Simulation,
+        interval: Span,
+        stop: Stop<'_>,
+    ) -> Result<Ending, ProgramError> {
+        while simulation.now() < self.end {
+            if let Some(ending) = self.forward(simulation, interval, stop)? {
+                return Ok(ending);
+            }
+            if self.show(simulation).is_err() {
+                return Ok(Ending::Complete);
+            }
+        }
+        self.finish(simulation)
+    }
+
+    /// Does what it is told.
+    fn obey(
+        &mut self,
+        simulation: &mut Simulation,
+        mut commands: Commands,
+        stop: Stop<'_>,
+    ) -> Result<Ending, ProgramError> {
+        loop {
+            match commands.next(self.most, stop)? {
+                Wish::Go(interval) => {
+                    if let Some(ending) = self.forward(simulation, interval, stop)? {
+                        return Ok(ending);
+                    }
+                    if self.show(simulation).is_err() {
+                        return Ok(Ending::Complete);
+                    }
+                    if simulation.now() >= self.end {
+                        return self.finish(simulation);
+                    }
+                }
+                Wish::Users(users) => simulation.want(users),
+                Wish::Quit => return Ok(Ending::Complete),
+                Wish::End(ending) => return Ok(ending),
+            }
+        }
+    }
+
+    /// Simulates so long, or to the end.
+    fn forward(
+        &mut self,
+        simulation: &mut Simulation,
+        interval: Span,
+        stop: Stop<'_>,
+    ) -> Result<Option<Ending>, ProgramError> {
+        let until = self.end.min(simulation.now() + interval);
+        let mut now = simulation.now();
+        while now < until {
+            if let Some(ending) = stop() {
+                return Ok(Some(ending));
+            }
+            now = until.min(now + CHUNK);
+            simulation.run_until(now, &mut self.completions);
+            if !simulation.overflow() {
+                self.flowed = now;
+            } else if now - self.flowed >= STUCK {
+                return Err(overflown(simulation.wanted(), now).into());
+            }
+        }
+        Ok(None)
+    }
+
+    fn show(&self, simulation: &mut Simulation) -> Result<(), Gone> {
+        say(&lines::frame(simulation, &self.completions, self.machine))
+    }
+
+    fn finish(&self, simulation: &Simulation) -> Result<Ending, ProgramError> {
+        simulation.audit().map_err(ProgramError::Audit)?;
+        let _ = say(&Line::End);
+        Ok(Ending::Complete)
+    }
+}
+
+/// One line, at once. Names in it may be anybody's.
+fn say(line: &impl Serialize) -> Result<(), Gone> {
+    let text = serde_json::to_string(line).map_err(|_| Gone)?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", harmless(&text))
+        .and_then(|()| out.flush())
+        .map_err(|_| Gone)
+}
