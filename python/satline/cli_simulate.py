@@ -30,6 +30,7 @@ Examples:
   satline simulate 155-II-1mb cms --users 24 --until response_s:5%
   satline simulate 155-II-1mb cms --users 24 --vary storage.pageable_frames=150..250/50 --differences
   satline simulate 155-II-1mb cms --users 4..32/4 --record try.satline; satline diagnose try.satline
+  satline simulate 155-II-1mb cms --users 4,12,30 --watch
   satline simulate ideal-mpl                   a study: tables and figures
   satline simulate 3081D --explain
 """,
@@ -67,6 +68,12 @@ Examples:
     type=click.FloatRange(0.1, 86400),
     help="With --record: time between samples. [default: 10]",
 )
+@click.option("--watch", is_flag=True, help="See a run as it goes; --users are its steps.")
+@click.option(
+    "--pace",
+    type=click.FloatRange(0, min_open=True),
+    help="With --watch: simulated seconds in a real one. [default: 10]",
+)
 @click.option("--page", type=click.Path(path_type=Path), help="A study as a Markdown page with its figures.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option("--explain", is_flag=True, help="Print the machine: every figure, its unit and source.")
@@ -90,13 +97,19 @@ def simulate(names: tuple[str, ...], as_json: bool, explain: bool, as_list: bool
         return 0
     with stoppable() as stopped:
         try:
-            if len(names) == 1:
+            if options["watch"]:
+                _watch(names, as_json, options)
+            elif options["pace"] is not None:
+                raise InputError("--pace without --watch", hint="only who looks on has a pace")
+            elif len(names) == 1:
                 run_study(names[0], as_json, options)
             elif options["record"] is not None:
                 _record(names[0], names[1], as_json, options)
             else:
                 _points(names[0], names[1], as_json, options)
         except KeyboardInterrupt:
+            if options["watch"]:
+                return TERMINATED if stopped else 130
             kept = options["out"] if len(names) == 2 else options["out"] or study_directory(names[0])
             hint = (
                 f"what is done is kept in {kept}; the same command goes on"
@@ -162,6 +175,14 @@ def _points(machine: str, workload: str, as_json: bool, options: dict[str, Any])
     if options["differences"]:
         console.print()
         print_differences(done, names, console)
+
+
+def _watch(names: Sequence[str], as_json: bool, options: dict[str, Any]) -> None:
+    from satline.cli_simulate_watch import watch_run
+
+    if len(names) != 2:
+        raise InputError("--watch with a study", hint="name a machine and a workload")
+    watch_run(names[0], names[1], as_json, options)
 
 
 def _record(machine: str, workload: str, as_json: bool, options: dict[str, Any]) -> None:

@@ -142,7 +142,7 @@ pub struct Frame {
     q1_candidates: u32,
     q2_candidates: u32,
     logged_on: u32,
-    /// Pages that have been put on a paging device and are there, and places for them.
+    /// Of all paging areas.
     slots_used: u32,
     slots: u32,
     #[serde(flatten)]
