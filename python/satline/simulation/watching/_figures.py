@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rich.text import Text
 
 from satline.report._escape import cell
 from satline.simulation.watching._letters import sparkline
 from satline.simulation.watching._rates import DeviceRates, History, Rates
+from satline.simulation.watching._room import Room, rule
 from satline.simulation.watching._stream import Device, Frame, Machine
-
-if TYPE_CHECKING:
-    from satline.simulation.watching._picture import Room
 
 LEAST_COLUMN = 38
 # Cells for the place of an arm.
@@ -92,8 +88,6 @@ def figure_lines(history: History, room: Room) -> list[Text]:
 
 def device_lines(frame: Frame, machine: Machine, rates: Rates | None, room: Room) -> list[Text]:
     """The heading, devices in columns, the busiest where there is no room for all, and the channels."""
-    from satline.simulation.watching._picture import rule
-
     columns = max(1, room.width // LEAST_COLUMN)
     width = (room.width - 1) // columns
     known = rates.devices if rates else (DeviceRates(0, 0, 0, 0),) * len(machine.devices)

@@ -12,8 +12,9 @@ from rich.text import Text
 
 from satline.simulation.watching._keys import Keys
 from satline.simulation.watching._pace import FRAMES_PER_S, Pace
-from satline.simulation.watching._picture import Room, picture
+from satline.simulation.watching._picture import picture
 from satline.simulation.watching._rates import History
+from satline.simulation.watching._room import Room
 from satline.simulation.watching._stream import Frame, Machine, Watched
 
 # The size of the terminal is looked at so often while nothing comes.

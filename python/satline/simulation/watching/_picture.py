@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
 
 from rich.text import Text
@@ -24,25 +23,12 @@ from satline.simulation.watching._letters import (
 )
 from satline.simulation.watching._pace import Pace
 from satline.simulation.watching._rates import History, Rates
+from satline.simulation.watching._room import Room, rule
 from satline.simulation.watching._stream import Frame, Machine
 from satline.simulation.watching._users import user_lines
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 16
 KEYS = "space pause  . step  + - faster, slower  U u one user more, fewer  q quit"
-
-
-@dataclass(frozen=True)
-class Room:
-    """Where a picture is drawn. `encoding` is the terminal's: names and signs that it lacks are replaced."""
-
-    width: int
-    height: int
-    encoding: str = "utf-8"
-
-    @property
-    def plain(self) -> bool:
-        """Letters and signs of ASCII only."""
-        return not self.encoding.lower().replace("-", "").startswith("utf")
 
 
 def picture(
@@ -110,14 +96,6 @@ def wanted_in_queue(frame: Frame) -> int:
     """Projected working sets of those in queue, pages; more than there are frames: overcommitment [Bard]."""
     pairs = zip(frame.projected_pages, frame.users, strict=True)
     return sum(pages for pages, state in pairs if state.lower() in IN_QUEUE_STATES)
-
-
-def rule(text: str, room: Room, style: str = "bold") -> Text:
-    """A heading with a line to the right."""
-    line = Text(" ")
-    line.append(text, style=style)
-    line.append(" " + ("-" if room.plain else "─") * max(0, room.width - len(text) - 3), style="dim")
-    return line
 
 
 def _cells(letters: str, of: dict[str, Letter], width: int, rows: int = 1) -> list[Text]:

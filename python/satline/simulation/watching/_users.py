@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rich.text import Text
 
 from satline.report._escape import cell
 from satline.simulation.watching._letters import IN_QUEUE_STATES, LOGGED_OFF, STATES, style
+from satline.simulation.watching._room import Room
 from satline.simulation.watching._stream import Frame, Machine
-
-if TYPE_CHECKING:
-    from satline.simulation.watching._picture import Room
 
 COLUMN = 38
 BAR = 8
