@@ -27,7 +27,8 @@ def test_a_shipped_study_names_nothing_else(
     assert count == 1
     fewer = satline.scratch.parent / f"{study}.toml"
     fewer.write_text(text)
-    arguments = ("study", str(fewer), "--json", "--out", str(satline.recording), "--scratch", str(satline.scratch))
+    places = ("--out", str(satline.recording), "--scratch", str(satline.scratch))
+    arguments = ("study", str(fewer), "--json", *places)
     process = satline.start(*arguments)
     output, _ = process.communicate(timeout=300)
     assert process.returncode == 0, output
