@@ -110,6 +110,12 @@ pub struct SystemReading {
     /// Queue and service of the start-I/Os of swap sets, and of all others of paging.
     pub swap_io_ns: Option<u128>,
     pub page_io_ns: Option<u128>,
+    /// Pages read before anybody asked for them; those that somebody then did ask for, and those that left untouched.
+    pub ahead_pages: Option<u64>,
+    pub ahead_used: Option<u64>,
+    pub ahead_wasted: Option<u64>,
+    /// Pages read from the fast tier to be written on a slower one; they are among the pages read.
+    pub migrated_pages: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -3,7 +3,10 @@
 mod support;
 
 use proptest::prelude::*;
-use satline_machine::configuration::{Machine, PageArea, PeriodicScan, Purpose, Role, Workload};
+use satline_machine::configuration::{
+    Machine, Migration, MigrationOrder, Neighbours, PageArea, Peers, PeriodicScan, Prefetch, Purpose,
+    Readahead, Role, Window, Workload,
+};
 use satline_machine::engine::{Distribution, Span, Streams};
 use satline_machine::model::{Plan, Simulation, Step};
 use satline_machine::policies::{admission, dispatch, page_out_device, queue_drop, replacement, slot};
@@ -14,6 +17,29 @@ const END_S: f64 = 20.0;
 /// One of a table's policies.
 fn name<M>(table: &'static [satline_machine::policies::Entry<M>], by: usize) -> String {
     table[by % table.len()].name.to_owned()
+}
+
+prop_compose! {
+    fn peers()(
+        readahead in prop::option::of((2..20_u32, any::<bool>(), any::<bool>())),
+        prefetch in prop::option::of(prop::option::of(1..30_u32)),
+        migration in prop::option::of((0.05..5.0, 1..200_u32, any::<bool>())),
+    ) -> Peers {
+        Peers {
+            readahead: readahead.map(|(pages, slot, fixed)| Readahead {
+                pages,
+                by: if slot { Neighbours::Slot } else { Neighbours::VirtualAddress },
+                window: if fixed { Window::Fixed } else { Window::Adaptive },
+            }),
+            prefetch: prefetch.map(|most_pages| Prefetch { most_pages }),
+            migration: migration.map(|(interval_s, pages, lru)| Migration {
+                interval: s(interval_s),
+                pages,
+                order: if lru { MigrationOrder::Lru } else { MigrationOrder::PoorLru },
+            }),
+            ..Peers::default()
+        }
+    }
 }
 
 prop_compose! {
@@ -29,6 +55,7 @@ prop_compose! {
         page_out in prop::array::uniform3(0..100_usize),
         (write_unchanged, scan) in (any::<bool>(), prop::option::of((0.05..3.0, 0.01..=1.0))),
         (exposures, across) in (1..9_usize, any::<bool>()),
+        peers in peers(),
     ) -> Machine {
         let mut made = machine();
         made.processors.count = processors;
@@ -62,6 +89,9 @@ prop_compose! {
             made.paging.areas[0].cylinders = 5;
             made.paging.areas.push(PageArea { device: made.devices.len(), first_cylinder: 100, cylinders: 60, tier: 1, purpose: Purpose::Paging });
             made.devices.extend(units("3330-1", 1, Role::Both, 9));
+            made.paging.peers = peers;
+        } else {
+            made.paging.peers = Peers { migration: None, ..peers };
         }
         made
     }

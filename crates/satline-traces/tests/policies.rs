@@ -179,3 +179,36 @@ fn every_policy_says_what_it_does() {
         );
     }
 }
+
+#[test]
+fn a_page_read_ahead_that_nobody_touches_leaves_before_those_that_were_asked_for() {
+    fn first_victim<P: Policy>() -> Option<u32> {
+        let mut policy = P::new(&Setup {
+            frames: 3,
+            pages: 9,
+            seed: 1,
+        });
+        policy.came(0, 3);
+        policy.came_ahead(1, 4);
+        policy.came(2, 5);
+        policy.victim(None, &mut |_| true)
+    }
+    assert_eq!(first_victim::<TwoList>(), Some(1));
+    assert_eq!(first_victim::<Generations>(), Some(1));
+    // The others know no such thing.
+    assert_eq!(first_victim::<Lru>(), Some(0));
+}
+
+#[test]
+fn bits_read_in_passing_are_told_once() {
+    let mut policy = Generations::new(&Setup {
+        frames: 3,
+        pages: 9,
+        seed: 1,
+    });
+    (0..3).for_each(|frame| policy.came(frame, frame));
+    assert!(policy.victim(None, &mut |_| true).is_some());
+    // At least one walk over all frames.
+    assert!(policy.looked() >= 3);
+    assert_eq!(policy.looked(), 0);
+}

@@ -85,6 +85,11 @@ _ALL = (
     Measure("swap_sios_per_s", "swap start-I/Os", "per second"),
     Measure("pages_per_swap_sio", "pages by a swap start-I/O", "pages", weight="swap_sios_per_s"),
     Measure("swap_io_ms", "swap I/O time", "ms", weight="swap_sios_per_s"),
+    Measure("pages_read_ahead_per_s", "pages read ahead", "pages/s"),
+    Measure(
+        "read_ahead_used_fraction", "pages read ahead and used", "fraction", weight="pages_read_ahead_per_s"
+    ),
+    Measure("migrated_pages_per_s", "pages migrated", "pages/s"),
     Measure("user_ios_per_s", "users' I/Os", "per second"),
     Measure("page_io_ms", "paging I/O time", "ms", weight="page_sios_per_s"),
     Measure("dispatches_per_s", "dispatches", "per second"),

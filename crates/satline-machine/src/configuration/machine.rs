@@ -1,5 +1,6 @@
 //! A machine: processors, storage, the control program's figures, devices on their paths.
 
+use super::peers::Peers;
 use super::swapping::{Purpose, SwappingPlan};
 use crate::devices::DeviceModel;
 use crate::engine::Span;
@@ -101,6 +102,7 @@ pub struct PagingPlan {
     /// A page that leaves storage is written also if it is unchanged, and its old slot is freed.
     pub write_unchanged: bool,
     pub periodic_scan: Option<PeriodicScan>,
+    pub peers: Peers,
 }
 
 /// A scan beside the replacement's, for pages that belong to no user in queue [T87].

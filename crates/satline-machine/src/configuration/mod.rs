@@ -7,6 +7,7 @@
 pub mod explain;
 mod least;
 mod machine;
+pub(crate) mod peers;
 pub mod read;
 mod swapping;
 mod workload;
@@ -14,6 +15,9 @@ mod workload;
 pub use machine::{
     Costs, DeviceUnit, Machine, PageArea, PagingPlan, PeriodicScan, Policies, Processors, Role,
     SchedulerFigures, StorageFigures,
+};
+pub use peers::{
+    Compression, Migration, MigrationOrder, Neighbours, Peers, Prefetch, Readahead, Sampling, Window,
 };
 pub use swapping::{MOST_SET_PAGES, PhysicalOrder, Prepage, Purpose, SwapFaults, SwappingPlan};
 pub use workload::{

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Figures, Track, disk, drum};
+use super::{Figures, Track, compressed, disk, drum};
 use crate::MachineError;
 use crate::engine::Span;
 
@@ -38,11 +38,15 @@ pub struct Kind {
     pub build: fn(&Figures, u32) -> Built,
 }
 
+/// The kind whose pages lie in main storage.
+const COMPRESSED: &str = "compressed";
+
 /// All kinds.
 #[rustfmt::skip]
 pub const KINDS: &[Kind] = &[
     Kind { name: "disk", figures: disk::FIGURES, build: disk::build },
     Kind { name: "drum", figures: drum::FIGURES, build: drum::build },
+    Kind { name: COMPRESSED, figures: compressed::FIGURES, build: compressed::build },
 ];
 
 /// The figures that all kinds have.
@@ -148,6 +152,11 @@ impl DeviceModel {
     pub fn can_chain_across_cylinders(&self) -> bool {
         let slots = u64::from(self.cylinders) * u64::from(self.slots_per_cylinder);
         self.mechanism().arm().is_none() && slots <= u64::from(u16::MAX)
+    }
+
+    /// Whether its pages lie in frames of main storage.
+    pub fn is_compressed(&self) -> bool {
+        self.figures.kind == COMPRESSED
     }
 
     /// How many requests the device is given at once.

@@ -5,6 +5,7 @@
 //! pend (no path for the start-I/O), disconnect (seek, latency, missed reconnections) and connect (path held), each
 //! recorded on its own (spec page 7, devices).
 
+mod compressed;
 mod counters;
 mod disk;
 mod drum;

@@ -62,6 +62,8 @@ enum Event {
     Tick,
     /// The periodic scan of storage.
     Scan,
+    /// Pages are to move to a slower tier.
+    Migrate,
 }
 
 impl From<IoEvent> for Event {
@@ -241,6 +243,9 @@ impl Simulation {
         if let Some(interval) = self.memory.tick_interval() {
             self.calendar.schedule(interval, NORMAL, Event::Tick);
         }
+        if let Some(interval) = self.memory.migration_interval() {
+            self.calendar.schedule(interval, NORMAL, Event::Migrate);
+        }
         if let Some(interval) = self.memory.scan_interval() {
             self.calendar.schedule(interval, NORMAL, Event::Scan);
         }
@@ -305,6 +310,7 @@ impl Simulation {
             Event::PathEnds(processor) => self.path_ends(processor.into()),
             Event::Io(event) => self.io(event),
             Event::Tick => self.tick(),
+            Event::Migrate => self.migrate(),
             Event::Scan => self.scan(),
         }
         self.settle();

@@ -117,6 +117,16 @@ impl Simulation {
         }
     }
 
+    pub(super) fn migrate(&mut self) {
+        self.sync();
+        self.memory.migrate(&mut self.subsystem, &mut self.calendar);
+        self.bill_nobody();
+        self.after_storage();
+        if let Some(interval) = self.memory.migration_interval() {
+            self.calendar.schedule(interval, NORMAL, Event::Migrate);
+        }
+    }
+
     /// Processor time for what storage management did since it was last asked.
     pub(super) fn work(&mut self) -> Span {
         let work = self.memory.take_work();
@@ -134,7 +144,8 @@ impl Simulation {
             parts
                 .iter()
                 .map(|&(each, count)| each.ns() * u64::from(count))
-                .sum(),
+                .sum::<u64>()
+                + work.compression_ns,
         )
     }
 

@@ -3,12 +3,13 @@
 use rand::RngExt;
 
 use super::blocks::Blocks;
+use super::tiers::tiers;
 use crate::MachineError;
 use crate::configuration::Machine;
 use crate::engine::Stream;
 
 /// The tier of areas that hold whole sets only: no page goes there by itself.
-const SETS_ONLY: u32 = u32::MAX;
+pub(super) const SETS_ONLY: u32 = u32::MAX;
 
 /// A part of a device that holds pages. Slots are numbered from its first cylinder on.
 #[derive(Debug, Clone)]
@@ -266,6 +267,28 @@ impl Areas {
         }
     }
 
+    /// The lowest tier behind the fastest that has a free slot for single pages.
+    pub(super) fn open_slower_tier(&self) -> Option<u32> {
+        let open = |tier: u32| self.list.iter().any(|area| area.tier == tier && area.free > 0);
+        let slower = self.tiers.iter().skip(1).map(|&(tier, _)| tier);
+        slower.into_iter().find(|&tier| open(tier))
+    }
+
+    /// Free slots of the fastest tier.
+    pub(super) fn free_of_fastest(&self) -> u32 {
+        let fastest = self.tiers.first().map(|&(tier, _)| tier);
+        let areas = self.list.iter().filter(|area| Some(area.tier) == fastest);
+        areas.map(Area::free).sum()
+    }
+
+    /// The slots of the block of so many in which a slot lies; blocks are counted from an area's first slot.
+    pub(super) fn around(&self, slot: u32, slots: u32) -> std::ops::Range<u32> {
+        let area = self.bases.partition_point(|&base| base <= slot) - 1;
+        let base = self.bases[area];
+        let first = base + (slot - base) / slots * slots;
+        first..(first + slots).min(base + self.list[area].slots)
+    }
+
     /// Whether a slot of the same area, numbered from its first, is on the cylinder of a place.
     pub fn is_on_cylinder(&self, place: Place, slot: u32) -> bool {
         let area = &self.list[place.area];
@@ -336,26 +359,6 @@ impl Areas {
         let slot = of.next_free(begins).or_else(|| of.previous_free(begins))?;
         Some(self.take(area, slot))
     }
-}
-
-/// The tiers, and over which part of each so many pages reach.
-fn tiers(list: &[Area], pages: u32) -> Vec<(u32, f64)> {
-    let all = list.iter().map(|area| area.tier);
-    let mut numbers: Vec<u32> = all.filter(|&tier| tier != SETS_ONLY).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    let mut left = f64::from(pages);
-    let part = |tier| {
-        let slots: u32 = list
-            .iter()
-            .filter(|area| area.tier == tier)
-            .map(Area::slots)
-            .sum();
-        let part = (left / f64::from(slots)).clamp(0.0, 1.0);
-        left = (left - f64::from(slots)).max(0.0);
-        (tier, part)
-    };
-    numbers.into_iter().map(part).collect()
 }
 
 #[cfg(test)]

@@ -9,9 +9,13 @@ use super::chain::{Chain, NONE};
 use super::core::{Counts, Storage, Work};
 use super::frames::{Account, Frame, Page};
 use super::memory::threshold;
+use super::migration::Migration;
 use super::periodic_scan::PeriodicScan;
+use super::prefetch::Prefetch;
+use super::readahead::Readahead;
 use super::sios::Sios;
 use crate::MachineError;
+use crate::configuration::peers::compressed_frames;
 use crate::configuration::{Machine, Workload};
 use crate::devices::MAX_PAGES;
 use crate::engine::Streams;
@@ -48,7 +52,8 @@ impl Memory {
         streams: &Streams,
         make: impl FnOnce(Setup) -> Box<dyn Replacement>,
     ) -> Result<Self, MachineError> {
-        let frames = machine.storage.pageable_frames;
+        let compressed = compressed_frames(&machine.paging.peers, &machine.devices, &machine.paging.areas);
+        let frames = u64::from(machine.storage.pageable_frames).saturating_sub(compressed) as u32;
         let most_pages_per_sio = machine.paging.most_pages_per_sio as usize;
         check_figures(frames, most_pages_per_sio)?;
         let names = &machine.policies;
@@ -59,22 +64,27 @@ impl Memory {
         )?;
         let slot = find(slot::POLICIES, "slot", &names.slot)?;
         let queue_drop = find(queue_drop::POLICIES, "queue_drop", &names.queue_drop)?;
-        let replacement = make(Setup { frames, streams });
-        let every_touch = replacement.every_touch();
-
         let kinds = Kinds::new(workload, machine.processors.speed)?;
         let all = programs(workload, users);
         let mut books = Books::default();
-        let (mut users, mut kind_of) = (Vec::new(), Vec::new());
+        all.iter().try_for_each(|of| books.open(of.space_pages))?;
         let shared = workload.shared_pages;
+        books.open(shared)?;
+        let pages = books.pages.len() as u32;
+        let replacement = make(Setup {
+            frames,
+            pages,
+            sampling: machine.paging.peers.sampling,
+            streams,
+        });
+        let every_touch = replacement.every_touch();
+        let (mut users, mut kind_of) = (Vec::new(), Vec::new());
         for (user, of) in (0..).zip(all) {
-            books.open(of.space_pages)?;
             users.push(Program::new(of.space_pages, shared, every_touch, streams, user));
             let first = kinds.first[usize::from(of.class)];
             kind_of.push((first, first));
         }
-        books.open(shared)?;
-        let areas = Areas::new(machine, books.pages.len() as u32)?;
+        let areas = Areas::new(machine, pages)?;
         let mut free = Chain::new(frames);
         (0..frames).for_each(|frame| free.push_back(frame));
         let first_places = (0..books.accounts.len() as u64).map(|user| streams.stream(user, "first places"));
@@ -87,7 +97,6 @@ impl Memory {
             slot: slot(areas.list().len()),
             write_unchanged: machine.paging.write_unchanged,
             block: None,
-            areas,
             sios: Sios::default(),
             first_places: first_places.collect(),
             short: VecDeque::with_capacity(users.len()),
@@ -95,12 +104,22 @@ impl Memory {
             disturbed: Vec::with_capacity(users.len()),
             together: Vec::new(),
             in_queue_pages: 0,
+            reserved: 0,
+            readahead: (machine.paging.peers.readahead).map(|plan| Readahead::new(plan, users.len())),
+            prefetch: (machine.paging.peers.prefetch).map(|plan| Prefetch::new(plan, users.len())),
+            compression: machine.paging.peers.compression,
+            compressed: (areas.list().iter())
+                .map(|area| machine.devices[area.device].model.is_compressed())
+                .collect(),
+            migration: (machine.paging.peers.migration).map(|plan| Migration::new(plan, pages)),
             work: Work::default(),
             counts: Counts::default(),
             by_device: vec![[0; 3]; machine.devices.len()],
             present: Bits::new(books.pages.len()),
             sharers: Sharers::new(shared, users.len()),
+            page_on: vec![NONE; areas.slots() as usize],
             pages: books.pages,
+            areas,
             accounts: books.accounts,
             kinds: kinds.all,
             kind_of,

@@ -68,6 +68,10 @@ impl Memory {
         let of_users = |count: fn(&Account) -> u64| storage.accounts.iter().map(count).sum::<u64>();
         let of_devices = |at: usize| storage.by_device.iter().map(|counts| counts[at]).sum::<u64>();
         let counts = &storage.counts;
+        let ahead = storage.frames.iter().filter(|frame| frame.ahead).count() as u64;
+        if ahead + counts.ahead_used + counts.ahead_wasted != counts.ahead {
+            return Err(format!("{ahead} frames have pages read ahead: {counts:?}"));
+        }
         for (what, users, devices, all) in [
             (
                 "page reads",

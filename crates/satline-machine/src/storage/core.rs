@@ -9,7 +9,11 @@ use super::areas::Areas;
 use super::bits::{Bits, Sharers};
 use super::chain::{Chain, NONE};
 use super::frames::{Account, Frame, Page, State};
+use super::migration::Migration;
+use super::prefetch::Prefetch;
+use super::readahead::Readahead;
 use super::sios::{Sio, Sios};
+use crate::configuration::Compression;
 use crate::engine::Stream;
 use crate::policies::page_out_device::PageOutDevice;
 use crate::policies::slot::SlotChoice;
@@ -29,6 +33,8 @@ pub struct Work {
     /// Pages moved in swap sets, and start-I/Os for sets that nobody had asked for.
     pub set_pages: u32,
     pub sets_ahead: u32,
+    /// Of compressing pages and of decompressing them.
+    pub compression_ns: u64,
 }
 
 /// Counts since the start of the run.
@@ -54,6 +60,11 @@ pub(super) struct Counts {
     /// Queue and service: of swap sets, and of all other pages.
     pub swap_io_ns: u128,
     pub page_io_ns: u128,
+    /// Pages read ahead, and what became of them.
+    pub ahead: u64,
+    pub ahead_used: u64,
+    pub ahead_wasted: u64,
+    pub migrated: u64,
 }
 
 /// Main storage, page tables and paging areas.
@@ -61,6 +72,8 @@ pub(super) struct Counts {
 pub struct Storage {
     pub(super) frames: Vec<Frame>,
     pub(super) pages: Vec<Page>,
+    /// By slot: the page that it is for, or none.
+    pub(super) page_on: Vec<u32>,
     /// By page: in the page table of its user.
     pub(super) present: Bits,
     /// By shared page, from 0: programs whose next touch of it need not be known.
@@ -94,6 +107,14 @@ pub struct Storage {
     /// Frames of one block; kept for its room.
     pub(super) together: Vec<u32>,
     pub(super) in_queue_pages: u32,
+    /// Free frames that others wait for while one user is served.
+    pub(super) reserved: u32,
+    pub(super) readahead: Option<Readahead>,
+    pub(super) prefetch: Option<Prefetch>,
+    pub(super) migration: Option<Migration>,
+    pub(super) compression: Option<Compression>,
+    /// By area: its pages lie in main storage.
+    pub(super) compressed: Vec<bool>,
     pub(super) work: Work,
     pub(super) counts: Counts,
     /// By device: start-I/Os, pages read, pages written.
@@ -128,6 +149,22 @@ impl Storage {
         self.counts.frames_scanned += 1;
         self.work.frames_scanned += 1;
         &self.frames[frame as usize]
+    }
+
+    /// The policy looked at so many more.
+    pub fn scanned(&mut self, frames: u32) {
+        self.counts.frames_scanned += u64::from(frames);
+        self.work.frames_scanned += frames;
+    }
+
+    /// The page in a frame, numbered as [`crate::policies::replacement::Replacement::came`] says.
+    ///
+    /// # Panics
+    /// It never had one.
+    pub fn page_in(&self, frame: u32) -> u32 {
+        let page = self.frames[frame as usize].page;
+        assert!(page != NONE, "frame {frame} has no page");
+        page
     }
 
     /// Resets the reference bit of a frame in use.

@@ -29,6 +29,10 @@ pub struct Frame {
     pub(super) changed: bool,
     /// Its page is being written.
     pub(super) writing: bool,
+    /// Its page was read ahead, and nobody has asked for it yet.
+    pub(super) ahead: bool,
+    /// Its page comes in only to be written on a slower tier.
+    pub(super) migrates: bool,
     /// Users who were woken because this page is there and have not run since: it is not taken before.
     pub(super) holds: u32,
     /// The first of the users who wait for its page to come.
@@ -42,6 +46,8 @@ impl Frame {
         referenced: false,
         changed: false,
         writing: false,
+        ahead: false,
+        migrates: false,
         holds: 0,
         waiters: NONE,
     };
@@ -57,6 +63,11 @@ impl Frame {
     /// Changed since it was read or written.
     pub fn changed(&self) -> bool {
         self.changed
+    }
+
+    /// Its page was read before anybody asked for it, and nobody has since.
+    pub fn is_ahead(&self) -> bool {
+        self.ahead
     }
 
     /// Whether it can be taken from its user now.

@@ -32,6 +32,10 @@ impl Storage {
         let at = &mut self.frames[frame as usize];
         at.referenced = false;
         let page = at.page;
+        self.counts.ahead_wasted += u64::from(std::mem::take(&mut at.ahead));
+        if let Some(migration) = &mut self.migration {
+            migration.left(page);
+        }
         let Page { owner, .. } = self.pages[page as usize];
         self.unsee(page);
         self.present.set(page, false);
@@ -108,7 +112,7 @@ impl Storage {
             None => self.page_out_device.choose(list, self.areas.open_tier()?),
         };
         let slot = self.slot.choose(area, &list[area]);
-        self.pages[page as usize].slot = self.areas.take(area, slot);
+        self.put_on(page, area, slot);
         Some(area)
     }
 
@@ -132,8 +136,12 @@ impl Storage {
                 return true;
             };
             self.pages[page as usize].slot = slot;
+            self.page_on[slot as usize] = page;
         }
-        self.start(&[frame], false);
+        match self.readahead.is_some() {
+            true => self.start_with_neighbours(frame),
+            false => self.start(&[frame], false),
+        }
         true
     }
 
@@ -171,7 +179,15 @@ impl Storage {
         let slot = std::mem::replace(&mut self.pages[page as usize].slot, NONE);
         if slot != NONE {
             self.areas.give_back(slot);
+            self.page_on[slot as usize] = NONE;
         }
+    }
+
+    /// A page that has no slot gets this one of an area.
+    pub(super) fn put_on(&mut self, page: u32, area: usize, slot: u32) {
+        let slot = self.areas.take(area, slot);
+        self.pages[page as usize].slot = slot;
+        self.page_on[slot as usize] = page;
     }
 
     /// The page for which a user stands.
@@ -214,6 +230,10 @@ impl Storage {
         };
         *all += 1;
         *of_fast += fast;
+        if let (Some(plan), true) = (self.compression, self.compressed[area]) {
+            let time = if write { plan.compress } else { plan.decompress };
+            self.work.compression_ns += time.ns();
+        }
         self.by_device[device][1 + usize::from(write)] += 1;
     }
 

@@ -5,7 +5,7 @@ use super::core::{Storage, Work};
 use super::frames::{Account, State};
 use super::inner::page_number;
 use super::periodic_scan::PeriodicScan;
-use crate::devices::{Completed, IoEvent, Pages, Request, Subsystem};
+use crate::devices::{Completed, IoEvent, Subsystem};
 use crate::engine::{Calendar, Span};
 use crate::policies::queue_drop::QueueDrop;
 use crate::policies::replacement::Replacement;
@@ -66,6 +66,7 @@ impl Memory {
         self.end_transaction(user);
         self.replacement.log_off(&mut self.storage, user);
         let storage = &mut self.storage;
+        storage.forget_record(user);
         storage.short.retain(|&one| one != user);
         let base = storage.accounts[user as usize].base;
         for page in base..base + storage.programs[user as usize].space() {
@@ -101,6 +102,7 @@ impl Memory {
         }
         self.storage.work.pages_visited += account.resident;
         self.replacement.queue_add(&mut self.storage, user, interactive);
+        self.storage.recall_record(user);
         self.refill();
         self.submit(subsystem, calendar);
     }
@@ -125,6 +127,7 @@ impl Memory {
         self.queue_drop
             .dropped(&mut self.storage, user, &mut *self.replacement);
         self.replacement.queue_drop(&mut self.storage, user, interactive);
+        self.storage.record_stay(user);
         self.storage.programs[user as usize].end_stay();
         self.refill();
         self.submit(subsystem, calendar);
@@ -159,6 +162,8 @@ impl Memory {
             sharers,
             accounts,
             frames,
+            counts,
+            readahead,
             ..
         } = &mut self.storage;
         let program = &mut programs[user as usize];
@@ -173,6 +178,12 @@ impl Memory {
                 let of = &mut frames[frame as usize];
                 of.referenced = true;
                 of.changed |= changes;
+                if std::mem::take(&mut of.ahead) {
+                    counts.ahead_used += 1;
+                    if let Some(readahead) = readahead {
+                        readahead.hit(pages[number(page) as usize].owner);
+                    }
+                }
                 if let Some(shared) = page.checked_sub(space) {
                     sharers.add(shared, user);
                 }
@@ -222,11 +233,12 @@ impl Memory {
             self.storage.count_page(sio.place.area, device, write);
             if write {
                 self.storage.written(frame);
-            } else {
+            } else if !self.storage.migrates_on(frame) {
                 self.storage.came_in(frame, woken);
                 self.replacement.arrived(&mut self.storage, frame);
             }
         }
+        self.storage.write_migrants();
         self.refill();
         woken.append(&mut self.woken);
         self.submit(subsystem, calendar);
@@ -280,7 +292,7 @@ impl Memory {
     }
 
     /// The user needs this page: had at once, or he waits.
-    fn need(&mut self, user: u32, page: u32) -> Fault {
+    pub(super) fn need(&mut self, user: u32, page: u32) -> Fault {
         if self.storage.pages[page as usize].frame == NONE {
             let own = self.storage.pages[page as usize].owner == user;
             let number = own.then(|| page - self.storage.accounts[user as usize].base);
@@ -295,12 +307,13 @@ impl Memory {
             let frame = self.storage.pages[page as usize].frame;
             if self.storage.frames[frame as usize].state == State::Used {
                 // Of zeros: there was no slot to lie on.
-                self.replacement.came(frame);
+                self.replacement.came(frame, page);
             }
         }
         let frame = self.storage.pages[page as usize].frame;
         match self.storage.frames[frame as usize].state {
             State::ComingIn => {
+                self.storage.asked_for(frame);
                 self.storage.wait_for(user, frame);
                 return Fault::Waits;
             }
@@ -314,87 +327,6 @@ impl Memory {
         }
         self.storage.hold(user, frame);
         Fault::Reclaimed
-    }
-
-    /// Gives frames to those who wait for one, and fills the free list up to its threshold.
-    pub(super) fn refill(&mut self) {
-        self.fill();
-        self.storage.end_block();
-    }
-
-    fn fill(&mut self) {
-        self.storage.loosened = false;
-        // Frames that may be chosen beyond the threshold, to fill a block.
-        let mut beyond = self.storage.block_pages();
-        loop {
-            while !self.storage.free.is_empty() {
-                let Some(user) = self.storage.short.pop_front() else {
-                    break;
-                };
-                let mut waiting = std::mem::take(&mut self.storage.short);
-                let page = std::mem::replace(&mut self.storage.accounts[user as usize].wants, NONE);
-                if self.need(user, page) == Fault::Reclaimed {
-                    self.woken.push(user);
-                }
-                // A policy may have taken the frames for pages of its choice: then he still waits, before the others.
-                if let Some(user) = self.storage.short.pop_front() {
-                    waiting.push_front(user);
-                }
-                self.storage.short = waiting;
-            }
-            if self.storage.short.is_empty() && !self.storage.free.is_empty() {
-                self.replacement.feed(&mut self.storage);
-            }
-            let wanted = self.wanted();
-            if self.storage.supply() >= wanted {
-                self.overflow = false;
-                if !self.storage.block_is_open() || beyond == 0 {
-                    return;
-                }
-                beyond -= 1;
-            }
-            let before = self.storage.supply();
-            let flushed = match self.storage.flush.first() {
-                Some(frame) => self.storage.give_up(frame),
-                None => false,
-            };
-            if !flushed {
-                self.replacement.refill(&mut self.storage);
-            }
-            if self.storage.supply() <= before {
-                self.overflow = self.storage.areas.open_tier().is_none();
-                return;
-            }
-        }
-    }
-
-    /// Hands the start-I/Os that were made to the devices. One page joins a request that waits; see [`Subsystem::join`].
-    pub(super) fn submit<E>(&mut self, subsystem: &mut Subsystem, calendar: &mut Calendar<E>)
-    where
-        E: Copy + From<IoEvent>,
-    {
-        let sios = &mut self.storage.sios;
-        for at in 0..sios.ready.len() {
-            let tag = sios.ready[at];
-            let sio = *sios.get(tag);
-            let device = subsystem.device(self.storage.areas.list()[sio.place.area].device);
-            let cylinder = sio.place.cylinder;
-            if let (&[slot], false) = (sio.slots(), sio.swap) {
-                // Areas of one device may be of different tiers: what counts pages goes by a start-I/O's first one.
-                let fits = |other: &super::sios::Sio| !other.swap && other.place.area == sio.place.area;
-                let paging = |other: u32| other < Self::TAGS && fits(sios.get(other));
-                if let Some(other) = subsystem.join(device, cylinder, slot, self.most_pages_per_sio, paging) {
-                    sios.join(tag, other);
-                    continue;
-                }
-            }
-            sios.outstanding += 1;
-            self.storage.work.page_out_sios += u32::from(sio.has_write());
-            let mut pages = Pages::one(sio.slots()[0]);
-            sio.slots()[1..].iter().for_each(|&slot| pages.insert(slot));
-            subsystem.submit(device, Request { tag, cylinder, pages }, calendar);
-        }
-        sios.ready.clear();
     }
 }
 

@@ -16,10 +16,15 @@ mod frames;
 mod inner;
 mod map;
 mod memory;
+mod migration;
 mod periodic_scan;
+mod prefetch;
 mod read;
+mod readahead;
+mod refill;
 mod sets;
 mod sios;
+mod tiers;
 
 pub use self::core::{Storage, Work};
 pub use areas::{Area, Areas, Place};

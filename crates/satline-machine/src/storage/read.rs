@@ -25,6 +25,11 @@ impl Memory {
         self.storage.accounts[user as usize].page_reads
     }
 
+    /// Shared pages read that no user waited for: ahead, or to be moved.
+    pub fn page_reads_for_nobody(&self) -> u64 {
+        self.storage.accounts[self.storage.programs.len()].page_reads
+    }
+
     /// APAGES: frames that users' own pages may have; the resident shared pages are in nobody's working set.
     pub fn available_frames(&self) -> u32 {
         self.storage.frames() - self.resident_shared()
@@ -51,7 +56,7 @@ impl Memory {
     /// storage, for what the policy is to read.
     pub(super) fn wanted(&self) -> u32 {
         let wanted = self.threshold.max(self.storage.short.len() as u32);
-        let more = wanted.saturating_add(self.replacement.wanted_frames());
+        let more = wanted.saturating_add(self.replacement.wanted_frames() + self.storage.recalled());
         wanted.max(more.min(self.storage.frames() / 2))
     }
 
@@ -86,6 +91,12 @@ impl Memory {
         into.page_out_sios = counts.page_out_sios;
         into.flushed_pages = counts.flushed;
         into.flush_reclaims = counts.flush_reclaims;
+        if self.storage.reads_ahead() {
+            into.ahead_pages = Some(counts.ahead);
+            into.ahead_used = Some(counts.ahead_used);
+            into.ahead_wasted = Some(counts.ahead_wasted);
+        }
+        into.migrated_pages = self.storage.migration.as_ref().map(|_| counts.migrated);
         self.replacement.read(into);
         if into.swap_sets_in.is_some() {
             into.swap_pages_in = Some(counts.swap_pages_in);

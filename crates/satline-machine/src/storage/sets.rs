@@ -22,7 +22,7 @@ impl Storage {
                 for (slot, &frame) in (first..).zip(&together) {
                     let Frame { page, state, .. } = self.frames[frame as usize];
                     self.forget_slot(page);
-                    self.pages[page as usize].slot = self.areas.take(area, slot);
+                    self.put_on(page, area, slot);
                     self.release(frame, state);
                     self.frames[frame as usize].state = State::GoingOut;
                     self.going_out += 1;

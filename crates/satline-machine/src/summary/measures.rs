@@ -97,6 +97,39 @@ pub const SWAPPING: &[(&str, Measure)] = &[
         p.gain_ns(|t| t.system.swap_io_ns.unwrap_or(0)) * 1e-6, p.gain(|t| of(t.system.swap_sios)) as f64)),
 ];
 
+/// Those of a machine that reads pages before they are asked for.
+#[rustfmt::skip]
+const AHEAD: &[(&str, Measure)] = &[
+    ("pages_read_ahead_per_s", |p| p.rate(|t| of(t.system.ahead_pages))),
+    // Of those whose fate is known.
+    ("read_ahead_used_fraction", |p| p.ratio(
+        p.gain(|t| of(t.system.ahead_used)) as f64,
+        p.gain(|t| of(t.system.ahead_used) + of(t.system.ahead_wasted)) as f64)),
+];
+
+/// Those of a machine that moves pages between tiers.
+#[rustfmt::skip]
+const MIGRATION: &[(&str, Measure)] = &[
+    ("migrated_pages_per_s", |p| p.rate(|t| of(t.system.migrated_pages))),
+    // Of what users read: what is read to be moved comes from the fast tier.
+    ("fast_read_fraction", |p| p.ratio(
+        p.gain(|t| t.system.page_reads_fast - of(t.system.migrated_pages)) as f64,
+        p.gain(|t| t.system.page_reads - of(t.system.migrated_pages)) as f64)),
+];
+
+/// The measures that only some machines have.
+fn extras(totals: &Totals) -> impl Iterator<Item = &'static (&'static str, Measure)> {
+    let system = &totals.system;
+    [
+        (SWAPPING, swaps(totals)),
+        (AHEAD, system.ahead_pages.is_some()),
+        (MIGRATION, system.migrated_pages.is_some()),
+    ]
+    .into_iter()
+    .filter(|(_, has)| *has)
+    .flat_map(|(measures, _)| measures)
+}
+
 /// A counter that only some machines have.
 fn of(counter: Option<u64>) -> u64 {
     counter.unwrap_or(0)
@@ -230,12 +263,11 @@ pub fn names(totals: &Totals, devices: &[String]) -> Vec<String> {
         .map(|c| format!("channel_busy:{}", c.channel));
     let busy = devices.iter().map(|name| format!("device_busy:{name}"));
     let response = devices.iter().map(|name| format!("device_response_ms:{name}"));
-    let swapping = if swaps(totals) { SWAPPING } else { &[] };
-    let swapping = swapping.iter().map(|(name, _)| (*name).to_owned());
+    let extras = extras(totals).map(|(name, _)| (*name).to_owned());
     own.chain(channels)
         .chain(busy)
         .chain(response)
-        .chain(swapping)
+        .chain(extras)
         .collect()
 }
 
@@ -245,9 +277,8 @@ pub fn values<'a>(period: &'a Period<'a>) -> impl Iterator<Item = Option<f64>> +
     let own = MEASURES.iter().map(|(_, measure)| measure(period));
     let channels = (0..period.after.channels.len()).map(|k| period.channel_busy(k));
     let busy = (0..devices).map(|k| period.device_busy(k));
-    let swapping = if swaps(period.after) { SWAPPING } else { &[] };
     own.chain(channels)
         .chain(busy)
         .chain((0..devices).map(|k| period.device_response_ms(k)))
-        .chain(swapping.iter().map(|(_, measure)| measure(period)))
+        .chain(extras(period.after).map(|(_, measure)| measure(period)))
 }

@@ -145,8 +145,12 @@ impl Replacement for Swapping {
         }
     }
 
-    fn came(&mut self, frame: u32) {
-        self.last_resort.came(frame);
+    fn came(&mut self, frame: u32, page: u32) {
+        self.last_resort.came(frame, page);
+    }
+
+    fn came_ahead(&mut self, frame: u32, page: u32) {
+        self.last_resort.came_ahead(frame, page);
     }
 
     fn arrived(&mut self, storage: &mut Storage, frame: u32) {
@@ -193,7 +197,7 @@ impl Replacement for Swapping {
             storage.visited(him.kept.len() as u32);
             for frame in him.kept.drain(..).rev() {
                 storage.restore(frame);
-                self.last_resort.came(frame);
+                self.last_resort.came(frame, storage.page_in(frame));
             }
             self.list.remove(user);
             let whole = !self.sets.has_of_stay(user, him.stay);

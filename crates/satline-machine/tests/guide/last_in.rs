@@ -26,7 +26,7 @@ impl Replacement for LastIn {
         None
     }
 
-    fn came(&mut self, frame: u32) {
+    fn came(&mut self, frame: u32, _page: u32) {
         self.0.push_front(frame);
     }
 

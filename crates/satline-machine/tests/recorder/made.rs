@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use satline_machine::configuration::{
-    Background, Costs, DeviceUnit, IoPattern, Locality, Machine, PageArea, PagingPlan, Policies, Population,
-    Processors, Purpose, Role, SchedulerFigures, StorageFigures, TransactionKind, UserClass, Workload,
+    Background, Costs, DeviceUnit, IoPattern, Locality, Machine, PageArea, PagingPlan, Peers, Policies,
+    Population, Processors, Purpose, Role, SchedulerFigures, StorageFigures, TransactionKind, UserClass,
+    Workload,
 };
 use satline_machine::devices::DeviceModel;
 use satline_machine::engine::{Distribution, Span, Time};
@@ -65,6 +66,7 @@ pub fn machine() -> Machine {
             most_pages_per_sio: 1,
             write_unchanged: false,
             periodic_scan: None,
+            peers: Peers::default(),
         },
         swapping: None,
         policies: Policies {

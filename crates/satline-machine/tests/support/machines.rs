@@ -1,8 +1,9 @@
 //! Machines and workloads made in code, for tests and examples of the whole model.
 
 use satline_machine::configuration::{
-    Background, Costs, DeviceUnit, IoPattern, Locality, Machine, PageArea, PagingPlan, Policies, Population,
-    Processors, Purpose, Role, SchedulerFigures, StorageFigures, TransactionKind, UserClass, Workload,
+    Background, Costs, DeviceUnit, IoPattern, Locality, Machine, PageArea, PagingPlan, Peers, Policies,
+    Population, Processors, Purpose, Role, SchedulerFigures, StorageFigures, TransactionKind, UserClass,
+    Workload,
 };
 use satline_machine::engine::{Distribution, Span, Streams, Time};
 use satline_machine::model::{Plan, Simulation};
@@ -66,6 +67,7 @@ pub fn machine() -> Machine {
             most_pages_per_sio: 1,
             write_unchanged: false,
             periodic_scan: None,
+            peers: Peers::default(),
         },
         swapping: None,
         policies: Policies {

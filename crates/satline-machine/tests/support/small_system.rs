@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use satline_machine::MachineError;
 use satline_machine::configuration::{
-    Costs, DeviceUnit, IoPattern, Locality, Machine, PageArea, PagingPlan, Policies, Population, Processors,
-    Purpose, Role, SchedulerFigures, StorageFigures, TransactionKind, UserClass, Workload,
+    Costs, DeviceUnit, IoPattern, Locality, Machine, PageArea, PagingPlan, Peers, Policies, Population,
+    Processors, Purpose, Role, SchedulerFigures, StorageFigures, TransactionKind, UserClass, Workload,
 };
 use satline_machine::devices::{IoEvent, Subsystem};
 use satline_machine::engine::{Calendar, Distribution, Model, NORMAL, Span, Stream, Streams, Time, run};
@@ -104,6 +104,7 @@ pub fn machine(frames: u32) -> Machine {
             most_pages_per_sio: 8,
             write_unchanged: false,
             periodic_scan: None,
+            peers: Peers::default(),
         },
         swapping: None,
         policies: Policies {
@@ -146,6 +147,10 @@ pub enum Event {
     BurstEnd(u32),
     /// The periodic scan of storage.
     Scan,
+    /// The replacement policy's own time.
+    Tick,
+    /// Pages are to move to a slower tier.
+    Migrate,
 }
 
 impl From<IoEvent> for Event {
@@ -217,7 +222,9 @@ impl SmallSystem {
         for number in 0..users {
             system.think(number, &mut calendar);
         }
-        system.await_scan(&mut calendar);
+        for event in [Event::Scan, Event::Tick, Event::Migrate] {
+            system.again(event, &mut calendar);
+        }
         (system, calendar)
     }
 
@@ -227,9 +234,15 @@ impl SmallSystem {
         reading
     }
 
-    fn await_scan(&self, calendar: &mut Calendar<Event>) {
-        if let Some(interval) = self.memory.scan_interval() {
-            calendar.schedule(interval, NORMAL, Event::Scan);
+    /// What storage does at regular times is to be done again.
+    fn again(&self, event: Event, calendar: &mut Calendar<Event>) {
+        let interval = match event {
+            Event::Tick => self.memory.tick_interval(),
+            Event::Migrate => self.memory.migration_interval(),
+            _ => self.memory.scan_interval(),
+        };
+        if let Some(interval) = interval {
+            calendar.schedule(interval, NORMAL, event);
         }
     }
 
@@ -319,14 +332,18 @@ impl Model for SmallSystem {
             }
             Event::BurstEnd(burst) if burst == self.burst => self.burst_end(calendar),
             Event::BurstEnd(_) => return,
-            Event::Scan => {
+            Event::Scan | Event::Tick | Event::Migrate => {
                 if let Some((user, _)) = self.stop(calendar.now()) {
                     self.ready.push_front(user);
                 }
-                self.memory.scan(&mut self.subsystem, calendar);
+                match event {
+                    Event::Tick => self.memory.tick(&mut self.subsystem, calendar),
+                    Event::Migrate => self.memory.migrate(&mut self.subsystem, calendar),
+                    _ => self.memory.scan(&mut self.subsystem, calendar),
+                }
                 self.memory.take_woken(&mut self.woken);
                 self.ready.extend(self.woken.drain(..));
-                self.await_scan(calendar);
+                self.again(event, calendar);
             }
         }
         self.dispatch(calendar);

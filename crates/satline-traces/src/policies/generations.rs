@@ -20,6 +20,7 @@ pub struct Generations {
     referenced: Vec<bool>,
     oldest: u64,
     youngest: u64,
+    looked: u32,
 }
 
 const OUT: u32 = u32::MAX;
@@ -48,6 +49,7 @@ impl Generations {
     /// Reads all bits and begins a new generation.
     fn age(&mut self) {
         self.youngest += 1;
+        self.looked += self.referenced.len() as u32;
         for frame in 0..self.referenced.len() {
             if self.referenced[frame] && self.list_of[frame] != OUT {
                 self.rejuvenate(frame as u32);
@@ -64,6 +66,7 @@ impl Policy for Generations {
             referenced: vec![false; setup.frames as usize],
             oldest: 0,
             youngest: u64::from(FEWEST) - 1,
+            looked: 0,
         }
     }
 
@@ -75,6 +78,17 @@ impl Policy for Generations {
         // The instruction that faulted is done again and sets the bit.
         self.referenced[frame as usize] = true;
         self.enter(frame);
+    }
+
+    fn came_ahead(&mut self, frame: u32, _page: u32) {
+        // Until somebody touches it, it is as good as gone.
+        self.referenced[frame as usize] = false;
+        self.list_of[frame as usize] = list(self.oldest);
+        self.lists.push(list(self.oldest), frame);
+    }
+
+    fn looked(&mut self) -> u32 {
+        std::mem::take(&mut self.looked)
     }
 
     fn victim(&mut self, _wanted: Option<u32>, takeable: &mut impl FnMut(u32) -> bool) -> Option<u32> {
@@ -89,6 +103,7 @@ impl Policy for Generations {
                     break;
                 };
                 if self.referenced[frame as usize] {
+                    self.looked += 1;
                     self.rejuvenate(frame);
                 } else if takeable(frame) {
                     self.lists.remove(from, frame);

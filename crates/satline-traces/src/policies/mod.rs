@@ -49,6 +49,17 @@ pub trait Policy: Sized {
     /// A page came into a frame that had none; the touch that wanted it is told by this alone.
     fn came(&mut self, frame: u32, page: u32);
 
+    /// The same of a page that was read before anybody touched it.
+    fn came_ahead(&mut self, frame: u32, page: u32) {
+        self.came(frame, page);
+    }
+
+    /// Reference bits read since the last call, but for those of frames of which it was asked whether they are takeable;
+    /// only for policies that model a scan, and whose scan costs time.
+    fn looked(&mut self) -> u32 {
+        0
+    }
+
     /// The frame that is to be emptied: the policy knows it no more. `None`: none is takeable.
     ///
     /// `wanted` is the page that is to come, where that is known: some decide by it. A frame that is not `takeable` is

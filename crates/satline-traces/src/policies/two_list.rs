@@ -25,6 +25,7 @@ pub struct TwoList {
     shadows: Vec<u64>,
     /// Evictions and activations so far.
     age: u64,
+    looked: u32,
 }
 
 const NO_SHADOW: u64 = u64::MAX;
@@ -48,7 +49,21 @@ impl TwoList {
                 return;
             };
             self.lists.remove(ACTIVE, frame);
+            self.looked += 1;
             self.referenced[frame as usize] = false;
+            self.enter(INACTIVE, frame);
+        }
+    }
+
+    fn arrive(&mut self, frame: u32, page: u32, referenced: bool) {
+        let at = frame as usize;
+        self.page_of[at] = page;
+        self.referenced[at] = referenced;
+        self.seen[at] = false;
+        let shadow = std::mem::replace(&mut self.shadows[page as usize], NO_SHADOW);
+        if shadow != NO_SHADOW && self.age - shadow <= u64::from(self.lists.len(ACTIVE)) {
+            self.activate(frame);
+        } else {
             self.enter(INACTIVE, frame);
         }
     }
@@ -65,6 +80,7 @@ impl Policy for TwoList {
             seen: vec![false; frames],
             shadows: vec![NO_SHADOW; setup.pages as usize],
             age: 0,
+            looked: 0,
         }
     }
 
@@ -73,17 +89,17 @@ impl Policy for TwoList {
     }
 
     fn came(&mut self, frame: u32, page: u32) {
-        let at = frame as usize;
-        self.page_of[at] = page;
         // The instruction that faulted is done again and sets the bit.
-        self.referenced[at] = true;
-        self.seen[at] = false;
-        let shadow = std::mem::replace(&mut self.shadows[page as usize], NO_SHADOW);
-        if shadow != NO_SHADOW && self.age - shadow <= u64::from(self.lists.len(ACTIVE)) {
-            self.activate(frame);
-        } else {
-            self.enter(INACTIVE, frame);
-        }
+        self.arrive(frame, page, true);
+    }
+
+    fn came_ahead(&mut self, frame: u32, page: u32) {
+        // Linux takes the shadow of such a page too.
+        self.arrive(frame, page, false);
+    }
+
+    fn looked(&mut self) -> u32 {
+        std::mem::take(&mut self.looked)
     }
 
     fn victim(&mut self, _wanted: Option<u32>, takeable: &mut impl FnMut(u32) -> bool) -> Option<u32> {
@@ -94,6 +110,7 @@ impl Policy for TwoList {
             let at = frame as usize;
             self.lists.remove(INACTIVE, frame);
             if std::mem::replace(&mut self.referenced[at], false) {
+                self.looked += 1;
                 if std::mem::replace(&mut self.seen[at], true) {
                     self.activate(frame);
                 } else {

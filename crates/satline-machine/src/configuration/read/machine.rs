@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::devices;
+use super::peers;
 use super::processors;
 use super::stated::{Need, plain};
 use super::swapping;
@@ -46,9 +47,18 @@ pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<Machine, MachineErr
     let write_unchanged = paging.maybe_choice("write_unchanged")?;
     let periodic_scan = paging.maybe_table("periodic_scan")?;
     let periodic_scan = periodic_scan.as_ref().map(self::periodic_scan).transpose()?;
+    let peers = peers::read(&paging, &policies.replacement, instructions_per_s)?;
     paging.finish()?;
     let (devices, areas) = devices::read(file, folders)?;
     let swapping = swapping::read(file, &devices, &areas, instructions_per_s)?;
+    peers::fit(&paging, &peers, &devices, &areas, swapping.is_some())?;
+    peers::frames_left(
+        &file.table("storage")?,
+        &peers,
+        &devices,
+        &areas,
+        storage.pageable_frames,
+    )?;
     file.finish()?;
     Ok(Machine {
         name,
@@ -62,6 +72,7 @@ pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<Machine, MachineErr
             most_pages_per_sio,
             write_unchanged: write_unchanged.unwrap_or(false),
             periodic_scan,
+            peers,
         },
         swapping,
         policies,

@@ -6,6 +6,7 @@ mod like;
 mod machine;
 mod near;
 mod paths;
+mod peers;
 mod processors;
 mod sets;
 mod stated;

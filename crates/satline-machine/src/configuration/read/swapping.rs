@@ -88,7 +88,11 @@ fn flag(table: &Table<'_>, key: &str) -> Result<bool, MachineError> {
 }
 
 /// One of some words; the first is the default.
-fn choice<T: Copy + PartialEq>(table: &Table<'_>, key: &str, words: &[Word<T>]) -> Result<T, MachineError> {
+pub(super) fn choice<T: Copy + PartialEq>(
+    table: &Table<'_>,
+    key: &str,
+    words: &[Word<T>],
+) -> Result<T, MachineError> {
     let Some(node) = table.get(key) else {
         by_default(table, key, words[0].0);
         return Ok(words[0].1);
@@ -98,7 +102,12 @@ fn choice<T: Copy + PartialEq>(table: &Table<'_>, key: &str, words: &[Word<T>]) 
     Ok(value)
 }
 
-fn known<T: Copy>(table: &Table<'_>, key: &str, node: &Node, words: &[Word<T>]) -> Result<T, MachineError> {
+pub(super) fn known<T: Copy>(
+    table: &Table<'_>,
+    key: &str,
+    node: &Node,
+    words: &[Word<T>],
+) -> Result<T, MachineError> {
     let names = || words.iter().map(|(name, _)| *name);
     let all = || names().collect::<Vec<_>>().join(", ");
     let Value::Text(text) = &node.value else {
@@ -130,7 +139,7 @@ fn prepage(table: &Table<'_>, key: &str, default: u32) -> Result<Prepage, Machin
     }
 }
 
-fn state(table: &Table<'_>, key: &str, node: &Node, value: impl ToString) {
+pub(super) fn state(table: &Table<'_>, key: &str, node: &Node, value: impl ToString) {
     let standing = match node.place {
         Place::Set => Standing::Set,
         Place::Line(_) | Place::Like(_) => Standing::Chosen,

@@ -209,7 +209,12 @@ impl Simulation {
             ios + u128::from(self.ios_outstanding),
         );
         let asked: u128 = users.iter().map(|user| u128::from(user.page_reads)).sum();
-        found.same("page reads of users = of devices", asked, reads);
+        let for_nobody = u128::from(self.memory.page_reads_for_nobody());
+        found.same(
+            "page reads of users and for nobody = of devices",
+            asked + for_nobody,
+            reads,
+        );
         let idle = self
             .processors
             .iter()

@@ -19,7 +19,7 @@ impl Replacement for Fifo {
         take_first(&mut self.0, storage)
     }
 
-    fn came(&mut self, frame: u32) {
+    fn came(&mut self, frame: u32, _page: u32) {
         self.0.push_back(frame);
     }
 

@@ -20,7 +20,7 @@ impl Replacement for Lru {
         take_first(&mut self.0, storage)
     }
 
-    fn came(&mut self, frame: u32) {
+    fn came(&mut self, frame: u32, _page: u32) {
         self.0.push_back(frame);
     }
 

@@ -4,14 +4,22 @@
 //! is taken if there is one, else the policy is asked. A policy that needs more than [`Replacement::victim`] also hears
 //! of queue-adds, queue-drops and faults, has a tick of its own, and does what [`Storage`] can do with frames.
 
+mod arc;
 mod core_table_scan;
 mod fifo;
 mod lru;
+mod multi_generational;
 mod random;
+mod s3_fifo;
+mod sieve;
+mod traced;
+mod two_list;
+mod working_set_sampling;
 
 use std::fmt::Debug;
 
 use super::Entry;
+use crate::configuration::Sampling;
 use crate::engine::{Span, Streams};
 use crate::readings::SystemReading;
 use crate::storage::Storage;
@@ -26,19 +34,29 @@ pub trait Replacement: Debug + Send {
         // One whose page has no slot and can get none is passed over; after all frames there is no other.
         for _ in 0..storage.frames() {
             match self.victim(storage) {
-                Some(frame) if !storage.give_up(frame) => self.came(frame),
+                Some(frame) if !storage.give_up(frame) => self.came(frame, storage.page_in(frame)),
                 _ => return,
             }
         }
     }
 
-    /// A page came into use in this frame.
-    fn came(&mut self, _frame: u32) {}
+    /// A page came into use in this frame. Pages are numbered through, those of one user after those of the one before
+    /// him, shared ones last: below [`Setup::pages`].
+    fn came(&mut self, _frame: u32, _page: u32) {}
+
+    /// The same of a page that nobody has asked for yet.
+    fn came_ahead(&mut self, frame: u32, page: u32) {
+        self.came(frame, page);
+    }
 
     /// The same, where the policy looks at more than the frame: a page that was read, or that a user got back from the free
     /// or flush list or on its way out.
-    fn arrived(&mut self, _storage: &mut Storage, frame: u32) {
-        self.came(frame);
+    fn arrived(&mut self, storage: &mut Storage, frame: u32) {
+        let page = storage.page_in(frame);
+        match storage.frame(frame).is_ahead() {
+            true => self.came_ahead(frame, page),
+            false => self.came(frame, page),
+        }
     }
 
     /// The frame's page went out of use without the policy.
@@ -107,6 +125,9 @@ pub fn reset_touched(storage: &mut Storage, user: u32) {
 #[derive(Debug, Clone, Copy)]
 pub struct Setup<'a> {
     pub frames: u32,
+    /// Pages of all users and background programs, and shared ones.
+    pub pages: u32,
+    pub sampling: Sampling,
     pub streams: &'a Streams,
 }
 
@@ -119,4 +140,10 @@ pub const POLICIES: &[Entry<Make>] = &[
     Entry { name: "fifo", source: include_str!("fifo.rs"), make: fifo::make },
     Entry { name: "lru", source: include_str!("lru.rs"), make: lru::make },
     Entry { name: "random", source: include_str!("random.rs"), make: random::make },
+    Entry { name: "two-list", source: include_str!("two_list.rs"), make: two_list::make },
+    Entry { name: "multi-generational", source: include_str!("multi_generational.rs"), make: multi_generational::make },
+    Entry { name: "arc", source: include_str!("arc.rs"), make: arc::make },
+    Entry { name: "s3-fifo", source: include_str!("s3_fifo.rs"), make: s3_fifo::make },
+    Entry { name: "sieve", source: include_str!("sieve.rs"), make: sieve::make },
+    Entry { name: "working-set-sampling", source: include_str!("working_set_sampling.rs"), make: working_set_sampling::make },
 ];
