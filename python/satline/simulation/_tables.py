@@ -59,17 +59,18 @@ def percent(change: Estimate) -> str:
     """``+12 % [9, 15]``; a question mark where the interval holds 0."""
     if change.value is None:
         return "–"
-    text = f"{_whole(change.value):+g} %"
+    text = f"{_whole(change.value)} %"
     if change.low is None or change.high is None:
         return text
     sure = not change.low <= 0.0 <= change.high
-    return f"{text} [{_whole(change.low):+g}, {_whole(change.high):+g}]" + ("" if sure else UNSURE)
+    return f"{text} [{_whole(change.low)}, {_whole(change.high)}]" + ("" if sure else UNSURE)
 
 
-def _whole(part: float) -> float:
-    """A part as percent, with a decimal where it is small."""
+def _whole(part: float) -> str:
+    """A part as percent with its sign, with a decimal where it is small."""
     value = 100.0 * part
-    return round(value, 1) if abs(value) < 10 else round(value)
+    rounded = round(value, 1) if abs(value) < 10 else round(value)
+    return f"{rounded or 0:+g}".replace("-", "−")
 
 
 def all_effects(result: StudyResult) -> list[Effects]:
