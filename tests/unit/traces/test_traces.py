@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -157,7 +158,12 @@ os.kill(os.getppid(), signal.SIGINT)
 time.sleep(60)
 """
     fake_valgrind(tmp_path, monkeypatch, body)
-    kept = record(["true"], Path("x.trace"))
+    # As in a terminal: a script's background job has SIGINT ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        kept = record(["true"], Path("x.trace"))
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert kept["interrupted"]
     assert (kept["references"], kept["tail"]["bytes"]) == (2, 5)
 

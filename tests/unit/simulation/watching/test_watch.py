@@ -39,6 +39,8 @@ class Terminal:
             command = [sys.executable, "-m", "satline.cli", *arguments]
             # The size is the terminal's own; readline may have put that of another one there.
             kept = {name: value for name, value in os.environ.items() if name not in ("LINES", "COLUMNS")}
+            # A script's background job has SIGINT ignored, and its children inherit that.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execve(sys.executable, command, kept | more)
         self.size(rows, columns)
         self.modes = termios.tcgetattr(self.file)
