@@ -1,8 +1,9 @@
-"""What the forms of `satline simulate` share: measures by name, and the display of progress."""
+"""What the forms of `satline simulate` and its kin share: measures by name, progress, an end by SIGTERM."""
 
 from __future__ import annotations
 
 import contextlib
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ from satline.errors import InputError
 
 if TYPE_CHECKING:
     from satline.simulation import Progress
+
+TERMINATED = 128 + signal.SIGTERM
 
 
 def measures(text: str | None) -> list[str]:
@@ -47,3 +50,23 @@ def progress(notes: Sequence[str] = ()) -> Iterator[Callable[[Progress], None]]:
             bars.update(task, completed=state.part, words=cell(words).markup)
 
         yield show
+
+
+@contextlib.contextmanager
+def stoppable() -> Iterator[list[int]]:
+    """SIGTERM ends a simulation as cleanly as Ctrl-C does; the list then holds it."""
+    received: list[int] = []
+
+    def end(number: int, _frame: object) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, end)
+    except ValueError:  # not in the main thread
+        yield received
+        return
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from satline._simulating import progress
-from satline.cli_simulate import TERMINATED, stoppable
+from satline._simulating import TERMINATED, progress, stoppable
 from satline.errors import InputError
 
 if TYPE_CHECKING:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline._simulating import measures, progress
+from satline._simulating import TERMINATED, measures, progress, stoppable
 from satline.cli_simulate_study import find_study, run_study, study_directory
 from satline.errors import InputError
 
 if TYPE_CHECKING:
     from satline.simulation import Program, Result, Run
-
-TERMINATED = 128 + signal.SIGTERM
 
 
 @click.command(
@@ -278,23 +274,3 @@ def _print_list(as_json: bool) -> None:
         width = max((len(path.stem) for path in paths), default=0)
         for path in paths:
             click.echo(visible(f"  {path.stem:{width}}  {about(path)}", longest=80))
-
-
-@contextlib.contextmanager
-def stoppable() -> Iterator[list[int]]:
-    """SIGTERM ends a simulation as cleanly as Ctrl-C does; the list then holds it."""
-    received: list[int] = []
-
-    def end(number: int, _frame: object) -> None:
-        received.append(number)
-        raise KeyboardInterrupt
-
-    try:
-        before = signal.signal(signal.SIGTERM, end)
-    except ValueError:  # not in the main thread
-        yield received
-        return
-    try:
-        yield received
-    finally:
-        signal.signal(signal.SIGTERM, before)

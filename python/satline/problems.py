@@ -60,20 +60,31 @@ def read_toml(path: Path, model: type[Model], *, kind: str, name_one: str, hint:
     InputError
         It cannot be read, is not TOML, or says what `model` does not allow: all at once, each with its line.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-        values = tomllib.loads(text)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}", hint=name_one) from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not text", hint=f"a {kind} is a TOML file in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        mend = "texts stand in quotation marks, lists in brackets"
-        raise InputError(f"{path}: not TOML: {error}", hint=mend) from None
+    text, values = parse_toml(path, name_one=name_one, no_text=f"a {kind} is a TOML file in UTF-8")
     try:
         return text, model.model_validate(values)
     except ValidationError as error:
         raise all_problems(path, text, error, model, kind=kind, hint=hint) from None
+
+
+def parse_toml(path: Path, *, name_one: str, no_text: str) -> tuple[str, dict[str, Any]]:
+    """The text of a TOML file and its values, unchecked; the remedies where there is none, or no text in it.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, or is not TOML.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        return text, tomllib.loads(text)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}", hint=name_one) from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not text", hint=no_text) from None
+    except tomllib.TOMLDecodeError as error:
+        mend = "texts stand in quotation marks, lists in brackets"
+        raise InputError(f"{path}: not TOML: {error}", hint=mend) from None
 
 
 def none_such(name: str, shipped: Iterable[str], *, kind: str, listed_by: str) -> InputError:

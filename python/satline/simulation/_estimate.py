@@ -43,7 +43,9 @@ class Estimate:
         return None if self.value is None or self.half_width is None else self.value + self.half_width
 
 
-def mean_interval(values: Sequence[float], method: str, note: str = "") -> Estimate:
+def mean_interval(
+    values: Sequence[float], method: str, note: str = "", confidence: float = CONFIDENCE
+) -> Estimate:
     """Mean of independent values with its interval, x̄ ± t(n − 1) s/√n; none for fewer than two."""
     n = len(values)
     if n == 0:
@@ -52,7 +54,7 @@ def mean_interval(values: Sequence[float], method: str, note: str = "") -> Estim
     if n == 1:
         return Estimate(mean, None, 1, method, note or "one value has no interval")
     variance = math.fsum((x - mean) ** 2 for x in values) / (n - 1)
-    return Estimate(mean, t_quantile(n - 1) * math.sqrt(variance / n), n, method, note)
+    return Estimate(mean, t_quantile(n - 1, confidence) * math.sqrt(variance / n), n, method, note)
 
 
 @lru_cache(maxsize=4096)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from satline.simulation._estimate import CONFIDENCE, Estimate, t_quantile
+from satline.simulation._estimate import CONFIDENCE, Estimate, mean_interval
 from satline.simulation._simulate import Simulated
 from satline.simulation._study import SimulatedStudy, System
 
@@ -147,15 +147,8 @@ def _as_part(change: Estimate) -> Estimate:
 
 def _interval(values: Sequence[float], together: int) -> Estimate:
     """Mean with an interval that holds for so many of them together."""
-    n = len(values)
-    if n == 0:
-        return Estimate(None, None, 0, "factorial", "not recorded in some combination")
-    mean = math.fsum(values) / n
-    if n == 1:
-        return Estimate(mean, None, 1, "factorial", "one value has no interval")
-    variance = math.fsum((x - mean) ** 2 for x in values) / (n - 1)
-    t = t_quantile(n - 1, 1.0 - (1.0 - CONFIDENCE) / together)
-    return Estimate(mean, t * math.sqrt(variance / n), n, "factorial")
+    note = "" if values else "not recorded in some combination"
+    return mean_interval(values, "factorial", note, 1.0 - (1.0 - CONFIDENCE) / together)
 
 
 def change(base: Sequence[float | None], other: Sequence[float | None]) -> Estimate:

@@ -7,20 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from satline.errors import InputError
 from satline.problems import Place, key_words, line_of, read_toml
 from satline.simulation._files import find_machine, find_workload
 from satline.simulation._grid import MOST_USERS, parse_users
-from satline.simulation._measures import MEASURES, USUAL, known
+from satline.simulation._keys import MeasureName, Sets, flat
+from satline.simulation._measures import MEASURES, USUAL
 from satline.simulation._runner import Setting
 
 Count = Annotated[int, Field(ge=1, le=MOST_USERS)]
@@ -37,27 +31,8 @@ def _users(value: Any) -> Any:
         raise ValueError(f"{value!r} are no numbers of users; {error.hint}") from None
 
 
-def _flat(value: Any) -> Any:
-    """Nested tables as dotted keys: ``storage.pageable_frames = 200`` is a table in a table."""
-    if not isinstance(value, dict):
-        return value
-    flat: dict[str, Any] = {}
-    for key, inner in value.items():
-        below = _flat(inner)
-        flat |= {f"{key}.{k}": v for k, v in below.items()} if isinstance(below, dict) else {key: below}
-    return flat
-
-
-def _known(name: str) -> str:
-    if not known(name):
-        raise ValueError(f'there is no measure "{name}"; some are: {", ".join(USUAL)}')
-    return name
-
-
 Users = Annotated[list[Count], BeforeValidator(_users), Field(min_length=1, max_length=500)]
-Sets = Annotated[dict[str, Setting], BeforeValidator(_flat)]
 Values = Annotated[list[Setting], Field(min_length=1, max_length=500)]
-MeasureName = Annotated[str, AfterValidator(_known)]
 
 
 class _Part(BaseModel):
@@ -124,7 +99,7 @@ class SimulatedStudyFile(_Part):
     measures: Annotated[list[MeasureName], Field(min_length=1)] = list(USUAL)
     load: SimulatedLoad
     set: Sets = {}
-    vary: Annotated[dict[str, Values], BeforeValidator(_flat)] = {}
+    vary: Annotated[dict[str, Values], BeforeValidator(flat)] = {}
     arm: list[Arm] = []
     compare: bool = False
     factor: Annotated[list[Factor], Field(max_length=8)] = []

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from satline.errors import InputError
-from satline.problems import all_problems, line_of
+from satline.problems import line_of, parse_toml, read_toml
 from satline.simulation._files import find_machine, find_workload
-from satline.simulation._measures import USUAL, known
-from satline.simulation._runner import Setting
+from satline.simulation._keys import MeasureName, Sets
 from satline.simulation.calibration._constants import Axis, axis
 
 Words = Annotated[str, Field(min_length=1, max_length=2000)]
@@ -30,25 +20,8 @@ Positive = Annotated[float, Field(gt=0, lt=math.inf)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
-def _flat(value: Any) -> Any:
-    """Nested tables as dotted keys."""
-    if not isinstance(value, dict):
-        return value
-    flat: dict[str, Any] = {}
-    for key, inner in value.items():
-        below = _flat(inner)
-        flat |= {f"{key}.{k}": v for k, v in below.items()} if isinstance(below, dict) else {key: below}
-    return flat
-
-
 def _one_or_more(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
-
-
-def _known(name: str) -> str:
-    if not known(name):
-        raise ValueError(f'there is no measure "{name}"; some are: {", ".join(USUAL)}')
-    return name
 
 
 class _Part(BaseModel):
@@ -73,7 +46,7 @@ class Target(_Part):
     """
 
     name: Annotated[str, Field(min_length=1, max_length=60)]
-    measure: Annotated[str, AfterValidator(_known)]
+    measure: MeasureName
     value: Positive
     tolerance: Annotated[float, Field(gt=0, le=10)] | None = None
     error: Annotated[float, Field(ge=0, le=1)] = 0.0
@@ -132,7 +105,7 @@ class CalibrationFile(_Part):
     tolerance: Annotated[float, Field(gt=0, le=10)] = 0.1
     ridge: Annotated[float, Field(gt=0, le=100)] = 0.05
     run: RunPlan = RunPlan()
-    set: Annotated[dict[str, Setting], BeforeValidator(_flat)] = {}
+    set: Sets = {}
     target: Annotated[list[Target], Field(min_length=1, max_length=100)]
     constant: Annotated[list[Constant], Field(min_length=1, max_length=50)]
 
@@ -176,12 +149,13 @@ def read_calibration(path: Path) -> Calibration:
     InputError
         It cannot be read, or says what it cannot say: each error with line, key, remedy.
     """
-    text, values = _toml(path, "a calibration is a TOML file in UTF-8")
-    try:
-        file = CalibrationFile.model_validate(values)
-    except ValidationError as error:
-        hint = "docs/guides/calibrating.md has every key"
-        raise all_problems(path, text, error, CalibrationFile, kind="calibration", hint=hint) from None
+    text, file = read_toml(
+        path,
+        CalibrationFile,
+        kind="calibration",
+        name_one="a calibration is a TOML file in UTF-8",
+        hint="docs/guides/calibrating.md has every key",
+    )
     found = {}
     for key, find in (("machine", find_machine), ("workload", find_workload)):
         try:
@@ -189,7 +163,10 @@ def read_calibration(path: Path) -> Calibration:
         except InputError as error:
             message = f"{path}:{line_of(text, (key,))}: {key}: {error.message}"
             raise InputError(message, hint=error.hint) from None
-    trees = {key: _toml(one, f"it is the {key} of {path}")[1] for key, one in found.items()}
+    trees = {}
+    for key, one in found.items():
+        whose = f"it is the {key} of {path}"
+        trees[key] = parse_toml(one, name_one=whose, no_text=whose)[1]
     axes = []
     for number, constant in enumerate(file.constant):
         try:
@@ -199,16 +176,3 @@ def read_calibration(path: Path) -> Calibration:
             place = f"{path}:{line_of(text, ('constant', number))}: constant[{number + 1}] {constant.name}"
             raise InputError(f"{place}: {message}", hint=hint) from None
     return Calibration(path.stem, path, file, found["machine"], found["workload"], tuple(axes))
-
-
-def _toml(path: Path, hint: str) -> tuple[str, dict[str, Any]]:
-    try:
-        text = path.read_text(encoding="utf-8")
-        return text, tomllib.loads(text)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}", hint=hint) from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not text", hint=hint) from None
-    except tomllib.TOMLDecodeError as error:
-        hint = "texts stand in quotation marks, lists in brackets"
-        raise InputError(f"{path}: not TOML: {error}", hint=hint) from None
