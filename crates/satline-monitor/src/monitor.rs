@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use satline_recording::{
     HostFacts, RecordingDescription, RecordingWriter, WriterOptions, create_if_absent, end_recording,
-    reopen_recording, write_toml_atomically,
+    reopen_recording, write_toml_at_end,
 };
 use satline_scheduling::Scheduling;
 
@@ -379,7 +379,7 @@ impl<C: Clock> Monitor<C> {
             // A slow disk does not delay the next sample.
             return Ok(self.recorder.writer().replace_toml(&path, &source)?);
         }
-        Ok(write_toml_atomically(&path, &source)?)
+        Ok(write_toml_at_end(&path, &source)?)
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use toml::value::Datetime;
 
 use crate::host::HostFacts;
-use crate::{FORMAT_VERSION, RecordingError};
+use crate::{FORMAT_VERSION, RecordingError, reserve};
 
 /// The whole of recording.toml.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -162,6 +162,21 @@ pub fn write_toml_atomically<T: Serialize + ?Sized>(path: &Path, value: &T) -> R
     replace_atomically(path, &toml_text(path, value)?)
 }
 
+/// As [`write_toml_atomically`], for what a recording says of its end: on a full disk it spends the file's reserve.
+///
+/// # Errors
+/// As [`write_toml_atomically`].
+pub fn write_toml_at_end<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), RecordingError> {
+    let text = toml_text(path, value)?;
+    match replace_atomically(path, &text) {
+        Err(error) if error.is_disk_full() => {
+            let replaced = reserve::become_file(path, &text).map_err(|_| error);
+            settle(path, replaced)
+        }
+        result => result,
+    }
+}
+
 /// The TOML text of what `path` is to hold.
 pub(crate) fn toml_text<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<String, RecordingError> {
     toml::to_string(value).map_err(|e| RecordingError::Toml {
@@ -173,8 +188,7 @@ pub(crate) fn toml_text<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result
 /// Replaces a file with `text`; see [`write_toml_atomically`].
 pub(crate) fn replace_atomically(path: &Path, text: &str) -> Result<(), RecordingError> {
     let temporary = write_beside(path, text)?;
-    let renamed = fs::rename(&temporary, path).map_err(|e| RecordingError::io(path, "replace it", e));
-    settle(path, &temporary, renamed)
+    rename(&temporary, path, "replace it")
 }
 
 /// Writes recording.toml unless the recording has one already; returns whether it wrote.
@@ -196,14 +210,10 @@ pub fn create_if_absent(dir: &Path, description: &RecordingDescription) -> Resul
         }
         Ok(()) => {
             let _ = fs::remove_file(&temporary);
-            settle(&path, &temporary, Ok(())).map(|()| true)
+            settle(&path, Ok(())).map(|()| true)
         }
         // Some file systems have no hard links.
-        Err(_) => {
-            let renamed =
-                fs::rename(&temporary, &path).map_err(|e| RecordingError::io(&path, "create it", e));
-            settle(&path, &temporary, renamed).map(|()| true)
-        }
+        Err(_) => rename(&temporary, &path, "create it").map(|()| true),
     }
 }
 
@@ -212,7 +222,7 @@ pub fn create_if_absent(dir: &Path, description: &RecordingDescription) -> Resul
 /// # Errors
 /// As [`write_toml_atomically`]; `Toml` too if the file is not as the format says.
 pub fn end_recording(dir: &Path, ended_ns: i64, reason: &str) -> Result<(), RecordingError> {
-    change_head(dir, |head| {
+    change_head(dir, write_toml_at_end, |head| {
         head.insert("ended".into(), toml::Value::Datetime(utc_datetime(ended_ns)));
         head.insert("end_reason".into(), toml::Value::String(reason.to_owned()));
     })
@@ -223,13 +233,17 @@ pub fn end_recording(dir: &Path, ended_ns: i64, reason: &str) -> Result<(), Reco
 /// # Errors
 /// As [`end_recording`].
 pub fn reopen_recording(dir: &Path) -> Result<(), RecordingError> {
-    change_head(dir, |head| {
+    change_head(dir, write_toml_atomically, |head| {
         head.remove("ended");
         head.remove("end_reason");
     })
 }
 
-fn change_head(dir: &Path, change: impl FnOnce(&mut toml::Table)) -> Result<(), RecordingError> {
+fn change_head(
+    dir: &Path,
+    write: impl FnOnce(&Path, &toml::Table) -> Result<(), RecordingError>,
+    change: impl FnOnce(&mut toml::Table),
+) -> Result<(), RecordingError> {
     let path = dir.join("recording.toml");
     let _lock = lock_directory(dir)?;
     let wrong = |reason: String| RecordingError::Toml {
@@ -240,7 +254,7 @@ fn change_head(dir: &Path, change: impl FnOnce(&mut toml::Table)) -> Result<(), 
     let mut document: toml::Table = text.parse().map_err(|e: toml::de::Error| wrong(e.to_string()))?;
     let head = document.get_mut("recording").and_then(toml::Value::as_table_mut);
     change(head.ok_or_else(|| wrong("it has no [recording]".into()))?);
-    write_toml_atomically(&path, &document)
+    write(&path, &document)
 }
 
 /// Holds the exclusive lock of a directory while it lives: one changer of recording.toml at a time.
@@ -272,11 +286,18 @@ fn write_beside(path: &Path, text: &str) -> Result<PathBuf, RecordingError> {
     Ok(temporary)
 }
 
-/// Makes the new name durable, or removes what is left of a failed attempt.
-fn settle(path: &Path, temporary: &Path, result: Result<(), RecordingError>) -> Result<(), RecordingError> {
-    if result.is_err() {
+/// Gives `temporary` the name `path`, durable; on failure nothing is left of it.
+fn rename(temporary: &Path, path: &Path, action: &'static str) -> Result<(), RecordingError> {
+    let renamed = fs::rename(temporary, path).map_err(|e| {
         let _ = fs::remove_file(temporary);
-    } else if let Some(Ok(parent)) = path.parent().map(File::open) {
+        RecordingError::io(path, action, e)
+    });
+    settle(path, renamed)
+}
+
+/// Makes a new name durable.
+fn settle(path: &Path, result: Result<(), RecordingError>) -> Result<(), RecordingError> {
+    if let (Ok(()), Some(Ok(parent))) = (&result, path.parent().map(File::open)) {
         // Some file systems cannot sync a directory; the file itself is durable.
         let _ = parent.sync_all();
     }

@@ -10,6 +10,7 @@ mod error;
 mod frame;
 mod host;
 mod names;
+mod reserve;
 mod rows;
 mod segment;
 mod worker;
@@ -18,7 +19,7 @@ mod writer;
 pub use catalogue::{Catalogue, ColumnDefinition, ColumnType, Kind, TableDefinition, catalogue};
 pub use description::{
     Annotation, RecordingDescription, RecordingHead, StudyText, SystemUnderTest, create_if_absent,
-    end_recording, random_id, reopen_recording, utc_datetime, write_toml_atomically,
+    end_recording, random_id, reopen_recording, utc_datetime, write_toml_at_end, write_toml_atomically,
 };
 pub use error::{RecordingError, harmless};
 pub use frame::{Damage, SegmentContents, read_segment};

@@ -50,13 +50,11 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// `reserve` is deleted when the disk is full.
-    pub fn start(reserve: PathBuf, sync_interval: Duration) -> std::io::Result<Self> {
+    pub fn start(sync_interval: Duration) -> std::io::Result<Self> {
         let (sender, receiver) = sync_channel(QUEUE);
         let shared = Arc::new(Shared::default());
         let state = State {
             tables: Vec::new(),
-            reserve,
             sync_interval,
             last_sync: Instant::now(),
             unsynced: false,
@@ -122,7 +120,6 @@ impl Worker {
 
 struct State {
     tables: Vec<SegmentSeries>,
-    reserve: PathBuf,
     sync_interval: Duration,
     last_sync: Instant,
     unsynced: bool,
@@ -171,7 +168,7 @@ impl State {
         self.last_sync = Instant::now();
     }
 
-    /// Does it unless something failed before; the first failure is kept, and lack of space frees the reserve.
+    /// Does it unless something failed before; the first failure is kept.
     fn attempt(&mut self, action: impl FnOnce(&mut Self) -> Result<(), RecordingError>) {
         if self
             .shared
@@ -183,9 +180,6 @@ impl State {
             return;
         }
         if let Err(error) = action(self) {
-            if error.is_disk_full() {
-                let _ = std::fs::remove_file(&self.reserve);
-            }
             *self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             // What was written before the failure is to survive too.
             for series in &mut self.tables {

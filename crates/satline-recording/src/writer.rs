@@ -1,7 +1,7 @@
 //! The writer that sources use.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,12 +12,10 @@ use crate::RecordingError;
 use crate::catalogue::catalogue;
 use crate::description::toml_text;
 use crate::names::{is_writer_name, next_run};
+use crate::reserve;
 use crate::rows::{ColumnId, Rows, TableId};
 use crate::segment::SegmentSeries;
 use crate::worker::Worker;
-
-/// Bytes of `reserve`, given up when the disk is full.
-const RESERVE_BYTES: usize = 64 * 1024;
 
 /// How often a writer writes.
 #[derive(Debug, Clone)]
@@ -61,7 +59,7 @@ pub struct RecordingWriter {
 impl RecordingWriter {
     /// Opens the recording `dir` for the writer named `writer` (`monitor`, `terminal`, …) and begins its next run.
     ///
-    /// Makes the directory tree and `reserve` where they are missing; `recording.toml` is the creator's affair.
+    /// Makes the directory tree and the reserves where they are missing; `recording.toml` is the creator's affair.
     ///
     /// # Errors
     /// `WriterName`, `WriterBusy`, `Io` or `DiskFull`.
@@ -76,10 +74,9 @@ impl RecordingWriter {
             fs::create_dir_all(&path).map_err(|e| RecordingError::io(&path, "create it", e))?;
         }
         let lock = lock_writer(dir, writer)?;
-        let reserve = dir.join("reserve");
-        make_reserve(&reserve)?;
+        reserve::make(dir, writer)?;
         let run = next_run(dir, writer)?;
-        let worker = Worker::start(reserve, options.sync_interval)
+        let worker = Worker::start(options.sync_interval)
             .map_err(|e| RecordingError::io(dir, "start the writing thread", e))?;
         Ok(RecordingWriter {
             directory: dir.to_owned(),
@@ -295,20 +292,4 @@ fn lock_writer(dir: &Path, writer: &str) -> Result<File, RecordingError> {
         });
     }
     Ok(file)
-}
-
-/// Makes the reserve unless it is there. It is filled, not sparse: its blocks are the point.
-fn make_reserve(path: &Path) -> Result<(), RecordingError> {
-    let failed = |e| RecordingError::io(path, "create it", e);
-    match OpenOptions::new().write(true).create_new(true).open(path) {
-        Ok(mut file) => {
-            let written = file.write_all(&[0; RESERVE_BYTES]).and_then(|()| file.sync_all());
-            written.map_err(|e| {
-                let _ = fs::remove_file(path);
-                failed(e)
-            })
-        }
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(e) => Err(failed(e)),
-    }
 }

@@ -2,11 +2,13 @@
 
 use std::ffi::CString;
 use std::fs;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use satline_recording::{
-    RecordingError, RecordingWriter, WriterOptions, read_segment, write_toml_atomically,
+    HostFacts, RecordingDescription, RecordingError, RecordingWriter, WriterOptions, create_if_absent,
+    end_recording, read_segment, write_toml_at_end, write_toml_atomically,
 };
 
 /// A tmpfs of `bytes` that is gone when this is dropped.
@@ -54,6 +56,8 @@ fn a_full_disk_ends_the_recording_and_leaves_it_valid() {
         return;
     };
     let dir = disk.path().join("x.satline");
+    let description = RecordingDescription::plain("satline-monitor", 0, HostFacts::default()).unwrap();
+    assert!(create_if_absent(&dir, &description).unwrap());
     let mut writer = RecordingWriter::open(&dir, "monitor", WriterOptions::default()).unwrap();
     assert_eq!(fs::metadata(dir.join("reserve")).unwrap().len(), 64 * 1024);
     let event = writer.table("event").unwrap();
@@ -76,12 +80,24 @@ fn a_full_disk_ends_the_recording_and_leaves_it_valid() {
         "{error}"
     );
     assert!(error.to_string().contains("monitor-1-0.seg"), "{error}");
-    assert!(!dir.join("reserve").exists());
     let contents = read_segment(&dir.join("segments/event/monitor-1-0.seg")).unwrap();
     assert_eq!((contents.rows(), contents.damage), (written, None));
-    // The space of the reserve lets the writer say why it ended.
+    // Somebody else takes what is left, to the last block; the reserves are the writer's all the same.
+    let mut filler = fs::File::create(disk.path().join("filler")).unwrap();
+    while filler.write_all(&[1; 4096]).is_ok() {}
     let source = toml::toml! { writer = "monitor" end_reason = "disk-full" };
-    write_toml_atomically(&dir.join("sources/monitor.toml"), &source).unwrap();
+    let path = dir.join("sources/monitor.toml");
+    assert!(write_toml_atomically(&path, &source).unwrap_err().is_disk_full());
+    write_toml_at_end(&path, &source).unwrap();
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        toml::to_string(&source).unwrap()
+    );
+    end_recording(&dir, 1_000_000_000, "disk-full").unwrap();
+    let text = fs::read_to_string(dir.join("recording.toml")).unwrap();
+    let ended: RecordingDescription = toml::from_str(&text).unwrap();
+    assert_eq!(ended.recording.end_reason.as_deref(), Some("disk-full"));
+    assert_eq!(ended.recording.id, description.recording.id);
     assert!(writer.finish().unwrap_err().is_disk_full());
     assert!(writer.finish().unwrap_err().is_disk_full());
 }

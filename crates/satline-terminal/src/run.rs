@@ -8,7 +8,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use satline_recording::{
-    HostFacts, RecordingDescription, create_if_absent, end_recording, write_toml_atomically,
+    HostFacts, RecordingDescription, create_if_absent, end_recording, write_toml_at_end,
+    write_toml_atomically,
 };
 use serde::Serialize;
 
@@ -138,26 +139,28 @@ fn record(
                 None
             }
         });
-        write_toml_atomically(
-            &source_path,
-            &Source {
-                writer: "terminal",
-                version: env!("CARGO_PKG_VERSION"),
-                workload: &name,
-                seed: options.seed as i64,
-                scheduling: scheduling.word(),
-                end_reason: end.map(reason),
-                error: failure.map(|error| error.message.as_str()),
-                valid: figures.map(Statistics::valid),
-                lateness: figures.and_then(Statistics::window_lateness),
-                cost: figures.map(|figures| Cost {
-                    cpu_us: process_cpu_us(),
-                    transactions: figures.transactions,
-                    window_processor_share: figures.window_cpu(),
-                }),
-            },
-        )
-        .map_err(|error| recording_failed(&error))
+        let source = Source {
+            writer: "terminal",
+            version: env!("CARGO_PKG_VERSION"),
+            workload: &name,
+            seed: options.seed as i64,
+            scheduling: scheduling.word(),
+            end_reason: end.map(reason),
+            error: failure.map(|error| error.message.as_str()),
+            valid: figures.map(Statistics::valid),
+            lateness: figures.and_then(Statistics::window_lateness),
+            cost: figures.map(|figures| Cost {
+                cpu_us: process_cpu_us(),
+                transactions: figures.transactions,
+                window_processor_share: figures.window_cpu(),
+            }),
+        };
+        let write = if end.is_some() {
+            write_toml_at_end
+        } else {
+            write_toml_atomically
+        };
+        write(&source_path, &source).map_err(|error| recording_failed(&error))
     };
     source(None, None)?;
     let mut c = Common {

@@ -272,18 +272,19 @@ class _Run:
             self._view.note(text)
 
     def _end_recording(self, reason: EndReason, text: str) -> None:
-        from satline.recording import Recording, RecordingWriter, describe
+        from satline.recording import DiskFullError, Recording, RecordingWriter, describe
 
         sources = Recording.open(self._recording).sources.values()
-        if reason == "failed" and any(source.get("end_reason") == "disk-full" for source in sources):
-            describe.end(self._recording, "disk-full")
-            return  # an event has no room there
-        if reason != "complete":
-            with RecordingWriter(self._recording, "study") as writer:
-                row = {"source": "study", "event": "stopped", "text": text or reason}
-                now = {"time_ns": time.time_ns(), "monotonic_ns": time.monotonic_ns()}
-                writer.write_rows("event", [{**now, **row}])
-        describe.end(self._recording, reason)
+        full = reason == "failed" and any(source.get("end_reason") == "disk-full" for source in sources)
+        if reason != "complete" and not full:
+            row = {"source": "study", "event": "stopped", "text": text or reason}
+            now = {"time_ns": time.time_ns(), "monotonic_ns": time.monotonic_ns()}
+            try:
+                with RecordingWriter(self._recording, "study") as writer:
+                    writer.write_rows("event", [{**now, **row}])
+            except DiskFullError:
+                full = True
+        describe.end(self._recording, "disk-full" if full else reason)
 
     def _windows(self) -> int:
         """Number of measured windows that came to their end."""

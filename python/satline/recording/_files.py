@@ -13,7 +13,6 @@ from pathlib import Path
 from satline.errors import InputError
 
 FORMAT_VERSION = 1
-RESERVE_BYTES = 64 * 1024
 _WRITER = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 _SEGMENT = re.compile(r"(?P<writer>[a-z][a-z0-9_-]*)-(?P<run>[0-9]{1,18})-(?P<sequence>[0-9]{1,18})\.seg")
 _PARQUET = re.compile(
@@ -157,22 +156,6 @@ def sync_directory(directory: Path) -> None:
         pass
     finally:
         os.close(descriptor)
-
-
-def make_reserve(recording: Path) -> None:
-    """Make `reserve` unless it is there; filled, not sparse: its blocks are the point."""
-    path = recording / "reserve"
-    try:
-        with path.open("xb") as file:
-            try:
-                file.write(bytes(RESERVE_BYTES))
-                file.flush()
-                os.fsync(file.fileno())
-            except OSError:
-                path.unlink()
-                raise
-    except FileExistsError:
-        pass
 
 
 def _directories(parent: Path) -> list[Path]:

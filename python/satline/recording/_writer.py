@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
 import time
@@ -16,17 +15,17 @@ import pyarrow as pa
 
 from satline.catalogue import TableDefinition, catalogue
 from satline.errors import InputError, SatlineError
-from satline.recording._files import check_writer_name, layout, make_reserve, next_run
+from satline.recording._files import check_writer_name, layout, next_run
 from satline.recording._frames import seal
 from satline.recording._parquet import conform, day_name, publish, split_days, write
+from satline.recording._reserve import FULL, make_reserves
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 _COMPRESS_FROM_ROWS = 16
 _BATCH_ROWS = 65_536
 
 
 class DiskFullError(SatlineError):
-    """No space left; the segment was cut back to its last whole frame and `reserve` given up."""
+    """No space left; the segment was cut back to its last whole frame."""
 
 
 class RecordingWriter:
@@ -37,7 +36,7 @@ class RecordingWriter:
     Parameters
     ----------
     path
-        The recording; its directories and `reserve` are made where they are missing.
+        The recording; its directories and reserves are made where they are missing.
     writer
         `study`, `import`, …: lower-case letters, digits, '_' and '-'.
     segment_bytes
@@ -75,8 +74,10 @@ class RecordingWriter:
         try:
             for part in ("sources", "segments", "tables"):
                 (self.path / part).mkdir(parents=True, exist_ok=True)
-            make_reserve(self.path)
+            make_reserves(self.path, writer)
         except OSError as error:
+            if error.errno in FULL:
+                raise _disk_full(self.path) from error
             raise InputError(
                 f"{self.path}: cannot write the recording: {error.strerror}",
                 hint="choose a place where you may write and that has space",
@@ -134,9 +135,7 @@ class RecordingWriter:
             self._next_sequence[table] = sequence + 1
             directory = self.path / "segments" / table
             file = directory / f"{self.writer}-{self.run}-{sequence}.seg"
-            segment = _Segment(
-                file, day, definition.arrow_schema(), self.path / "reserve", self._sync_interval_s
-            )
+            segment = _Segment(file, day, definition.arrow_schema(), self._sync_interval_s)
             self._open[table] = segment
         return segment
 
@@ -224,19 +223,20 @@ def write_parquet_table(
 class _Segment:
     """One segment being written."""
 
-    def __init__(
-        self, file: Path, day: int, schema: pa.Schema, reserve: Path, sync_interval_s: float
-    ) -> None:
+    def __init__(self, file: Path, day: int, schema: pa.Schema, sync_interval_s: float) -> None:
         self.file = file
         self.day = day
         self.length = 0
-        self._reserve = reserve
         self._sync_interval_s = sync_interval_s
         self._synced = time.monotonic()
-        file.parent.mkdir(parents=True, exist_ok=True)
         try:
+            file.parent.mkdir(parents=True, exist_ok=True)
             self._stream: BinaryIO = file.open("xb", buffering=0)
-        except FileExistsError as error:
+        except OSError as error:
+            if error.errno in FULL:
+                raise _disk_full(file) from error
+            if not isinstance(error, FileExistsError):
+                raise
             raise InputError(
                 f"{file}: another writer of that name is writing this recording", hint="end it first"
             ) from error
@@ -273,13 +273,16 @@ class _Segment:
                 rest = rest[self._stream.write(rest) :]
         except OSError as error:
             self._stream.truncate(self.length)
-            if error.errno not in _FULL:
+            if error.errno not in FULL:
                 raise
-            self._reserve.unlink(missing_ok=True)
-            raise DiskFullError(
-                f"{self.file}: no space left: the recording ends here", hint="make space, then record again"
-            ) from error
+            raise _disk_full(self.file) from error
         self.length += len(frame)
+
+
+def _disk_full(path: Path) -> DiskFullError:
+    return DiskFullError(
+        f"{path}: no space left: the recording ends here", hint="make space, then record again"
+    )
 
 
 class _Stream:

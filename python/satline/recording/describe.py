@@ -18,6 +18,7 @@ import tomli_w
 from satline.errors import InputError
 from satline.recording._facts import check_description, check_source
 from satline.recording._files import FORMAT_VERSION, check_writer_name, locked, sync_directory
+from satline.recording._reserve import FULL, become_file
 
 EndReason = Literal["complete", "interrupted", "disk-full", "failed"]
 Toml = dict[str, Any]
@@ -142,7 +143,8 @@ def update(path: Path, sections: Mapping[str, Any]) -> Toml:
 
 def end(path: Path, reason: EndReason, *, ended: datetime | None = None) -> Toml:
     """State that the recording has ended, and why."""
-    return update(path, {"recording": {"ended": _utc(ended), "end_reason": reason}})
+    ending = {"recording": {"ended": _utc(ended), "end_reason": reason}}
+    return _change(path, lambda description: _merge(description, ending), at_end=True)
 
 
 def annotate(path: Path, text: str, *, time: datetime | None = None) -> Toml:
@@ -155,15 +157,31 @@ def annotate(path: Path, text: str, *, time: datetime | None = None) -> Toml:
 
 
 def write_source(path: Path, writer: str, fields: Mapping[str, Any]) -> None:
-    """Replace sources/<writer>.toml."""
+    """Replace sources/<writer>.toml; on a full disk it spends the writer's reserve."""
     check_writer_name(writer)
     (path / "sources").mkdir(parents=True, exist_ok=True)
-    write_toml_atomically(path / "sources" / f"{writer}.toml", {"writer": writer, **fields})
+    write_toml_atomically(path / "sources" / f"{writer}.toml", {"writer": writer, **fields}, at_end=True)
 
 
-def write_toml_atomically(file: Path, content: Mapping[str, Any]) -> None:
-    """Replace a file so that a reader sees the old or the new one, whole; keys that are None are left out."""
+def write_toml_atomically(file: Path, content: Mapping[str, Any], *, at_end: bool = False) -> None:
+    """Replace a file so that a reader sees the old or the new one, whole; keys that are None are left out.
+
+    What a recording says `at_end` spends the file's reserve where the disk is full.
+    """
     data = tomli_w.dumps(_without_none(content)).encode()
+    try:
+        _replace(file, data)
+    except OSError as error:
+        if not at_end or error.errno not in FULL:
+            raise
+        try:
+            become_file(file, data)
+        except FileNotFoundError:
+            raise error from None
+    sync_directory(file.parent)
+
+
+def _replace(file: Path, data: bytes) -> None:
     descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".tmp", dir=file.parent)
     temporary = Path(name)
     try:
@@ -176,7 +194,6 @@ def write_toml_atomically(file: Path, content: Mapping[str, Any]) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_directory(file.parent)
 
 
 def host_facts(proc: Path = Path("/proc"), os_release: Path = Path("/etc/os-release")) -> Toml:
@@ -213,12 +230,12 @@ def host_facts(proc: Path = Path("/proc"), os_release: Path = Path("/etc/os-rele
     return _without_none(facts)
 
 
-def _change(path: Path, change: Callable[[Toml], None]) -> Toml:
+def _change(path: Path, change: Callable[[Toml], None], *, at_end: bool = False) -> Toml:
     read(path)
     with locked(path):
         description = read(path)
         change(description)
-        write_toml_atomically(path / "recording.toml", description)
+        write_toml_atomically(path / "recording.toml", description, at_end=at_end)
     return description
 
 
