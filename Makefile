@@ -47,6 +47,10 @@ setup: $(VENV)/product ## Build everything and install it into .venv.
 study: $(VENV)/product ## Set everything up, run a study on this host (STUDY=name for another), print the verdict.
 	@$(BIN)/satline study $(STUDY)
 
+# In a fresh clone incremental compilation costs a quarter more; where `cargo` was used by hand it is what makes the
+# next build short.
+test test-fast: export CARGO_INCREMENTAL = $(if $(wildcard target/debug/incremental),1,0)
+
 # What drives the real kernel runs alone: other work on the processors would be part of what it measures.
 # Without --release: the tests' own dependencies change features of the others, so that a release build would
 # compile nearly all of them a second time, optimised.

@@ -91,22 +91,29 @@ def _waiting_users(
     What a user gained in an observation is his reading at its end less that at its beginning. Of a class with
     many observations some hundreds, evenly spread, will do to name the users."""
     chosen = _spread(reduction)
-    observed = reduction.observations
-    columns = {
-        name: pa.array(np.asarray(observed[name][chosen], dtype=np.float64).astype(np.int64))
+    observed = {
+        name: np.asarray(reduction.observations[name][chosen], dtype=np.float64).astype(np.int64)
         for name in ("run", "t0", "t1")
     }
-    columns["class"] = pa.array(reduction.number[chosen])
+    ends = {
+        "run": np.tile(observed["run"], 2),
+        "at": np.concatenate([observed["t0"], observed["t1"]]),
+        "last": np.repeat([False, True], len(chosen)),
+        "observation": np.tile(np.arange(len(chosen)), 2),
+        "class": np.tile(reduction.number[chosen], 2),
+    }
     seconds = np.bincount(reduction.number[chosen], weights=reduction.seconds[chosen])
-    connection.register("wait_observation", pa.table(columns))
+    connection.register("wait_end", pa.table(ends))
     names = ("cpu_us", "run_delay_us", "io_delay_us", "eligible_us")
-    sums = ", ".join(f"sum(CASE WHEN b.{n} >= a.{n} THEN b.{n} - a.{n} END)::DOUBLE AS {n}" for n in names)
+    # One pass over the users' readings: joined with themselves they would be many.
+    gains = ", ".join(f"max(u.{n}) FILTER (last) - max(u.{n}) FILTER (NOT last) AS {n}" for n in names)
+    sums = ", ".join(f"sum({n}) FILTER ({n} >= 0)::DOUBLE AS {n}" for n in names)
     rows = connection.execute(f"""
-        WITH total AS (
-            SELECT o.class, b."user", {sums} FROM wait_observation o
-            JOIN "user" b ON b.run = o.run AND b.monotonic_ns = o.t1
-            JOIN "user" a ON a.run = o.run AND a.monotonic_ns = o.t0 AND a."user" = b."user"
-            WHERE left(b."user", 1) <> '_' GROUP BY o.class, b."user"),
+        WITH gain AS (
+            SELECT e.class, u."user", {gains} FROM "user" u
+            JOIN wait_end e ON u.run = e.run AND u.monotonic_ns = e.at
+            WHERE left(u."user", 1) <> '_' GROUP BY e.observation, e.class, u."user"),
+        total AS (SELECT class, "user", {sums} FROM gain GROUP BY class, "user"),
         waits AS (
             SELECT *,
                 coalesce(run_delay_us, 0) + coalesce(io_delay_us, 0) + coalesce(eligible_us, 0) AS waited

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,7 @@ class Recording:
         self.description = description
         self.sources = sources
         self.catalogue = of
+        self._loaded: dict[str, _Loaded] = {}
 
     @classmethod
     def open(cls, path: Path | str, *, of: Catalogue | None = None) -> Recording:
@@ -112,33 +114,56 @@ class Recording:
 
         names = tuple(self.catalogue.tables) if tables is None else tuple(tables)
         definitions = [self.catalogue.table(name) for name in names]
-        files, in_flight = _load(self.path, frozenset(names))
+        files, in_flight = self._load(frozenset(names))
         connection = connection or duckdb.connect()
         for definition in definitions:
             rest = [f.path for f in files.rest if f.table == definition.name]
             _make_view(connection, definition, rest, in_flight.get(definition.name))
         return connection
 
+    def _load(self, names: frozenset[str]) -> tuple[Layout, dict[str, pa.Table]]:
+        """The files and the rows of segments of these tables, at one instant; compaction may be at work.
 
-def _load(path: Path, names: frozenset[str]) -> tuple[Layout, dict[str, pa.Table]]:
-    """The files of a recording and the rows of its segments, at one instant; compaction may be at work."""
-    import pyarrow as pa
-
-    for _ in range(_ATTEMPTS):
-        files = layout(path)
-        parts: dict[str, list[pa.Table]] = {}
-        try:
+        A table whose segments are as they were at the last call is not read again.
+        """
+        for _ in range(_ATTEMPTS):
+            files = layout(self.path)
+            segments: dict[str, list[Path]] = {}
             for segment in files.segments:
-                if segment.table in names and (table := read_segment(segment.path).table) is not None:
-                    parts.setdefault(segment.table, []).append(table.replace_schema_metadata(None))
-        except FileNotFoundError:
-            # Compaction has taken it over since it was listed: look again.
-            continue
-        whole = {n: pa.concat_tables(t, promote_options="default").combine_chunks() for n, t in parts.items()}
-        return files, whole
-    raise InputError(
-        f"{path}: its segments go away while they are read", hint="try again when nothing changes it"
-    )
+                segments.setdefault(segment.table, []).append(segment.path)
+            try:
+                loaded = {n: self._load_table(n, paths) for n, paths in segments.items() if n in names}
+            except FileNotFoundError:
+                # Compaction has taken it over since it was listed: look again.
+                continue
+            for gone in self._loaded.keys() - segments.keys():
+                del self._loaded[gone]
+            return files, {n: table for n, table in loaded.items() if table is not None}
+        raise InputError(
+            f"{self.path}: its segments go away while they are read",
+            hint="try again when nothing changes it",
+        )
+
+    def _load_table(self, name: str, paths: list[Path]) -> pa.Table | None:
+        import pyarrow as pa
+
+        state = tuple((path, stat.st_size, stat.st_mtime_ns) for path in paths for stat in [path.stat()])
+        known = self._loaded.get(name)
+        if known is not None and known.state == state:
+            return known.rows
+        tables = [table for path in paths if (table := read_segment(path).table) is not None]
+        parts = [table.replace_schema_metadata(None) for table in tables]
+        rows = pa.concat_tables(parts, promote_options="default").combine_chunks() if parts else None
+        self._loaded[name] = _Loaded(state, rows)
+        return rows
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """The rows of a table's segments, and what these were then: path, bytes, time of the last change."""
+
+    state: tuple[tuple[Path, int, int], ...]
+    rows: pa.Table | None
 
 
 def _make_view(
