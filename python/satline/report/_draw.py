@@ -15,6 +15,7 @@ from typing import Any
 
 import altair as alt
 import vl_convert
+from altair.utils.schemapi import debug_mode
 
 from satline.report._plot import Line, Plot
 
@@ -27,7 +28,19 @@ WIDTH, HEIGHT = 460, 290
 # The whole drawing is of one size, so that plots beside each other have letters of one size.
 # Midnight shows the date.
 _CLOCK = "utcFormat(datum.value, utchours(datum.value) + utcminutes(datum.value) ? '%H:%M' : '%d %b')"
-_FIT = {"type": "fit", "contains": "padding"}
+_CONFIG = {
+    "view": {"stroke": None},
+    "axis": {
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelColor": INK,
+        "titleColor": INK,
+        "domainColor": INK,
+        "tickColor": INK,
+        "gridColor": FAINT,
+    },
+}
 # The shapes again, for the key of a picture: within 5 of the origin.
 _MARKS = {
     "circle": "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0",
@@ -45,36 +58,47 @@ _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 
 def svg(plot: Plot) -> str:
     """`plot` as an SVG element for a page: no size of its own, its colours those of the style sheet."""
-    drawing: str = vl_convert.vegalite_to_svg(_chart(plot).to_dict(), allowed_base_urls=[])
-    return _fitted(drawing, plot)
+    return _fitted(_drawing(plot), plot)
 
 
-def _chart(plot: Plot) -> Any:
-    if plot.x_type == "name":
-        layers = _named_bars(plot)
-    else:
-        layers = _band(plot)
-        layers += _stack(plot) if plot.kind == "stacked" else _lines(plot)
-        layers += _limit(plot) + _hinge(plot)
-    return (
-        alt.layer(*layers)
-        .properties(width=WIDTH, height=_height(plot), background="transparent", autosize=_FIT)
-        .configure_view(stroke=None)
-        .configure_axis(
-            labelFontSize=12,
-            titleFontSize=12,
-            titleFontWeight="normal",
-            labelColor=INK,
-            titleColor=INK,
-            domainColor=INK,
-            tickColor=INK,
-            gridColor=FAINT,
-        )
-    )
+def _drawing(plot: Plot) -> str:
+    drawing: str = vl_convert.vegalite_to_svg(_description(plot), allowed_base_urls=[])
+    return drawing
+
+
+def _description(plot: Plot) -> dict[str, Any]:
+    """What is to be drawn, in the words of Vega-Lite.
+
+    The layers are put together here: Altair would copy all of them several times, and check each against the
+    schema, which takes longer than the drawing. vl-convert refuses what is wrong.
+    """
+    with debug_mode(False):
+        if plot.x_type == "name":
+            layers = _named_bars(plot)
+        else:
+            layers = _band(plot)
+            layers += _stack(plot) if plot.kind == "stacked" else _lines(plot)
+            layers += _limit(plot) + _hinge(plot)
+        parts = [layer.to_dict(validate=False) for layer in layers]
+    rows: dict[str, Any] = {}
+    for part in parts:
+        del part["$schema"], part["config"]
+        rows.update(part.pop("datasets", {}))
+    return {
+        "$schema": alt.SCHEMA_URL,
+        "datasets": rows,
+        "config": _CONFIG,
+        "layer": parts,
+        "width": WIDTH,
+        "height": _height(plot),
+        "background": "transparent",
+        "autosize": {"type": "fit", "contains": "padding"},
+    }
 
 
 def _data(rows: list[dict[str, Any]]) -> Any:
-    return alt.Chart(alt.InlineData(rows))
+    # As one text: Altair copies what it is given at every step, row by row.
+    return alt.Chart(alt.InlineData(json.dumps(rows), format=alt.JsonDataFormat(type="json")))
 
 
 def _height(plot: Plot) -> int:
@@ -248,8 +272,7 @@ def _fitted(drawing: str, plot: Plot) -> str:
 
 def picture(plot: Plot) -> str:
     """`plot` as an SVG file that stands by itself: title above, key and notes below, on white."""
-    drawing: str = vl_convert.vegalite_to_svg(_chart(plot).to_dict(), allowed_base_urls=[])
-    inner = ET.fromstring(drawing)
+    inner = ET.fromstring(_drawing(plot))
     for element in inner.iter():
         element.tag = element.tag.removeprefix(_SVG)
     filled = plot.kind in ("stacked", "bars")
