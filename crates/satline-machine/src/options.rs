@@ -45,8 +45,9 @@ pub enum Command {
     Policies,
 }
 
+/// What is run: a machine, a workload, and the users' coming and going.
 #[derive(Debug, Clone, Args)]
-pub struct RunOptions {
+pub struct LoadOptions {
     /// Machine file
     pub machine: PathBuf,
 
@@ -61,10 +62,6 @@ pub struct RunOptions {
     #[arg(long, value_name = "S", default_value = "600", value_parser = length)]
     pub step_seconds: Span,
 
-    /// What is left out at the begin of every step, s
-    #[arg(long, value_name = "S", default_value = "120", value_parser = length_or_zero)]
-    pub warmup_seconds: Span,
-
     /// Let the workload's own population come and go; the warm-up is left out once
     #[arg(long, conflicts_with = "users")]
     pub schedule: bool,
@@ -77,6 +74,20 @@ pub struct RunOptions {
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: u64,
 
+    /// Change a figure: a dotted path in the machine file or, after `workload.`, in the workload file [repeatable]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    pub set: Vec<(String, String)>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct RunOptions {
+    #[command(flatten)]
+    pub load: LoadOptions,
+
+    /// What is left out at the begin of every step, s
+    #[arg(long, value_name = "S", default_value = "120", value_parser = length_or_zero)]
+    pub warmup_seconds: Span,
+
     /// Number of the replication: other random numbers of the same seed
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub replication: u64,
@@ -84,10 +95,6 @@ pub struct RunOptions {
     /// Time between samples, s
     #[arg(long, value_name = "S", default_value = "10", value_parser = length)]
     pub sample_seconds: Span,
-
-    /// Change a figure: a dotted path in the machine file or, after `workload.`, in the workload file [repeatable]
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
-    pub set: Vec<(String, String)>,
 
     /// Record the run into this directory, usually NAME.satline
     #[arg(long, value_name = "DIR")]
@@ -112,35 +119,8 @@ pub struct RunOptions {
 
 #[derive(Debug, Clone, Args)]
 pub struct WatchOptions {
-    /// Machine file
-    pub machine: PathBuf,
-
-    /// Workload file
-    pub workload: PathBuf,
-
-    /// As of run
-    #[arg(long, value_name = "N[,N…]", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(..=100_000))]
-    pub users: Vec<u32>,
-
-    /// Length of a step, s
-    #[arg(long, value_name = "S", default_value = "600", value_parser = length)]
-    pub step_seconds: Span,
-
-    /// As of run
-    #[arg(long, conflicts_with = "users")]
-    pub schedule: bool,
-
-    /// As of run
-    #[arg(long, value_name = "S", value_parser = length, requires = "schedule")]
-    pub seconds: Option<Span>,
-
-    /// As of run
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
-    pub seed: u64,
-
-    /// As of run
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
-    pub set: Vec<(String, String)>,
+    #[command(flatten)]
+    pub load: LoadOptions,
 
     /// Simulated time between lines, s
     #[arg(long, value_name = "S", default_value = "1", value_parser = length)]

@@ -9,21 +9,7 @@ use satline_machine::policies::{page_out_device, queue_drop, replacement, slot};
 use satline_machine::readings::SystemReading;
 use satline_machine::storage::State;
 use support::bare_storage::Bare;
-use support::small_system::{SmallSystem, locality, machine, ms, workload};
-
-/// So many pages, each touched once, at even intervals; all are changed, or none.
-fn once(pages: f64, changed: f64) -> Locality {
-    Locality {
-        working_set_pages: pages,
-        working_set_sd: 0.0,
-        repeatability: 1.0,
-        growth: 1.0,
-        reference_interval: ms(1e9),
-        phase: ms(1e9),
-        changed,
-        shared_pages: 0,
-    }
-}
+use support::small_system::{SmallSystem, locality, machine, ms, once, workload};
 
 fn with_queue_drop(frames: u32, policy: &str) -> Machine {
     let mut machine = machine(frames);

@@ -2,31 +2,17 @@
 
 mod support;
 
-use satline_machine::configuration::{Locality, Machine, Workload};
+use satline_machine::configuration::{Machine, Workload};
 use satline_machine::engine::{Span, Streams, Time};
 use satline_machine::readings::SystemReading;
 use satline_machine::storage::{Fault, Memory, State};
 use support::bare_storage::Bare;
-use support::small_system::{locality, machine, ms, outcome, workload};
-
-/// So many pages, each touched once, at even intervals.
-fn once(pages: f64) -> Locality {
-    Locality {
-        working_set_pages: pages,
-        working_set_sd: 0.0,
-        repeatability: 1.0,
-        growth: 1.0,
-        reference_interval: ms(1e9),
-        phase: ms(1e9),
-        changed: 0.0,
-        shared_pages: 0,
-    }
-}
+use support::small_system::{locality, machine, ms, once, outcome, workload};
 
 #[test]
 fn the_scan_resets_bits_on_its_first_sweep_and_takes_in_order_on_its_second() {
     use State::{Free, Used};
-    let mut bare = Bare::new(&machine(4), &workload(once(8.0)), 1);
+    let mut bare = Bare::new(&machine(4), &workload(once(8.0, 0.0)), 1);
     bare.begin(0, 0, ms(8.0));
     // Three faults leave one free frame, which is the threshold.
     assert_eq!(bare.run(0, ms(2.5)), 3);
@@ -44,7 +30,7 @@ fn the_scan_resets_bits_on_its_first_sweep_and_takes_in_order_on_its_second() {
 
 #[test]
 fn a_page_is_kept_at_queue_drop_and_its_bit_is_off() {
-    let mut bare = Bare::new(&machine(10), &workload(once(4.0)), 3);
+    let mut bare = Bare::new(&machine(10), &workload(once(4.0, 0.0)), 3);
     assert_eq!(bare.transaction(0, 0, ms(4.0)), 4);
     assert_eq!(bare.memory.projected(0), 4);
     assert_eq!(bare.memory.resident(0), 4);
@@ -63,7 +49,7 @@ fn a_page_is_kept_at_queue_drop_and_its_bit_is_off() {
 
 #[test]
 fn what_is_still_on_the_free_list_is_had_back_without_io() {
-    let mut bare = Bare::new(&machine(8), &workload(once(4.0)), 2);
+    let mut bare = Bare::new(&machine(8), &workload(once(4.0, 0.0)), 2);
     bare.transaction(0, 0, ms(4.0));
     bare.memory.set_mpl(3);
     // Four free frames are wanted: each page of user 1 puts one of user 0 on the free list.
@@ -82,7 +68,7 @@ fn what_is_still_on_the_free_list_is_had_back_without_io() {
 
 #[test]
 fn a_page_on_its_way_out_is_had_back_at_once_and_the_write_goes_on() {
-    let mut all_changed = once(4.0);
+    let mut all_changed = once(4.0, 0.0);
     all_changed.changed = 1.0;
     let mut bare = Bare::new(&machine(6), &workload(all_changed), 2);
     bare.transaction(0, 0, ms(4.0));
@@ -115,7 +101,7 @@ fn a_page_on_its_way_out_is_had_back_at_once_and_the_write_goes_on() {
 
 #[test]
 fn an_unchanged_page_with_a_slot_is_not_written_again() {
-    let mut workload = workload(once(8.0));
+    let mut workload = workload(once(8.0, 0.0));
     let mut kinds = workload.classes[0].transactions.clone();
     kinds.push(kinds[0].clone());
     kinds[0].locality.changed = 1.0;
@@ -142,7 +128,7 @@ fn pages_overflow_to_the_next_tier_and_from_there_to_an_error() {
     // 24 slots on a drum cylinder, 57 on one of the disk.
     machine.paging.areas.remove(1);
     machine.paging.areas[0].cylinders = 1;
-    let mut all_changed = once(50.0);
+    let mut all_changed = once(50.0, 0.0);
     all_changed.changed = 1.0;
     let workload = workload(all_changed);
     let mut bare = Bare::new(&machine, &workload, 1);
@@ -188,7 +174,7 @@ fn pages_overflow_to_the_next_tier_and_from_there_to_an_error() {
 
 #[test]
 fn faults_in_a_row_without_running_between_keep_the_books() {
-    let mut at_once = once(8.0);
+    let mut at_once = once(8.0, 0.0);
     at_once.growth = 1e-3;
     let mut bare = Bare::new(&machine(12), &workload(at_once), 1);
     for _ in 0..3 {
@@ -204,7 +190,7 @@ fn faults_in_a_row_without_running_between_keep_the_books() {
 
 #[test]
 fn without_a_free_frame_a_fault_waits_for_one() {
-    let mut all_changed = once(4.0);
+    let mut all_changed = once(4.0, 0.0);
     all_changed.changed = 1.0;
     let mut bare = Bare::new(&machine(2), &workload(all_changed), 2);
     bare.begin(0, 0, ms(4.0));
@@ -222,7 +208,7 @@ fn without_a_free_frame_a_fault_waits_for_one() {
 
 #[test]
 fn who_logs_off_gives_up_frames_and_slots() {
-    let mut all_changed = once(8.0);
+    let mut all_changed = once(8.0, 0.0);
     all_changed.changed = 1.0;
     let mut bare = Bare::new(&machine(12), &workload(all_changed), 2);
     bare.transaction(0, 0, ms(8.0));
@@ -236,7 +222,7 @@ fn who_logs_off_gives_up_frames_and_slots() {
 
 #[test]
 fn shared_pages_are_read_once_for_all_and_belong_to_no_one() {
-    let mut shared = once(1.0);
+    let mut shared = once(1.0, 0.0);
     shared.shared_pages = 10;
     let mut bare = Bare::new(&machine(40), &workload(shared), 3);
     let faults: Vec<u32> = (0..3).map(|user| bare.transaction(user, 0, ms(11.0))).collect();
@@ -249,7 +235,7 @@ fn shared_pages_are_read_once_for_all_and_belong_to_no_one() {
 
 #[test]
 fn two_who_wait_for_one_shared_page_are_both_woken_by_one_read() {
-    let mut shared = once(1.0);
+    let mut shared = once(1.0, 0.0);
     shared.shared_pages = 10;
     let mut workload = workload(shared);
     workload.classes[0].space_pages = 1;

@@ -9,10 +9,10 @@ use crate::configuration::read::{Source, folder_of, read_with, text_of};
 use crate::configuration::{Population, Session, Workload};
 use crate::engine::{Span, Streams, Time};
 use crate::model::{Plan, Simulation, Step};
-use crate::options::RunOptions;
+use crate::options::{LoadOptions, RunOptions};
 use crate::readings::{Observer, Reading, TransactionRecord, Transition};
 use crate::recorder::{Recorder, Setting};
-use crate::summary::{Series, StepResult, Steps, Summary, seconds};
+use crate::summary::{RunStep, Series, StepResult, Steps, Summary, seconds};
 
 /// Signals are looked for, and progress is told, at least so often in simulated time.
 pub(super) const CHUNK: Span = Span::from_ns(10_000_000_000);
@@ -70,47 +70,32 @@ impl Observer for Observers<'_> {
 /// # Errors
 /// Wrong input, a failed audit, or a recording that cannot be written.
 pub fn run(options: &RunOptions, stop: &dyn Fn() -> Option<Ending>) -> Result<Outcome, ProgramError> {
-    let machine_text = text_of(&options.machine, "give a machine file; machines/ has examples")?;
+    let load = &options.load;
+    let machine_text = text_of(&load.machine, "give a machine file; machines/ has examples")?;
     let workload_text = text_of(
-        &options.workload,
+        &load.workload,
         "give a workload file; workloads/simulated/ has examples",
     )?;
     let (machine, workload) = read_with(
         &Source {
             text: &machine_text,
-            file: &options.machine.display().to_string(),
-            folders: &[folder_of(&options.machine)],
+            file: &load.machine.display().to_string(),
+            folders: &[folder_of(&load.machine)],
         },
         &Source {
             text: &workload_text,
-            file: &options.workload.display().to_string(),
+            file: &load.workload.display().to_string(),
             folders: &[],
         },
-        &options.set,
+        &load.set,
     )?;
     let (machine, workload) = (machine.machine, workload.workload);
-    let load = Load {
-        users: &options.users,
-        step: options.step_seconds,
-        warmup: options.warmup_seconds,
-        every: options.sample_seconds,
-        schedule: options.schedule,
-        length: options.seconds,
-    };
-    let steps = steps(&load, &workload)?;
+    let steps = steps(load, &workload, options.warmup_seconds, options.sample_seconds)?;
     let plan = Plan {
-        users: steps.most_users(),
-        steps: (steps.all().iter())
-            .map(|step| Step {
-                from: step.from,
-                users: step.users,
-            })
-            .collect(),
-        sample_every: options.sample_seconds,
-        end: steps.end(),
         audit: true,
+        ..plan(&steps, steps.most_users(), options.sample_seconds)
     };
-    let streams = Streams::new(options.seed, options.replication);
+    let streams = Streams::new(load.seed, options.replication);
     let mut simulation = Simulation::new(&machine, &workload, &plan, streams)?;
     let setting = options.record.as_deref().map(|directory| Setting {
         directory,
@@ -118,8 +103,8 @@ pub fn run(options: &RunOptions, stop: &dyn Fn() -> Option<Ending>) -> Result<Ou
         workload: &workload,
         machine_text: &machine_text,
         workload_text: &workload_text,
-        sets: &options.set,
-        seed: options.seed,
+        sets: &load.set,
+        seed: load.seed,
         replication: options.replication,
         start_ns: options.start,
         sample_every: options.sample_seconds,
@@ -141,7 +126,7 @@ pub fn run(options: &RunOptions, stop: &dyn Fn() -> Option<Ending>) -> Result<Ou
         ending,
         machine: machine.name.clone(),
         workload: workload.name.clone(),
-        seed: options.seed,
+        seed: load.seed,
         replication: options.replication,
         events: summary.events(),
         cpu_s: cpu_s(),
@@ -208,32 +193,19 @@ fn recorder(setting: Setting<'_>) -> Result<Recorder<'_>, ProgramError> {
     Ok(Recorder::create(setting)?)
 }
 
-/// The users that are asked for, and when.
-pub(super) struct Load<'a> {
-    pub users: &'a [u32],
-    pub step: Span,
-    pub warmup: Span,
-    pub every: Span,
-    pub schedule: bool,
-    /// Of a schedule.
-    pub length: Option<Span>,
-}
-
 /// The numbers of users asked for, or those of the workload.
-pub(super) fn steps(load: &Load<'_>, workload: &Workload) -> Result<Steps, MachineError> {
-    let &Load {
-        users,
-        step,
-        warmup,
-        every,
-        schedule,
-        length,
-    } = load;
+pub(super) fn steps(
+    load: &LoadOptions,
+    workload: &Workload,
+    warmup: Span,
+    every: Span,
+) -> Result<Steps, MachineError> {
+    let (users, step, schedule) = (&load.users, load.step_seconds, load.schedule);
     match &workload.population {
         _ if !users.is_empty() => Steps::of_loads(users, step, warmup, every),
         Population::Constant(users) if !schedule => Steps::of_loads(&[*users], step, warmup, every),
         Population::Varying(sessions) if schedule => {
-            let length = length.unwrap_or_else(|| length_of(sessions));
+            let length = load.seconds.unwrap_or_else(|| length_of(sessions));
             Steps::of_schedule(sessions, length, warmup, every)
         }
         Population::Constant(_) => Err(MachineError::new(
@@ -247,6 +219,21 @@ pub(super) fn steps(load: &Load<'_>, workload: &Workload) -> Result<Steps, Machi
             format!("the users of workload {} come and go", workload.name),
             "give --schedule, or numbers of users (--users)",
         )),
+    }
+}
+
+/// The plan of these steps, not audited, with room for so many users.
+pub(super) fn plan(steps: &Steps, users: u32, sample_every: Span) -> Plan {
+    let begins = |step: &RunStep| Step {
+        from: step.from,
+        users: step.users,
+    };
+    Plan {
+        users,
+        steps: steps.all().iter().map(begins).collect(),
+        sample_every,
+        end: steps.end(),
+        audit: false,
     }
 }
 

@@ -368,3 +368,17 @@ pub fn outcome(
     let reading = system.reading();
     (system, reading)
 }
+
+/// So many pages, each touched once, at even intervals; the part of them that is changed.
+pub fn once(pages: f64, changed: f64) -> Locality {
+    Locality {
+        working_set_pages: pages,
+        working_set_sd: 0.0,
+        repeatability: 1.0,
+        growth: 1.0,
+        reference_interval: ms(1e9),
+        phase: ms(1e9),
+        changed,
+        shared_pages: 0,
+    }
+}

@@ -13,13 +13,12 @@ use serde::Serialize;
 use self::commands::{Commands, Wish};
 use self::lines::{Completions, Line};
 use super::ending::{Ending, ProgramError};
-use super::run::{CHUNK, Load, STUCK, overflown, steps};
+use super::run::{CHUNK, STUCK, overflown, plan, steps};
 use crate::configuration::Machine;
 use crate::configuration::read::read_files;
 use crate::engine::{Span, Streams, Time};
-use crate::model::{Plan, Simulation, Step};
+use crate::model::Simulation;
 use crate::options::WatchOptions;
-use crate::summary::Steps;
 
 type Stop<'a> = &'a dyn Fn() -> Option<Ending>;
 
@@ -31,19 +30,13 @@ struct Gone;
 /// # Errors
 /// Wrong input, a wrong command, or a failed audit.
 pub fn watch(options: &WatchOptions, stop: Stop<'_>) -> Result<Ending, ProgramError> {
-    let (machine, workload) = read_files(&options.machine, &options.workload, &options.set)?;
+    let load = &options.load;
+    let (machine, workload) = read_files(&load.machine, &load.workload, &load.set)?;
     let (machine, workload) = (machine.machine, workload.workload);
-    let load = Load {
-        users: &options.users,
-        step: options.step_seconds,
-        warmup: Span::ZERO,
-        every: options.step_seconds,
-        schedule: options.schedule,
-        length: options.seconds,
-    };
-    let steps = steps(&load, &workload)?;
+    let steps = steps(load, &workload, Span::ZERO, load.step_seconds)?;
     let most = steps.most_users().saturating_add(options.room);
-    let mut simulation = simulation(options, &machine, &workload, &steps, most)?;
+    let plan = plan(&steps, most, load.step_seconds);
+    let mut simulation = Simulation::new(&machine, &workload, &plan, Streams::new(load.seed, 0))?;
     let mut run = Run {
         completions: Completions::default(),
         machine: &machine,
@@ -51,7 +44,7 @@ pub fn watch(options: &WatchOptions, stop: Stop<'_>) -> Result<Ending, ProgramEr
         end: steps.end(),
         flowed: Time::START,
     };
-    let first = lines::header(options.seed, &simulation, &machine, &workload, &steps, most);
+    let first = lines::header(load.seed, &simulation, &machine, &workload, &steps, most);
     let Ok(()) = say(&first).and_then(|()| run.show(&mut simulation)) else {
         return Ok(Ending::Complete);
     };
@@ -59,33 +52,6 @@ pub fn watch(options: &WatchOptions, stop: Stop<'_>) -> Result<Ending, ProgramEr
         true => run.obey(&mut simulation, Commands::new(), stop),
         false => run.go_on(&mut simulation, options.interval, stop),
     }
-}
-
-fn simulation(
-    options: &WatchOptions,
-    machine: &Machine,
-    workload: &crate::configuration::Workload,
-    steps: &Steps,
-    most: u32,
-) -> Result<Simulation, ProgramError> {
-    let plan = Plan {
-        users: most,
-        steps: (steps.all().iter())
-            .map(|step| Step {
-                from: step.from,
-                users: step.users,
-            })
-            .collect(),
-        sample_every: options.step_seconds,
-        end: steps.end(),
-        audit: false,
-    };
-    Ok(Simulation::new(
-        machine,
-        workload,
-        &plan,
-        Streams::new(options.seed, 0),
-    )?)
 }
 
 /// A run as it is looked at.
