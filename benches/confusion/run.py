@@ -4,8 +4,8 @@
                                     [--out DIR] [--json] [--wrong]
 
 For each pair of machine and workload (`pairs.py`) loads up to two and a half times the users that would just
-saturate it are recorded and diagnosed. The truth is found by buying (`truth.py`): at the top load every
-upgrade (processor, storage, paging devices, devices for files, each half as much again; admission in either
+saturate it are recorded and diagnosed. The truth is found by buying (`truth.py`): at the top load, come to
+through two lighter ones, every upgrade (processor, storage, paging devices, devices for files, each half as much again; admission in either
 direction) is simulated with the same random numbers. The upgrade that raises the work done most is the truth,
 if it surely raises it by 3 %; one that is not surely worse, and at least half as good, counts as right too,
 and how many there are is told. Where none helps, nothing must be claimed. Pairs too noisy to tell are

@@ -16,6 +16,9 @@ LEAST_GAIN = 0.03
 ALIKE = 0.5
 PILOT_USERS = (1, 2, 4, 8, 16, 32, 64, 128)
 PARTS = (0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.1, 1.35, 1.65, 2.0, 2.5)
+# The top load is come to as the recording comes to it, from below saturation: users who all log on at once
+# may thrash for as long as one looks, where those who came one after another do not.
+RAMP = (0.9, 1.65)
 NONE, UNCLEAR, FAILED = "none", "unclear", "failed"
 
 
@@ -62,6 +65,11 @@ class Runs:
 
     def __init__(self, pair: Pair, program: Program, kept: Path) -> None:
         self.pair, self.program, self.kept = pair, program, kept
+
+    def top(self, sets: dict[str, str], users: Sequence[int], length: float, replication: int) -> Run:
+        """A run that is measured at the greatest of `users`."""
+        ramp = {round(part / PARTS[-1] * users[-1]) for part in RAMP} - {0, users[-1]}
+        return self.run(sets, [*sorted(ramp), users[-1]], length, length / 4, replication)
 
     def run(
         self, sets: dict[str, str], users: Sequence[int], length: float, warmup: float, replication: int = 0
@@ -117,11 +125,11 @@ def _bought(runs: Runs, users: tuple[int, ...], replications: int, seconds: floa
     truth = Truth(pair.number, UNCLEAR, (), {}, users)
     for count in (replications, 2 * replications, 3 * replications):
         wanted = [
-            runs.run(sets, users[-1:], seconds, seconds / 4, replication)
+            runs.top(sets, users, seconds, replication)
             for _, sets in ways
             for replication in range(count)
         ]
-        work = [values[0] for values in runs.work(wanted)]
+        work = [values[-1] for values in runs.work(wanted)]
         values = [work[k * count : (k + 1) * count] for k in range(len(ways))]
         truth = _judged(pair.number, users, [name for name, _ in ways[1:]], values[0], values[1:])
         if truth.kind != UNCLEAR:

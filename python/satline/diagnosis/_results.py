@@ -113,8 +113,9 @@ class Finding:
         What the finding names: processor, supervisor, storage, admission, paging, io, paging and io, cache,
         lock, quota, server; none: it is a remark, and nothing that limits the load.
     gain
-        The upgrade that would bring most of those it asks for, and by what part it would raise the work done
-        at the heaviest load, by a model of the recording; ``None`` where no model can tell.
+        The upgrade that would bring most of those it asks for, by what part it would raise the work done at
+        the heaviest load, by a model of the recording, and by what part at least; ``None`` where no model can
+        tell.
     """
 
     rule: str
@@ -128,7 +129,7 @@ class Finding:
     false_readings: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
-    gain: tuple[str, float] | None = None
+    gain: tuple[str, float, float] | None = None
 
 
 @dataclass(frozen=True)

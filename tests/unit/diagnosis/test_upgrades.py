@@ -144,8 +144,8 @@ def test_a_model_far_from_what_was_measured_tells_nothing() -> None:
     assert gains(System().reduction(problem_state=0.5, supervisor_state=0.5)) is None
 
 
-def finding(rule: str, kind: str, gain: float) -> Finding:
-    return Finding(rule, rule, "storage", "holds", gain, "", gain=(kind, gain))
+def finding(rule: str, kind: str, gain: float, least: float | None = None) -> Finding:
+    return Finding(rule, rule, "storage", "holds", gain, "", gain=(kind, gain, least or gain))
 
 
 def test_remedies_that_bring_the_same_are_not_decided_between() -> None:
@@ -153,6 +153,8 @@ def test_remedies_that_bring_the_same_are_not_decided_between() -> None:
     assert undecided([storage, paging]) == (storage, paging)
     assert undecided([storage, finding("drum_overflow", "paging", 0.2)]) == ()
     assert undecided([storage, finding("paging_bound", "storage", 0.30)]) == ()
+    doubtful = finding("drum_overflow", "paging", 0.7, 0.3)
+    assert undecided([doubtful, storage]) == (doubtful, storage)
     assert undecided([]) == ()
 
 
@@ -175,6 +177,24 @@ def test_of_two_findings_the_one_whose_remedy_brings_most_comes_first() -> None:
     assert first.gain is not None
     assert first.gain[0] == "files"
     assert any("queueing model" in fact.threshold for fact in first.evidence)
+
+
+def test_where_users_steal_each_others_pages_a_faster_drum_is_not_surely_the_remedy() -> None:
+    system = System(steals=lambda level: 3 * level, page_s=0.04, others=60.0)
+    told = gains(system.reduction())
+    assert told is not None
+    first, *others = weigh(system.reduction(), "paging_bound")
+    assert told["paging"] == max(told.values())
+    assert first.gain is not None
+    assert first.gain[0] == "paging"
+    assert first.gain[2] < 0.9 * first.gain[1]
+    assert "between" in first.summary
+    assert len(undecided([first, *others])) > 1
+    # The same reads where nobody steals.
+    calm = System(others=100.0, page_s=0.04)
+    (only, *_) = weigh(calm.reduction(), "paging_bound")
+    assert only.gain is not None
+    assert only.gain[1] == only.gain[2]
 
 
 def test_a_bottleneck_whose_signs_are_weak_is_named_where_the_model_is_sure() -> None:

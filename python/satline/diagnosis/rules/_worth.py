@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from satline.diagnosis._results import Evidence, Finding
-from satline.diagnosis._upgrades import STEP, gains
+from satline.diagnosis._upgrades import STEP, gains, sure_part
 from satline.diagnosis.rules import cpu_bound, paging_overhead
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._rule import Rule
@@ -62,12 +62,15 @@ def weighed(judged: Sequence[tuple[Rule, Finding]], context: Context) -> list[Fi
     told = worth(context)
     if told is None or max(told.values()) < LEAST:
         return findings
-    most = max(told.values())
-    wanted = [kind for kind in told if _alike(told[kind], most)]
+    sure = sure_part(context.reduction)
+    best = max(told, key=lambda kind: told[kind])
+    wanted = [kind for kind in told if _alike(told[kind], told[best] * sure.get(best, 1.0))]
     holding = {f.rule for f in findings if f.state == "holds" and f.component != "none"}
     missing = {NAMED[kind] for kind in wanted if not any(kind in REMEDIES.get(n, ()) for n in holding)}
     return [
-        _weighed(_promoted(rule, f) if f.rule in missing else f, told, context) if f.rule in REMEDIES else f
+        _weighed(_promoted(rule, f) if f.rule in missing else f, told, sure, context)
+        if f.rule in REMEDIES
+        else f
         for rule, f in judged
     ]
 
@@ -98,8 +101,8 @@ def undecided(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     named = [f for f in findings if f.state == "holds" and f.component != "none"]
     if not named or named[0].gain is None:
         return ()
-    kind, gain = named[0].gain
-    rivals = [f for f in named[1:] if f.gain is not None and f.gain[0] != kind and _alike(f.gain[1], gain)]
+    kind, _, least = named[0].gain
+    rivals = [f for f in named[1:] if f.gain is not None and f.gain[0] != kind and _alike(f.gain[1], least)]
     return (named[0], *rivals) if rivals else ()
 
 
@@ -109,7 +112,9 @@ def _promoted(rule: Rule, finding: Finding) -> Finding:
     return rule.finding("holds", why, strength=0.0, evidence=list(finding.evidence))
 
 
-def _weighed(finding: Finding, told: Mapping[str, float], context: Context) -> Finding:
+def _weighed(
+    finding: Finding, told: Mapping[str, float], sure: Mapping[str, float], context: Context
+) -> Finding:
     """A finding with the gain of its best remedy."""
     if finding.state != "holds" or finding.component == "none":
         return finding
@@ -128,7 +133,9 @@ def _weighed(finding: Finding, told: Mapping[str, float], context: Context) -> F
     # Of remedies that bring the same, the one with the stronger signs comes first.
     part = 1.0 if _alike(gain, best) else max(0.0, gain) / best
     strength = (1 - OWN) * part + OWN * finding.strength
-    text = f"{finding.summary}; {WORDS[kind]} would bring about {gain:+.0%} of work"
+    least = gain * sure.get(kind, 1.0) if gain > 0 else gain
+    much = f"about {gain:+.0%}" if least == gain else f"between {least:+.0%} and {gain:+.0%}"
+    text = f"{finding.summary}; {WORDS[kind]} would bring {much} of work"
     return replace(
-        finding, strength=strength, summary=text, evidence=(*finding.evidence, fact), gain=(kind, gain)
+        finding, strength=strength, summary=text, evidence=(*finding.evidence, fact), gain=(kind, gain, least)
     )
