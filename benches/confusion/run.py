@@ -7,11 +7,11 @@ For each pair of machine and workload (`pairs.py`) loads up to two and a half ti
 saturate it are recorded and diagnosed. The truth is found by buying (`truth.py`): at the top load, come to
 through two lighter ones, every upgrade (processor, storage, paging devices, devices for files, each half as
 much again; admission in either direction) is simulated with the same random numbers. The upgrade that raises
-the work done most is the truth, if it surely raises it by 3 %; one that is not surely worse, and at least half as good, counts as right too,
-and how many there are is told. Where none helps, nothing must be claimed. Pairs too noisy to tell are
-counted apart. A verdict that names several rivals, and says that it cannot tell which, counts as silent.
-Pairs are kept in --out: an interrupted bench goes on where it was, and another diagnosis is judged on the
-same recordings.
+the work done most is the truth, if it surely raises it by 3 %; one that is not surely worse, and at least
+half as good, counts as right too, and how many there are is told. Where none helps, nothing must be claimed.
+Pairs too noisy to tell are counted apart. A verdict that names several rivals, and says that it cannot tell
+which, counts as silent. Pairs are kept in --out: an interrupted bench goes on where it was, and another
+diagnosis is judged on the same recordings.
 
 Build first: cargo build --release -p satline-machine; SATLINE_BIN_DIR=target/release
 """

@@ -125,9 +125,7 @@ def _bought(runs: Runs, users: tuple[int, ...], replications: int, seconds: floa
     truth = Truth(pair.number, UNCLEAR, (), {}, users)
     for count in (replications, 2 * replications, 3 * replications):
         wanted = [
-            runs.top(sets, users, seconds, replication)
-            for _, sets in ways
-            for replication in range(count)
+            runs.top(sets, users, seconds, replication) for _, sets in ways for replication in range(count)
         ]
         work = [values[-1] for values in runs.work(wanted)]
         values = [work[k * count : (k + 1) * count] for k in range(len(ways))]
