@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use satline_terminal::clock::monotonic_ns;
-use satline_terminal::spawn::open_pty;
+use satline_terminal::lines::pty::open_pty;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

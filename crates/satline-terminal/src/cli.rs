@@ -1,9 +1,11 @@
 //! The command line.
 
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::lines::Target;
 use crate::plan::{parse_duration, parse_processors};
 
 const ABOUT: &str = "Pseudo-users on terminals of their own: they log on, think, type and wait, and every \
@@ -30,7 +32,12 @@ pub enum CliCommand {
     Check {
         /// The workload file.
         file: PathBuf,
+        /// As for run.
+        #[arg(long, value_name = "LINE", value_parser = Target::parse)]
+        line: Option<Target>,
     },
+    /// The owner's side: on the host that is to be driven, allow an emulator elsewhere to do so, for as long as this runs.
+    Allow(AllowOptions),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -49,6 +56,12 @@ pub struct RunOptions {
     /// Workload file.
     #[arg(long, value_name = "FILE.toml")]
     pub workload: PathBuf,
+    /// Where the users' lines lead: pty, tcp:HOST:PORT or telnet:HOST:PORT. Default: as the workload says.
+    #[arg(long, value_name = "LINE", value_parser = Target::parse)]
+    pub line: Option<Target>,
+    /// List of hosts other than this one that may be driven, from their owners.
+    #[arg(long, value_name = "FILE.toml")]
+    pub allow: Option<PathBuf>,
     /// Recording to write into; made if it does not exist.
     #[arg(long, value_name = "DIR")]
     pub recording: PathBuf,
@@ -97,12 +110,42 @@ pub struct RunOptions {
     /// Refuse steps of more users.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub max_users: usize,
+    /// All users together send at most so many lines a second; further ones wait, and the run is not valid.
+    #[arg(long, value_name = "N", default_value_t = 100_000.0)]
+    pub max_rate: f64,
+    /// Refuse plans that take longer.
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = parse_duration)]
+    pub max_time: i64,
     /// Progress on standard output, twice a second.
     #[arg(long, value_enum, default_value_t = ProgressOption::None)]
     pub progress: ProgressOption,
     /// Stop when standard input ends, so that the emulator does not outlive its parent.
     #[arg(long)]
     pub watch_stdin: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct AllowOptions {
+    /// Where emulators ask; the address is that of the host to be driven.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: SocketAddr,
+    /// The host whose emulator may come.
+    #[arg(long = "for", value_name = "ADDRESS")]
+    pub client: IpAddr,
+    /// The port of this host that may be driven.
+    #[arg(long, value_name = "PORT")]
+    pub port: u16,
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub max_users: usize,
+    /// Lines a second.
+    #[arg(long, value_name = "N", default_value_t = 100.0)]
+    pub max_rate: f64,
+    /// Longest run.
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration)]
+    pub max_time: i64,
+    /// Allow nothing after this time; runs under way end.
+    #[arg(long, value_name = "TIME", default_value = "8h", value_parser = parse_duration)]
+    pub until: i64,
 }
 
 fn processors(text: &str) -> Result<Processors, String> {

@@ -3,16 +3,18 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 
 use crate::clock::{SECOND_NS, monotonic_ns};
 use crate::error::TerminalError;
+use crate::lines::{Lines, Link};
+use crate::open::Open;
 use crate::plan::{Phase, Plan};
 use crate::poll::Poll;
 use crate::processes;
+use crate::rate::Rate;
 use crate::recorder::{Event, Recorder};
-use crate::spawn::Launcher;
+use crate::secret::Passwords;
 use crate::statistics::Statistics;
 use crate::timers::Timers;
 use crate::workload::Workload;
@@ -30,6 +32,8 @@ pub enum What {
     /// Something of the user's current state; void if the user has gone on since (generation).
     User(usize, u64, Due),
     Step(usize),
+    /// A command of an open system is to start; void if it is of an earlier series.
+    Arrival(u64),
     WarmUp,
     WindowStart,
     WindowEnd,
@@ -59,7 +63,11 @@ pub struct Common {
     pub environment: Vec<(String, String)>,
     /// Extra variables by option: they win.
     pub extra: Vec<(String, String)>,
-    pub launcher: Launcher,
+    pub lines: Lines,
+    pub passwords: Option<Passwords>,
+    pub rate: Rate,
+    /// Where commands arrive instead of being thought of.
+    pub open: Option<Open>,
     pub users_file: Option<File>,
     pub poll: Poll,
     pub timers: Timers<What>,
@@ -110,17 +118,18 @@ impl Common {
         }
     }
 
-    /// Hangs up a terminal; what survives that is killed a second later.
-    pub fn hang_up(&mut self, pid: i32, master: OwnedFd) {
-        self.poll.remove(master.as_raw_fd());
+    /// Closes a line; what survives the hang-up of a terminal is killed a second later.
+    pub fn hang_up(&mut self, link: Link) {
+        self.poll.remove(link.fd());
+        let Some(pid) = link.pid() else { return };
         // SAFETY: a plain query of a descriptor that is open.
-        let foreground = unsafe { libc::tcgetpgrp(master.as_raw_fd()) };
+        let foreground = unsafe { libc::tcgetpgrp(link.fd()) };
         // A failed query gives -1, whose negative is process 1.
         for group in [foreground, pid].into_iter().filter(|&group| group > 1) {
             processes::send(-group, libc::SIGHUP);
             processes::send(-group, libc::SIGCONT);
         }
-        drop(master);
+        drop(link);
         self.shells.remove(&pid);
         let now = monotonic_ns();
         self.hung_up.push((pid, now));
@@ -146,6 +155,12 @@ impl Common {
         }
     }
 
+    /// A line that did not come to be, or was lost: recorded and counted.
+    pub fn line_lost(&mut self, name: &str, why: &str) {
+        self.statistics.lines_lost += 1;
+        self.event("line-lost", None, &format!("{name}: {why}"));
+    }
+
     /// A user cannot log on: recorded; too many of them end the run.
     pub fn log_on_failed(&mut self, number: usize, name: &str, why: &str) {
         self.statistics.failures += 1;
@@ -168,15 +183,23 @@ impl Common {
 
     /// The error when more than half of a step's users are not logged on.
     pub fn too_many_failed(&self, failed: usize, intended: usize, why: &str) -> TerminalError {
-        TerminalError::input(
-            format!(
-                "{}: {failed} of the {intended} users of step {} could not log on with the shell `{}`: {why}",
-                self.workload.origin,
-                self.step,
-                self.workload.shell.join(" "),
-            ),
-            "try the shell and the setup lines by hand; check the keys shell, prompt and setup of the workload",
-        )
+        let target = &self.workload.line.target;
+        let (place, hint) = if target.is_remote() {
+            let hint = "try the line by hand; check the keys line, prompt and setup of the workload";
+            (format!("over the line {target}"), hint)
+        } else {
+            let hint = "try the shell and the setup lines by hand; check the keys shell, prompt and setup of the workload";
+            (
+                format!("with the shell `{}`", self.workload.shell.join(" ")),
+                hint,
+            )
+        };
+        let origin = &self.workload.origin;
+        let step = self.step;
+        let what = format!(
+            "{origin}: {failed} of the {intended} users of step {step} could not log on {place}: {why}"
+        );
+        TerminalError::input(what, hint)
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
+use crate::allow::Consent;
 use crate::clock::{SECOND_NS, monotonic_ns, process_cpu_us};
 use crate::common::{Common, What, descendants};
 use crate::error::TerminalError;
@@ -16,6 +17,7 @@ use crate::user::{State, User};
 /// Tokens of the epoll set beyond those of the users.
 const SIGNALS: u64 = u64::MAX;
 const STDIN: u64 = u64::MAX - 1;
+const OWNER: u64 = u64::MAX - 2;
 const TICK_NS: i64 = SECOND_NS / 2;
 /// How long processes may take to end after SIGHUP, and after SIGKILL, when the run is over.
 const HANG_UP_NS: i64 = SECOND_NS;
@@ -38,6 +40,7 @@ pub struct Emulator {
     progress: Progress,
     began_ns: i64,
     drain_ns: i64,
+    consent: Option<Consent>,
     end: Option<End>,
 }
 
@@ -49,6 +52,7 @@ impl Emulator {
         progress: Progress,
         drain_ns: i64,
         watch_stdin: bool,
+        consent: Option<Consent>,
     ) -> io::Result<Self> {
         let most = c.plan.steps.iter().copied().max().unwrap_or(0);
         let scripts = c.workload.deal(most);
@@ -56,6 +60,9 @@ impl Emulator {
             .map(|number| User::new(number, scripts[number - 1], c.seed))
             .collect();
         c.poll.add(signals.fd(), SIGNALS)?;
+        if let Some(consent) = &consent {
+            c.poll.add(consent.fd(), OWNER)?;
+        }
         if watch_stdin {
             c.poll.add(io::stdin().as_raw_fd(), STDIN)?;
         }
@@ -72,6 +79,7 @@ impl Emulator {
             progress,
             began_ns: monotonic_ns(),
             drain_ns,
+            consent,
             end: None,
         })
     }
@@ -116,6 +124,7 @@ impl Emulator {
             match token {
                 SIGNALS => self.take_signals(),
                 STDIN => self.look_at_stdin(),
+                OWNER => self.look_at_owner(),
                 user => {
                     self.users[user as usize].read(&mut self.c);
                 }
@@ -138,7 +147,11 @@ impl Emulator {
                 }
             }
             What::Step(step) => self.begin_step(step, due_ns),
-            What::WarmUp => self.c.phase = Phase::Warmup,
+            What::Arrival(series) => self.arrive(series, due_ns),
+            What::WarmUp => {
+                self.c.phase = Phase::Warmup;
+                self.begin_arrivals(due_ns);
+            }
             What::WindowStart => {
                 self.c.phase = Phase::Window;
                 self.c.event("window-start", None, "");
@@ -179,6 +192,65 @@ impl Emulator {
         self.c.event("step", Some(length as f64 / SECOND_NS as f64), "");
     }
 
+    /// Commands arrive at this step's rate from now on.
+    fn begin_arrivals(&mut self, at: i64) {
+        let users = self.c.plan.steps[self.c.step - 1];
+        let Some(open) = &mut self.c.open else { return };
+        open.series += 1;
+        open.dry = false;
+        let (next, series) = (open.next_ns(at, users), open.series);
+        self.c.timers.set(next, What::Arrival(series));
+    }
+
+    /// A command is to start now: in the session that has been idle longest, else as soon as one is free.
+    fn arrive(&mut self, series: u64, intended_ns: i64) {
+        let users = self.c.plan.steps[self.c.step - 1];
+        let closing = self.c.closing;
+        let Some(open) = self
+            .c
+            .open
+            .as_mut()
+            .filter(|open| open.series == series && !closing)
+        else {
+            return;
+        };
+        open.counts.due += 1;
+        let next = open.next_ns(intended_ns, users);
+        self.c.timers.set(next, What::Arrival(series));
+        while let Some((user, generation)) = open.idle.pop_front() {
+            if self.users[user].is_idle(generation) {
+                return self.users[user].start(&mut self.c, intended_ns, Some(intended_ns));
+            }
+        }
+        if open.wait(intended_ns) {
+            let what = "no session is free: arrivals wait; more sessions (--steps) would keep them in time";
+            self.c.event("pool-dry", Some(users as f64), what);
+        }
+    }
+
+    /// Arrivals that found no session are told, not forgotten.
+    fn end_arrivals(&mut self) {
+        let Some(open) = &mut self.c.open else { return };
+        open.counts.never_started += open.waiting.len() as u64;
+        open.waiting.clear();
+        let counts = open.counts;
+        if counts.never_started > 0 {
+            let what = "arrivals found no free session before the end";
+            self.c
+                .event("never-started", Some(counts.never_started as f64), what);
+        }
+        if counts.waited > 0 {
+            // Standard error may be closed.
+            let _ = writeln!(
+                io::stderr(),
+                "satline-terminal: of {} arrivals {} found no free session, {} of them until the end",
+                counts.due,
+                counts.waited,
+                counts.never_started
+            );
+        }
+    }
+
     fn end_window(&mut self, at: i64) {
         self.c.statistics.end_window(monotonic_ns(), process_cpu_us());
         self.c.event("window-end", None, "");
@@ -201,6 +273,7 @@ impl Emulator {
         }
         self.c.phase = Phase::Drain;
         self.c.closing = true;
+        self.end_arrivals();
         for user in &mut self.users {
             user.leave(&mut self.c);
         }
@@ -239,6 +312,17 @@ impl Emulator {
         self.look_if_drained();
     }
 
+    fn look_at_owner(&mut self) {
+        let Some(consent) = &mut self.consent else { return };
+        if consent.is_withdrawn() {
+            self.c.poll.remove(consent.fd());
+            let what = format!("the owner of {} no longer allows it", self.c.workload.line.target);
+            let hint = "ask the owner; what was recorded so far is whole";
+            self.end
+                .get_or_insert(End::Failed(TerminalError::failure(what, hint)));
+        }
+    }
+
     fn look_at_stdin(&mut self) {
         let mut buffer = [0u8; 512];
         // SAFETY: the buffer is as long as said.
@@ -251,7 +335,9 @@ impl Emulator {
 
     /// Logs everybody off, ends every process that descends from a user, removes the users' directories.
     fn close(&mut self, end: &End) {
-        self.c.closing = true;
+        if !std::mem::replace(&mut self.c.closing, true) {
+            self.end_arrivals();
+        }
         self.c.statistics.end_window(monotonic_ns(), process_cpu_us());
         for user in &mut self.users {
             user.log_off(&mut self.c);

@@ -4,6 +4,7 @@
 //! output is read by `reader`, its lines are drawn from the workload file (`workload`), and each transaction becomes
 //! a row of the recording (`recorder`).
 
+pub mod allow;
 pub mod cli;
 pub mod clock;
 mod common;
@@ -11,16 +12,19 @@ mod emulator;
 mod environment;
 pub mod error;
 mod line;
+pub mod lines;
+mod open;
 pub mod plan;
 pub mod poll;
 pub mod processes;
 pub mod progress;
 pub mod random;
+mod rate;
 pub mod reader;
 pub mod recorder;
 mod run;
 pub mod screen;
-pub mod spawn;
+pub mod secret;
 pub mod statistics;
 pub mod strip;
 pub mod timers;

@@ -1,10 +1,10 @@
 //! One line of input on its way: keys, stamps, and the row that becomes of it.
 
 use std::io;
-use std::os::fd::RawFd;
 
 use crate::clock::{monotonic_ns, real_ns};
 use crate::common::Common;
+use crate::lines::Link;
 use crate::reader::{EndedBy, Reader, Wait};
 use crate::recorder::{Outcome, Transaction};
 use crate::workload::{Ending, Script};
@@ -14,18 +14,26 @@ use crate::workload::{Ending, Script};
 pub enum Kind {
     /// The emulator's own first line, not recorded.
     Prepare,
+    /// Connecting, until the first prompt stands.
+    Connect,
+    /// The answer to a prompt of the log-on, from 0.
+    LogOn(usize),
     /// A set-up line of the workload, from 0.
     Setup(usize),
     /// A command of the user's script.
     Command(usize),
 }
 
-/// A line that is thought of, typed, or sent.
-#[derive(Debug)]
+/// A line that is thought of, typed, or sent. It may be a password, so it cannot be printed.
 pub struct Line {
     pub kind: Kind,
-    /// With its carriage return.
+    /// With its end, which has this many bytes.
     text: Vec<u8>,
+    end: usize,
+    /// How long it is tells nobody: it is a password.
+    secret: bool,
+    /// When an open arrival was to start, monotonic.
+    intended_ns: Option<i64>,
     next: usize,
     think_s: f64,
     /// When the first key is due.
@@ -48,12 +56,16 @@ struct Stamp {
 }
 
 impl Line {
-    pub fn new(kind: Kind, text: String, think_s: f64, due_ns: i64, wait: Wait) -> Self {
+    /// `end` is what the return key sends on this line.
+    pub fn new(kind: Kind, text: String, end: &[u8], think_s: f64, due_ns: i64, wait: Wait) -> Self {
         let mut text = text.into_bytes();
-        text.push(b'\r');
+        text.extend_from_slice(end);
         Self {
             kind,
             text,
+            end: end.len(),
+            secret: false,
+            intended_ns: None,
             next: 0,
             think_s,
             due_ns,
@@ -64,9 +76,29 @@ impl Line {
         }
     }
 
+    /// The same, of a length that is not recorded.
+    pub fn secret(self) -> Self {
+        Self { secret: true, ..self }
+    }
+
+    /// The same, of an arrival that was to start then.
+    pub fn intended(self, intended_ns: Option<i64>) -> Self {
+        Self { intended_ns, ..self }
+    }
+
+    /// Nothing is typed: connecting began now.
+    pub fn connecting(wait: Wait) -> Self {
+        let now = monotonic_ns();
+        Self {
+            first_key_ns: now,
+            last_write_ns: now,
+            ..Self::new(Kind::Connect, String::new(), b"", 0.0, now, wait)
+        }
+    }
+
     /// End of what one write sends: a character, or all.
     fn end_of_next(&self, by_key: bool) -> usize {
-        if !by_key {
+        if !by_key || self.next + self.end >= self.text.len() {
             return self.text.len();
         }
         let rest = &self.text[self.next + 1..];
@@ -79,7 +111,7 @@ impl Line {
     }
 
     /// Writes the next key, or the rest of the line; false if the terminal did not take all of it now.
-    pub fn write_next(&mut self, terminal: RawFd, by_key: bool) -> io::Result<bool> {
+    pub fn write_next(&mut self, link: &mut Link, by_key: bool) -> io::Result<bool> {
         let part = &self.text[self.next..self.end_of_next(by_key)];
         // Before the write: once it is done the other side may already have answered.
         let now = monotonic_ns();
@@ -87,18 +119,9 @@ impl Line {
             self.first_key_ns = now;
         }
         self.last_write_ns = now;
-        // SAFETY: `part` is as long as said.
-        let written = unsafe { libc::write(terminal, part.as_ptr().cast(), part.len()) };
-        if written < 0 {
-            let error = io::Error::last_os_error();
-            let later = matches!(
-                error.kind(),
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-            );
-            return if later { Ok(false) } else { Err(error) };
-        }
-        self.next += written as usize;
-        Ok(written as usize == part.len())
+        let written = link.send(part)?;
+        self.next += written;
+        Ok(written == part.len())
     }
 
     /// Time since the first key, ns.
@@ -167,10 +190,10 @@ impl Line {
             users: stamp.users,
             phase: stamp.phase,
             script: &script.name,
-            class: if let Kind::Command(command) = self.kind {
-                &script.commands[command].class
-            } else {
-                "setup"
+            class: match self.kind {
+                Kind::Command(command) => &script.commands[command].class,
+                Kind::Connect | Kind::LogOn(_) => "logon",
+                Kind::Prepare | Kind::Setup(_) => "setup",
             },
             outcome,
             exit_status: reader.exit_status().filter(|_| answered_ns.is_some()),
@@ -179,14 +202,19 @@ impl Line {
             lateness_us: stamp.lateness_us,
             reaction_us: reader.reaction_ns().map(since),
             response_us: answered_ns.map(since),
-            input_characters: String::from_utf8_lossy(&self.text).chars().count() as i64,
+            input_characters: (!self.secret)
+                .then(|| String::from_utf8_lossy(&self.text).chars().count() as i64),
             output_bytes: reader.output_bytes() as i64,
+            intended_ns: self.intended_ns,
+            response_from_intended_us: answered_ns
+                .zip(self.intended_ns)
+                .map(|(at, intended)| (at - intended) / 1000),
         };
         c.recorder.transaction(&row);
+        let figures = &mut c.statistics;
         if !matches!(self.kind, Kind::Command(_)) {
             return;
         }
-        let figures = &mut c.statistics;
         figures.transactions += 1;
         figures.reactions += u64::from(row.reaction_us.is_some());
         figures.failures += u64::from(!matches!(outcome, Outcome::Ok | Outcome::Cut));
@@ -196,7 +224,7 @@ impl Line {
     }
 }
 
-/// Output as one line of plain text for an error: no escapes, at most 200 characters.
+/// Output as one line of plain text for an error: no escapes.
 pub fn plain(output: &[u8]) -> String {
     let mut bytes = Vec::new();
     crate::strip::Stripper::default().feed(output, |item, _, _| match item {
@@ -204,5 +232,5 @@ pub fn plain(output: &[u8]) -> String {
         crate::strip::Item::Control(b'\n') => bytes.push(b' '),
         _ => {}
     });
-    String::from_utf8_lossy(&bytes).trim().chars().take(200).collect()
+    String::from_utf8_lossy(&bytes).trim().to_owned()
 }

@@ -12,7 +12,8 @@ use satline_terminal::workload;
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         CliCommand::Run(options) => satline_terminal::run(&options),
-        CliCommand::Check { file } => workload::load(&file).map(|workload| {
+        CliCommand::Allow(options) => satline_terminal::allow::serve(&options).map(|()| 0),
+        CliCommand::Check { file, line } => workload::load(&file, line.as_ref()).map(|workload| {
             let commands: usize = workload.scripts.iter().map(|script| script.commands.len()).sum();
             println!(
                 "{}: {} scripts, {commands} commands",

@@ -28,12 +28,22 @@ impl Poll {
     /// Reports `token` whenever `fd` can be read or is hung up (level-triggered, so that a flood on one
     /// descriptor cannot starve the others).
     pub fn add(&self, fd: RawFd, token: u64) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, fd, token, false)
+    }
+
+    /// From now on reports `token` also when `fd` can be written, or no longer.
+    pub fn watch_writing(&self, fd: RawFd, token: u64, writing: bool) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_MOD, fd, token, writing)
+    }
+
+    fn control(&self, what: libc::c_int, fd: RawFd, token: u64, writing: bool) -> io::Result<()> {
+        let events = libc::EPOLLIN | if writing { libc::EPOLLOUT } else { 0 };
         let mut event = libc::epoll_event {
-            events: libc::EPOLLIN as u32,
+            events: events as u32,
             u64: token,
         };
         // SAFETY: `event` outlives the call.
-        check(unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &mut event) })?;
+        check(unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), what, fd, &mut event) })?;
         Ok(())
     }
 

@@ -53,6 +53,8 @@ pub struct Wait {
     pub patterns: Vec<Arc<Regex>>,
     /// The line goes to a program inside the shell, so that no C mark will come.
     pub inside: bool,
+    /// The other end repeats nothing: the response begins when the line is sent.
+    pub no_echo: bool,
     /// Keep the beginning of the output for `expect`.
     pub keep_output: bool,
 }
@@ -155,6 +157,9 @@ impl Reader {
         self.reading.sent = true;
         self.reading.output_start = self.stripper.position();
         self.reading.output_end = self.reading.output_start;
+        if self.reading.wait.no_echo {
+            self.reading.end_echo(self.reading.output_start);
+        }
     }
 
     /// Takes in output that was read at `now_ns`.
@@ -173,6 +178,11 @@ impl Reader {
         if let Status::Candidate(at) = self.reading.status {
             self.reading.status = Status::Complete(at, EndedBy::Pattern);
         }
+    }
+
+    /// True if what has come ends in a match.
+    pub fn ends_in(&self, regex: &Regex) -> bool {
+        regex.is_match(&self.reading.tail)
     }
 
     /// When the first character of the response was read; the prompt's where the response is empty.

@@ -10,6 +10,7 @@ use crate::clock::{monotonic_ns, real_ns};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Ok,
+    Refused,
     Timeout,
     Died,
     Unexpected,
@@ -20,6 +21,7 @@ impl Outcome {
     fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
+            Self::Refused => "refused",
             Self::Timeout => "timeout",
             Self::Died => "died",
             Self::Unexpected => "unexpected",
@@ -46,8 +48,10 @@ pub struct Transaction<'a> {
     pub lateness_us: i64,
     pub reaction_us: Option<i64>,
     pub response_us: Option<i64>,
-    pub input_characters: i64,
+    pub input_characters: Option<i64>,
     pub output_bytes: i64,
+    pub intended_ns: Option<i64>,
+    pub response_from_intended_us: Option<i64>,
 }
 
 /// What happened; the columns of table `event`.
@@ -64,7 +68,7 @@ pub struct Event<'a> {
 pub struct Recorder {
     writer: RecordingWriter,
     transaction: TableId,
-    transaction_columns: [ColumnId; 15],
+    transaction_columns: [ColumnId; 17],
     event: TableId,
     event_columns: [ColumnId; 6],
 }
@@ -102,6 +106,8 @@ impl Recorder {
             "response_us",
             "input_characters",
             "output_bytes",
+            "intended_ns",
+            "response_from_intended_us",
         ];
         let transaction_columns = columns(&writer, transaction, names)?;
         let event = writer.table("event")?;
@@ -138,6 +144,8 @@ impl Recorder {
             response,
             input,
             output,
+            intended,
+            from_intended,
         ] = self.transaction_columns;
         for (column, text) in [
             (user, row.user),
@@ -154,7 +162,6 @@ impl Recorder {
             (think, row.think_us),
             (typing, row.typing_us),
             (late, row.lateness_us),
-            (input, row.input_characters),
             (output, row.output_bytes),
         ] {
             writer.set(column, value);
@@ -163,6 +170,9 @@ impl Recorder {
             (exit, row.exit_status),
             (reaction, row.reaction_us),
             (response, row.response_us),
+            (input, row.input_characters),
+            (intended, row.intended_ns),
+            (from_intended, row.response_from_intended_us),
         ] {
             writer.set_option(column, value);
         }

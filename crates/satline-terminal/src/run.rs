@@ -13,16 +13,21 @@ use satline_recording::{
 };
 use serde::Serialize;
 
+use crate::allow::{self, Ask, Consent};
 use crate::cli::{ProgressOption, RunOptions};
 use crate::clock::{process_cpu_us, real_ns};
 use crate::common::Common;
 use crate::emulator::{Emulator, End, recording_failed};
 use crate::error::TerminalError;
+use crate::lines::pty::{self, Launcher};
+use crate::lines::{Lines, Target};
+use crate::open::{Counts, Open};
 use crate::plan::{Phase, Plan};
 use crate::poll::{Poll, Signals};
 use crate::progress::Progress;
+use crate::rate::Rate;
 use crate::recorder::Recorder;
-use crate::spawn::{self, Launcher};
+use crate::secret::Passwords;
 use crate::statistics::{Lateness, Statistics};
 use crate::timers::Timers;
 use crate::workload::{self, Workload};
@@ -33,6 +38,8 @@ struct Source<'a> {
     writer: &'a str,
     version: &'a str,
     workload: &'a str,
+    /// Where the users' lines led.
+    line: String,
     seed: i64,
     scheduling: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,12 +52,18 @@ struct Source<'a> {
     lateness: Option<Lateness>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<Cost>,
+    /// Open systems only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arrivals: Option<Counts>,
 }
 
 #[derive(Debug, Serialize)]
 struct Cost {
     cpu_us: i64,
     transactions: u64,
+    /// Lines that did not come to be or were lost; times that a line waited for --max-rate.
+    lines_lost: u64,
+    lines_held: u64,
     /// Part of one processor over the measured windows.
     #[serde(skip_serializing_if = "Option::is_none")]
     window_processor_share: Option<f64>,
@@ -64,27 +77,24 @@ struct Directory {
 
 /// Runs the users; gives the exit status.
 pub fn run(options: &RunOptions) -> Result<i32, TerminalError> {
-    let workload = workload::load(&options.workload)?;
+    let workload = workload::load(&options.workload, options.line.as_ref())?;
     let plan = plan_of(options)?;
     // Variables that are no UTF-8 stay behind.
     let text =
         |(key, value): (OsString, OsString)| Some((key.into_string().ok()?, value.into_string().ok()?));
     let environment: Vec<(String, String)> = std::env::vars_os().filter_map(text).collect();
-    let program = programs(&workload, &environment, &options.env)?;
+    look_for_programs(&workload, &environment, &options.env)?;
     let most = plan.steps.iter().copied().max().unwrap_or(0);
-    let file_limit = spawn::raise_file_limit();
-    look_at_limits(options, most)?;
+    let file_limit = pty::raise_file_limit();
+    look_at_limits(options, most, &workload.line.target)?;
+    let passwords = workload.line.password.as_ref();
+    let passwords = passwords
+        .map(|source| Passwords::read(source, &workload.origin, most))
+        .transpose()?;
     let signals = Signals::new(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD])
         .map_err(|error| TerminalError::failure(format!("cannot take signals: {error}"), ""))?;
-    let affinity = options.affinity.as_ref().map(|list| list.0.as_slice());
-    let launcher = Launcher::new(
-        &program,
-        &workload.shell,
-        &options.cgroup_procs,
-        affinity,
-        file_limit,
-    )
-    .map_err(|error| TerminalError::input(format!("key shell or --cgroup-procs: {error}"), "remove it"))?;
+    let lines = lines(options, &workload, &environment, file_limit)?;
+    let consent = consent(options, &workload, &plan, &lines, most)?;
     if options.watch_stdin {
         Poll::new().and_then(|poll| poll.add(0, 0)).map_err(|error| {
             let hint = "with --watch-stdin standard input must be a pipe or a terminal";
@@ -101,7 +111,7 @@ pub fn run(options: &RunOptions) -> Result<i32, TerminalError> {
         workload,
         plan,
         environment,
-        launcher,
+        (lines, passwords, consent),
         users_file,
         signals,
         &directory.path,
@@ -116,7 +126,7 @@ fn record(
     workload: Workload,
     plan: Plan,
     environment: Vec<(String, String)>,
-    launcher: Launcher,
+    (lines, passwords, consent): (Lines, Option<Passwords>, Option<Consent>),
     users_file: Option<fs::File>,
     signals: Signals,
     directory: &Path,
@@ -130,8 +140,8 @@ fn record(
     // After the recorder, whose own thread need not be punctual; the users' shells do not inherit it.
     let scheduling = satline_scheduling::prefer();
     let source_path = recording.join("sources/terminal.toml");
-    let name = workload.name.clone();
-    let source = |end: Option<&End>, figures: Option<&Statistics>| {
+    let (name, target) = (workload.name.clone(), workload.line.target.to_string());
+    let source = |end: Option<&End>, figures: Option<&Statistics>, arrivals: Option<Counts>| {
         let failure = end.and_then(|end| {
             if let End::Failed(error) = end {
                 Some(error)
@@ -143,6 +153,7 @@ fn record(
             writer: "terminal",
             version: env!("CARGO_PKG_VERSION"),
             workload: &name,
+            line: target.clone(),
             seed: options.seed as i64,
             scheduling: scheduling.word(),
             end_reason: end.map(reason),
@@ -152,8 +163,11 @@ fn record(
             cost: figures.map(|figures| Cost {
                 cpu_us: process_cpu_us(),
                 transactions: figures.transactions,
+                lines_lost: figures.lines_lost,
+                lines_held: figures.lines_held,
                 window_processor_share: figures.window_cpu(),
             }),
+            arrivals,
         };
         let write = if end.is_some() {
             write_toml_at_end
@@ -162,7 +176,10 @@ fn record(
         };
         write(&source_path, &source).map_err(|error| recording_failed(&error))
     };
-    source(None, None)?;
+    source(None, None, None)?;
+    let open = workload
+        .arrivals
+        .map(|arrivals| Open::new(arrivals, options.seed));
     let mut c = Common {
         extra: variables(options, directory),
         workload,
@@ -171,7 +188,10 @@ fn record(
         logon_timeout_ns: options.logon_timeout,
         directory: directory.to_path_buf(),
         environment,
-        launcher,
+        lines,
+        passwords,
+        rate: Rate::new(options.max_rate),
+        open,
         users_file,
         poll: Poll::new()
             .map_err(|error| TerminalError::failure(format!("cannot make an epoll set: {error}"), ""))?,
@@ -193,7 +213,7 @@ fn record(
     } else {
         Progress::None
     };
-    let emulator = Emulator::new(c, signals, progress, options.drain, options.watch_stdin)
+    let emulator = Emulator::new(c, signals, progress, options.drain, options.watch_stdin, consent)
         .map_err(|error| TerminalError::failure(format!("cannot wait for signals: {error}"), ""))?;
     let (mut end, mut c) = emulator.run();
     if let Err(error) = c.recorder.finish() {
@@ -201,7 +221,11 @@ fn record(
             end = End::Failed(recording_failed(&error));
         }
     }
-    source(Some(&end), Some(&c.statistics))?;
+    source(
+        Some(&end),
+        Some(&c.statistics),
+        c.open.as_ref().map(|open| open.counts),
+    )?;
     if created {
         end_recording(recording, real_ns(), reason(&end)).map_err(|error| recording_failed(&error))?;
     }
@@ -240,32 +264,110 @@ fn plan_of(options: &RunOptions) -> Result<Plan, TerminalError> {
             "for example --window 12s",
         ));
     }
-    Ok(Plan {
+    if !(options.max_rate > 0.0 && options.max_rate.is_finite()) {
+        let what = format!("--max-rate: {} is not above 0", options.max_rate);
+        return Err(TerminalError::input(what, "for example --max-rate 100"));
+    }
+    let plan = Plan {
         steps: options.steps.clone(),
         ramp_ns: options.ramp,
         ramp_per_user: options.ramp_per_user,
         warmup_ns: options.warmup,
         window_ns: options.window,
-    })
+    };
+    let (total, most) = (plan.total_s(), options.max_time as f64 / 1e9);
+    if total > most {
+        let what = format!("--steps: the plan takes {total:.0} s; --max-time is {most:.0} s");
+        return Err(TerminalError::input(
+            what,
+            "shorten it, or raise --max-time if it is meant",
+        ));
+    }
+    Ok(plan)
 }
 
-/// Finds the shell and everything that the workload requires.
-fn programs(
+/// How the users' lines are opened.
+fn lines(
+    options: &RunOptions,
     workload: &Workload,
     environment: &[(String, String)],
-    extra: &[(String, String)],
-) -> Result<PathBuf, TerminalError> {
+    file_limit: libc::rlimit,
+) -> Result<Lines, TerminalError> {
+    let target = &workload.line.target;
+    if let Target::Remote { protocol, .. } = *target {
+        let found = target.resolve();
+        let address = found.ok().flatten().ok_or_else(|| {
+            let what = format!("{}: the line {target}: no address is known", workload.origin);
+            TerminalError::input(what, "see whether the name of the host is right")
+        })?;
+        return Ok(Lines::Remote {
+            address,
+            protocol,
+            echo: workload.line.echo,
+        });
+    }
+    let shell = &workload.shell[0];
+    let program = pty::find_program(shell, search_path(environment, &options.env)).ok_or_else(|| {
+        let what = format!("{}: key shell: {shell} is no program in PATH", workload.origin);
+        TerminalError::input(what, "install it, or name another shell")
+    })?;
+    let affinity = options.affinity.as_ref().map(|list| list.0.as_slice());
+    Launcher::new(
+        &program,
+        &workload.shell,
+        &options.cgroup_procs,
+        affinity,
+        file_limit,
+    )
+    .map(Lines::Pty)
+    .map_err(|error| TerminalError::input(format!("key shell or --cgroup-procs: {error}"), "remove it"))
+}
+
+/// Asks the owner of a host that is not this one.
+fn consent(
+    options: &RunOptions,
+    workload: &Workload,
+    plan: &Plan,
+    lines: &Lines,
+    users: usize,
+) -> Result<Option<Consent>, TerminalError> {
+    let (Lines::Remote { address, .. }, Target::Remote { host, .. }) = (lines, &workload.line.target) else {
+        return Ok(None);
+    };
+    if address.ip().is_loopback() {
+        return Ok(None);
+    }
+    let ask = Ask {
+        port: address.port(),
+        users,
+        rate: options.max_rate,
+        seconds: plan.total_s() + options.drain as f64 / 1e9,
+    };
+    allow::consent(options.allow.as_deref(), host, address.ip(), &ask).map(Some)
+}
+
+/// PATH as the users have it.
+fn search_path<'a>(environment: &'a [(String, String)], extra: &'a [(String, String)]) -> &'a str {
     let path = extra
         .iter()
         .rev()
         .chain(environment)
         .find(|(key, _)| key == "PATH");
-    let path = path.map_or("/usr/local/bin:/usr/bin:/bin", |(_, value)| value.as_str());
+    path.map_or("/usr/local/bin:/usr/bin:/bin", |(_, value)| value.as_str())
+}
+
+/// Finds everything that the workload requires.
+fn look_for_programs(
+    workload: &Workload,
+    environment: &[(String, String)],
+    extra: &[(String, String)],
+) -> Result<(), TerminalError> {
+    let path = search_path(environment, extra);
     let missing: Vec<&str> = workload
         .requires
         .iter()
         .map(String::as_str)
-        .filter(|name| spawn::find_program(name, path).is_none())
+        .filter(|name| pty::find_program(name, path).is_none())
         .collect();
     if !missing.is_empty() {
         let what = format!(
@@ -278,15 +380,11 @@ fn programs(
             "install the programs, or take commands that need them out",
         ));
     }
-    let shell = &workload.shell[0];
-    spawn::find_program(shell, path).ok_or_else(|| {
-        let what = format!("{}: key shell: {shell} is no program in PATH", workload.origin);
-        TerminalError::input(what, "install it, or name another shell")
-    })
+    Ok(())
 }
 
 /// What would otherwise fail only after the start.
-fn look_at_limits(options: &RunOptions, most: usize) -> Result<(), TerminalError> {
+fn look_at_limits(options: &RunOptions, most: usize, target: &Target) -> Result<(), TerminalError> {
     if let Some(processor) = options.processor {
         satline_scheduling::pin(&[processor]).map_err(|error| {
             let what = format!("--processor: cannot run on processor {processor}: {error}");
@@ -304,7 +402,7 @@ fn look_at_limits(options: &RunOptions, most: usize) -> Result<(), TerminalError
     }
     let most_terminals = fs::read_to_string("/proc/sys/kernel/pty/max").ok();
     if let Some(limit) = most_terminals.and_then(|text| text.trim().parse::<usize>().ok()) {
-        if most > limit {
+        if most > limit && *target == Target::Pty {
             let what = format!("--steps: {most} users, and this host allows {limit} terminals");
             return Err(TerminalError::input(
                 what,

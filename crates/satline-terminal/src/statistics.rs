@@ -21,6 +21,11 @@ pub struct Statistics {
     pub reactions: u64,
     /// Transactions with another outcome than ok, and failed log-ons.
     pub failures: u64,
+    /// Lines that did not come to be, or were lost; ptys excepted.
+    pub lines_lost: u64,
+    /// Times that a line had to wait for the bound on their rate, and those of them in measured windows.
+    pub lines_held: u64,
+    window_held: u64,
     window_cpu_us: i64,
     window_ns: i64,
     /// Processor time and monotonic time at the beginning of the open window.
@@ -53,6 +58,9 @@ impl Default for Statistics {
             transactions: 0,
             reactions: 0,
             failures: 0,
+            lines_lost: 0,
+            lines_held: 0,
+            window_held: 0,
             window_cpu_us: 0,
             window_ns: 0,
             window_open: None,
@@ -67,6 +75,12 @@ impl Statistics {
         if self.window_open.is_some() {
             self.window_lateness.saturating_record(lateness_us.max(0) as u64);
         }
+    }
+
+    /// A line end had to wait for the bound on the rate.
+    pub fn held(&mut self) {
+        self.lines_held += 1;
+        self.window_held += u64::from(self.window_open.is_some());
     }
 
     pub fn responded(&mut self, response_us: i64) {
@@ -112,10 +126,12 @@ impl Statistics {
         (self.window_ns > 0).then(|| self.window_cpu_us as f64 * 1000.0 / self.window_ns as f64)
     }
 
-    /// False if the emulator was late or too busy to be believed.
+    /// False if the emulator was late, too busy, or held back to what it may send.
     pub fn valid(&self) -> bool {
-        self.window_lateness()
-            .is_none_or(|lateness| lateness.p99_us <= LATENESS_LIMIT_US)
+        self.window_held == 0
+            && self
+                .window_lateness()
+                .is_none_or(|lateness| lateness.p99_us <= LATENESS_LIMIT_US)
             && self.window_cpu().is_none_or(|part| part <= CPU_LIMIT)
     }
 }

@@ -1,8 +1,6 @@
 //! Log-ons that fail, answers that do not come, shells that die.
 
-use std::os::fd::AsRawFd;
-
-use crate::clock::{monotonic_ns, seconds_to_ns};
+use crate::clock::{SECOND_NS, monotonic_ns, seconds_to_ns};
 use crate::common::{Common, Due, What};
 use crate::line::Kind;
 use crate::processes;
@@ -19,20 +17,61 @@ const RESTARTS: u32 = 3;
 impl User {
     /// The log-on has failed for good.
     pub(super) fn fail(&mut self, c: &mut Common, why: &str) {
-        let banner = self
-            .session
-            .as_ref()
-            .map(|session| crate::line::plain(&session.banner));
-        let said = banner
-            .filter(|text| !text.is_empty())
-            .map(|text| format!("; it printed {text:?}"));
-        let why = format!("{why}{}", said.unwrap_or_default());
+        let why = format!("{why}{}", self.said(c));
         if let Some(session) = self.session.take() {
-            c.hang_up(session.pid, session.master);
+            c.hang_up(session.link);
         }
         self.gone(c);
         self.enter(State::Failed);
         c.log_on_failed(self.number, &self.name, &why);
+    }
+
+    /// What the other side printed before the password was sent, without any password.
+    fn said(&self, c: &Common) -> String {
+        let banner = self.session.as_ref().map_or(&[][..], |session| &session.banner);
+        let text = crate::line::plain(banner);
+        let text = c
+            .passwords
+            .as_ref()
+            .map_or(text.clone(), |known| known.redact(&text));
+        let text: String = text.chars().take(200).collect();
+        if text.is_empty() {
+            text
+        } else {
+            format!("; it printed {text:?}")
+        }
+    }
+
+    /// A line over which this host has no hold did not come to be, or is lost. The user logs on again: after a think
+    /// time if it was logged on, else after a pause that doubles each time; so often in a row as the workload says.
+    pub(super) fn lost(&mut self, c: &mut Common, outcome: Outcome, why: &str) {
+        self.record(c, outcome, None);
+        let why = format!("{} {why}{}", c.workload.line.target, self.said(c));
+        c.line_lost(&self.name, &why);
+        if let Some(session) = self.session.take() {
+            c.hang_up(session.link);
+        }
+        let (leaving, was_on) = (self.leaving, self.logged_on);
+        self.gone(c);
+        if leaving || c.closing {
+            return;
+        }
+        if self.restarts >= c.workload.line.retries {
+            return self.fail(c, &format!("{why}, {} times in a row", self.restarts + 1));
+        }
+        let pause = if was_on {
+            let command = &c.workload.scripts[self.script].commands[0];
+            seconds_to_ns(command.think.draw(&mut self.streams.think))
+        } else {
+            let doubled = c
+                .workload
+                .line
+                .retry_ns
+                .saturating_mul(1 << self.restarts.min(20));
+            doubled.min(c.workload.line.retry_ns.max(60 * SECOND_NS))
+        };
+        self.restarts += 1;
+        c.timers.set(monotonic_ns() + pause, What::LogOn(self.index()));
     }
 
     /// The response took too long: interrupts it, again and again, and in the end kills the session.
@@ -48,11 +87,17 @@ impl User {
             .as_ref()
             .is_some_and(|line| !matches!(line.kind, Kind::Command(_)))
         {
+            if c.workload.line.target.is_remote() {
+                return self.lost(c, Outcome::Timeout, "gave no prompt in time");
+            }
             return self.fail(c, "a set-up line gave no prompt in time");
         }
         let Some(session) = &mut self.session else { return };
-        if tries >= INTERRUPTS {
-            processes::send(session.pid, libc::SIGKILL);
+        if tries >= INTERRUPTS || !session.link.takes_interrupts() {
+            match session.link.pid() {
+                Some(pid) => processes::send(pid, libc::SIGKILL),
+                None => self.lost(c, Outcome::Died, "gave no answer in time"),
+            }
             return;
         }
         let ending = match self.line.as_ref().map(|line| line.kind) {
@@ -64,8 +109,8 @@ impl User {
             .begin(Wait::for_prompt(&[&ending, &c.workload.ending]));
         // The last try is the quit key.
         let key: u8 = if tries + 1 == INTERRUPTS { 0x1c } else { 0x03 };
-        // SAFETY: one byte; if it cannot be written the next try follows.
-        unsafe { libc::write(session.master.as_raw_fd(), (&raw const key).cast(), 1) };
+        // If it cannot be sent the next try follows.
+        let _ = session.link.send(&[key]);
         self.enter(State::Interrupting(tries + 1));
         let next = monotonic_ns() + (c.workload.timeout_ns / i64::from(INTERRUPTS)).max(1_000_000_000);
         self.set_timer(c, next, Due::Timeout);
@@ -83,7 +128,7 @@ impl User {
         }
         c.event("user-died", None, &format!("{}: the shell {how}", self.name));
         if let Some(session) = self.session.take() {
-            c.hang_up(session.pid, session.master);
+            c.hang_up(session.link);
         }
         let leaving = self.leaving;
         self.gone(c);

@@ -1,25 +1,24 @@
 //! One pseudo-user: logs on, thinks, types, waits for the answer, thinks again.
 
 mod failing;
+mod logon;
 mod typing;
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
 
 use rand_pcg::Pcg64;
 
 use crate::clock::monotonic_ns;
 use crate::common::{Common, Due, What};
 use crate::line::Line;
+use crate::lines::{Lines, Link, Received};
 use crate::processes;
 use crate::random::{Purpose, between, stream};
 use crate::reader::{EndedBy, Reader, Status, Wait};
 use crate::recorder::Outcome;
 use crate::workload::Ending;
 
-/// Quiet time after which what looks like a prompt is taken as one, ns. A user at such a prompt cannot think for less.
-const SETTLE_NS: i64 = 20_000_000;
-/// The same after an interrupt, when a second prompt may follow the first.
+/// Quiet time after which what looks like a prompt is taken as one after an interrupt, when a second prompt may follow the first, ns.
 const SETTLE_INTERRUPTED_NS: i64 = 200_000_000;
 
 /// Where a user stands.
@@ -31,6 +30,8 @@ pub enum State {
     Starting,
     /// Thinking or typing.
     Typing,
+    /// Logged on, without work: the next arrival's.
+    Idle,
     /// The line end was sent.
     Waiting,
     /// The command took too long and was interrupted so many times.
@@ -40,11 +41,14 @@ pub enum State {
 }
 
 struct Session {
-    master: OwnedFd,
-    pid: i32,
+    link: Link,
+    /// The poll looks whether the line can be written.
+    watches_writing: bool,
     reader: Reader,
     /// The beginning of what the shell printed at log-on, for errors.
     banner: Vec<u8>,
+    /// The password was sent: from here on nothing is quoted.
+    confided: bool,
 }
 
 struct Streams {
@@ -122,6 +126,15 @@ impl User {
         self.was_logged_on
     }
 
+    /// Without work since that generation.
+    pub fn is_idle(&self, generation: u64) -> bool {
+        self.state == State::Idle && self.generation == generation
+    }
+
+    fn is_interrupting(&self) -> bool {
+        matches!(self.state, State::Interrupting(_))
+    }
+
     fn enter(&mut self, state: State) {
         self.state = state;
         self.generation += 1;
@@ -132,45 +145,85 @@ impl User {
             .set(due_ns, What::User(self.index(), self.generation, due));
     }
 
-    /// Starts the shell, unless the user is logged on or has failed.
+    /// Opens the line, unless the user is logged on or has failed.
     pub fn log_on(&mut self, c: &mut Common) {
         // Still finishing an answer of an earlier step, after which it was to leave.
         self.leaving = false;
         if self.state != State::Off || c.closing {
             return;
         }
-        let directory = c.directory.join(&self.name);
-        let environment = crate::environment::of_user(c, &self.name, &self.nonce, &directory);
-        let started = std::fs::create_dir_all(&directory)
-            .and_then(|()| c.launcher.start(&directory, &environment))
-            .and_then(|started| {
-                c.poll
-                    .add(started.master.as_raw_fd(), self.index() as u64)
-                    .map(|()| started)
-            });
-        let started = match started {
-            Ok(started) => started,
+        if let Err(wait) = c.rate.take(monotonic_ns()) {
+            c.timers.set(monotonic_ns() + wait, What::LogOn(self.index()));
+            return;
+        }
+        let first = c
+            .workload
+            .line
+            .logon
+            .first()
+            .map_or(&c.workload.ending, |step| &step.wait);
+        let wait = Wait::for_prompt(&[first]);
+        // A line that is connected is a transaction from here on.
+        let line = matches!(c.lines, Lines::Remote { .. }).then(|| Line::connecting(wait.clone()));
+        let link = match self.open(c) {
+            Ok(link) => link,
+            Err(error) if line.is_some() => return self.lost(c, Outcome::Refused, &error.to_string()),
             Err(error) => return self.fail(c, &format!("cannot start the shell: {error}")),
         };
-        c.shells.insert(started.pid, self.index());
-        c.list_user(started.pid, &self.name);
         let nonce = matches!(c.workload.ending, Ending::Marks).then_some(self.nonce.as_str());
-        let mut reader = Reader::new(
-            nonce,
-            usize::from(crate::spawn::COLUMNS),
-            c.workload.uses_patterns(),
-        );
-        reader.begin(Wait::for_prompt(&[&c.workload.ending]));
+        let columns = usize::from(crate::lines::pty::COLUMNS);
+        let mut reader = Reader::new(nonce, columns, c.workload.uses_patterns());
+        reader.begin(wait);
         self.session = Some(Session {
-            master: started.master,
-            pid: started.pid,
+            link,
+            watches_writing: false,
             reader,
             banner: Vec::new(),
+            confided: false,
         });
+        self.line = line;
+        if let Some(line) = &mut self.line {
+            line.stamp(c, line.due_ns, false);
+        }
         (self.position, self.inside, self.leaving) = (0, false, false);
         self.enter(State::Starting);
+        self.watch_writing(c);
         let deadline = monotonic_ns() + c.logon_timeout_ns;
         self.set_timer(c, deadline, Due::Timeout);
+    }
+
+    /// Starts the shell, or begins to connect.
+    fn open(&self, c: &mut Common) -> io::Result<Link> {
+        let link = match &c.lines {
+            Lines::Pty(launcher) => {
+                let directory = c.directory.join(&self.name);
+                let environment = crate::environment::of_user(c, &self.name, &self.nonce, &directory);
+                std::fs::create_dir_all(&directory)?;
+                Link::Pty(launcher.start(&directory, &environment)?)
+            }
+            Lines::Remote {
+                address,
+                protocol,
+                echo,
+            } => Link::connect(*address, *protocol, *echo)?,
+        };
+        c.poll.add(link.fd(), self.index() as u64)?;
+        if let Some(pid) = link.pid() {
+            c.shells.insert(pid, self.index());
+            c.list_user(pid, &self.name);
+        }
+        Ok(link)
+    }
+
+    /// Has the poll tell when the line can be written, if something waits for that.
+    fn watch_writing(&mut self, c: &Common) {
+        let index = self.index() as u64;
+        let Some(session) = &mut self.session else { return };
+        let wants = session.link.wants_to_write();
+        // An error shows at the next read.
+        if wants != session.watches_writing && c.poll.watch_writing(session.link.fd(), index, wants).is_ok() {
+            session.watches_writing = wants;
+        }
     }
 
     /// Logs off, after the answer if one is awaited.
@@ -185,7 +238,7 @@ impl User {
     pub fn log_off(&mut self, c: &mut Common) {
         self.record(c, Outcome::Cut, None);
         if let Some(session) = self.session.take() {
-            c.hang_up(session.pid, session.master);
+            c.hang_up(session.link);
         }
         self.gone(c);
     }
@@ -202,45 +255,50 @@ impl User {
         }
     }
 
-    /// Reads what the terminal has; true if there may be more.
+    /// Looks at the line: reads what it has; true if there may be more.
     pub fn read(&mut self, c: &mut Common) -> bool {
         let mut buffer = [0u8; 32 * 1024];
         let Some(session) = &mut self.session else {
             return false;
         };
-        // SAFETY: the buffer is as long as said.
-        let got = unsafe {
-            libc::read(
-                session.master.as_raw_fd(),
-                buffer.as_mut_ptr().cast(),
-                buffer.len(),
-            )
-        };
-        // After the read: a time is never earlier than what it stamps.
-        let now = monotonic_ns();
-        if got <= 0 {
-            let error = io::Error::last_os_error();
-            if got < 0
-                && matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-                )
-            {
+        match session.link.establish() {
+            Ok(true) => {}
+            Ok(false) => return false,
+            Err(error) => {
+                self.lost(c, Outcome::Refused, &error.to_string());
                 return false;
             }
-            // The shell closed its terminal: it is ending, or of no use any more. Its end is told by SIGCHLD; once that
-            // has come (it is no longer among the shells) its number may be another process's.
-            c.poll.remove(session.master.as_raw_fd());
-            if c.shells.contains_key(&session.pid) {
-                processes::send(session.pid, libc::SIGKILL);
-            }
+        }
+        let received = session.link.receive(&mut buffer);
+        // After the read: a time is never earlier than what it stamps.
+        let now = monotonic_ns();
+        self.watch_writing(c);
+        let Some(session) = &mut self.session else {
             return false;
+        };
+        match received {
+            Received::Later => return false,
+            Received::Ended(how) => {
+                let Some(pid) = session.link.pid() else {
+                    self.lost(c, Outcome::Died, &how);
+                    return false;
+                };
+                // The shell closed its terminal: it is ending, or of no use any more. Its end is told by SIGCHLD; once
+                // that has come (it is no longer among the shells) its number may be another process's.
+                c.poll.remove(session.link.fd());
+                if c.shells.contains_key(&pid) {
+                    processes::send(pid, libc::SIGKILL);
+                }
+                return false;
+            }
+            Received::Data(got) => {
+                let data = &buffer[..got];
+                if !self.logged_on && !session.confided && session.banner.len() < 400 {
+                    session.banner.extend_from_slice(&data[..data.len().min(400)]);
+                }
+                session.reader.feed(data, now);
+            }
         }
-        let data = &buffer[..got as usize];
-        if self.state == State::Starting && session.banner.len() < 400 {
-            session.banner.extend_from_slice(&data[..data.len().min(400)]);
-        }
-        session.reader.feed(data, now);
         self.look(c, now);
         true
     }
@@ -257,8 +315,9 @@ impl User {
         match status {
             _ if !waiting => {}
             Status::Pending => {}
-            Status::Candidate(_) => self.set_timer(c, now + SETTLE_NS, Due::Settle),
-            Status::Complete(..) if matches!(self.state, State::Interrupting(_)) => {
+            Status::Candidate(_) if c.workload.settle_ns == 0 && !self.is_interrupting() => self.settled(c),
+            Status::Candidate(_) => self.set_timer(c, now + c.workload.settle_ns, Due::Settle),
+            Status::Complete(..) if self.is_interrupting() => {
                 self.set_timer(c, now + SETTLE_INTERRUPTED_NS, Due::Settle);
             }
             Status::Complete(at, ended_by) => self.answered(c, at, ended_by),
@@ -272,6 +331,9 @@ impl User {
             (Due::Settle, _) => self.settled(c),
             (Due::Timeout, State::Starting) => {
                 let seconds = c.logon_timeout_ns as f64 / 1e9;
+                if c.workload.line.target.is_remote() {
+                    return self.lost(c, Outcome::Timeout, &format!("gave no prompt within {seconds} s"));
+                }
                 self.fail(c, &format!("the shell gave no prompt within {seconds} s"));
             }
             (Due::Timeout, State::Waiting | State::Interrupting(_)) => self.timed_out(c),
@@ -282,7 +344,7 @@ impl User {
     fn settled(&mut self, c: &mut Common) {
         let Some(session) = &mut self.session else { return };
         if let Status::Candidate(at) = session.reader.status() {
-            if monotonic_ns() < at + SETTLE_NS {
+            if monotonic_ns() < at + c.workload.settle_ns {
                 return; // of an earlier candidate, disproved since
             }
         }

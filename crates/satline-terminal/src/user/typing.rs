@@ -1,6 +1,4 @@
-//! Thinking, typing, and what follows when the answer is there.
-
-use std::os::fd::AsRawFd;
+//! Thinking and typing.
 
 use crate::clock::{monotonic_ns, seconds_to_ns};
 use crate::common::{Common, Due};
@@ -8,7 +6,7 @@ use crate::line::{Kind, Line};
 use crate::random::{Purpose, stream, unit};
 use crate::reader::{EndedBy, Wait};
 use crate::recorder::Outcome;
-use crate::workload::{Ending, Subject};
+use crate::workload::Subject;
 
 use super::{State, User};
 
@@ -16,63 +14,28 @@ use super::{State, User};
 const RETRY_NS: i64 = 5_000_000;
 
 impl User {
-    /// A prompt stands: the first one, or the end of a response.
-    pub(super) fn answered(&mut self, c: &mut Common, at: i64, ended_by: EndedBy) {
-        if self.state == State::Starting {
-            let first = if matches!(c.workload.ending, Ending::Marks) {
-                Kind::Prepare
-            } else {
-                Kind::Setup(0)
-            };
-            return self.set_up(c, first, at);
-        }
-        let Some((kind, exit_status)) = self.conclude(c, at, ended_by) else {
-            return;
-        };
-        self.inside = ended_by == EndedBy::Pattern;
-        match kind {
-            Kind::Prepare => self.set_up(c, Kind::Setup(0), at),
-            Kind::Setup(line) => match exit_status {
-                Some(status) if status != 0 => {
-                    self.fail(c, &format!("setup line {} ended with status {status}", line + 1));
-                }
-                _ => self.set_up(c, Kind::Setup(line + 1), at),
-            },
-            Kind::Command(_) => self.next(c, at),
-        }
-    }
-
-    /// Types the next line of the set-up, or is logged on.
-    pub(super) fn set_up(&mut self, c: &mut Common, kind: Kind, at: i64) {
-        let text = match kind {
-            Kind::Prepare => crate::environment::PREPARE.to_owned(),
-            Kind::Setup(line) if line < c.workload.setup.len() => {
-                let subject = Subject {
-                    user: &self.name,
-                    number: self.number,
-                };
-                c.workload.setup[line].fill(subject, &mut self.streams.input)
-            }
-            _ => {
-                (self.logged_on, self.was_logged_on, self.fresh) = (true, true, true);
-                c.logged_on += 1;
-                let now_on = c.logged_on as f64;
-                c.event("logged-on", Some(now_on), &self.name);
-                return self.next(c, at);
-            }
-        };
-        let wait = Wait {
-            typed: Some(text.clone().into_bytes()),
-            ..Wait::for_prompt(&[&c.workload.ending])
-        };
-        self.begin(c, Line::new(kind, text, 0.0, at, wait));
-    }
-
     /// Thinks and then types the next command, or logs off.
     pub(super) fn next(&mut self, c: &mut Common, from_ns: i64) {
         if self.leaving || c.closing {
             return self.log_off(c);
         }
+        if let Some(open) = &mut c.open {
+            self.line = None;
+            match open.waiting.pop_front() {
+                // The prompt may have been believed only after a quiet time, which is not lateness.
+                Some(intended) => self.start(c, monotonic_ns(), Some(intended)),
+                None => {
+                    self.enter(State::Idle);
+                    open.idle.push_back((self.index(), self.generation));
+                }
+            }
+            return;
+        }
+        self.start(c, from_ns, None);
+    }
+
+    /// Chooses a command and types it: after thinking, or, if it arrived, as soon as it can be since it was intended.
+    pub fn start(&mut self, c: &mut Common, from_ns: i64, intended_ns: Option<i64>) {
         let script = &c.workload.scripts[self.script];
         let chosen = if script.sequence {
             let at = self.position % script.commands.len();
@@ -94,7 +57,10 @@ impl User {
             })
         };
         let command = &script.commands[chosen];
-        let mut think = command.think.draw(&mut self.streams.think);
+        let mut think = match intended_ns {
+            Some(_) => 0.0,
+            None => command.think.draw(&mut self.streams.think),
+        };
         if std::mem::take(&mut self.fresh) {
             // The first of a log-on: anywhere within a think time, so that users are not in phase.
             think *= unit(&mut stream(c.seed, self.number as u64, Purpose::Start));
@@ -110,12 +76,20 @@ impl User {
             keep_output: command.expect.is_some(),
             ..Wait::for_prompt(&[&command.ending])
         };
-        let mut due = from_ns + seconds_to_ns(think);
-        if self.inside {
+        let mut due = from_ns.max(intended_ns.unwrap_or(0)) + seconds_to_ns(think);
+        if self.inside && intended_ns.is_none() {
             // The prompt was believed only after a quiet time, which is not lateness.
             due = due.max(monotonic_ns());
         }
-        self.begin(c, Line::new(Kind::Command(chosen), text, think, due, wait));
+        let line = Line::new(
+            Kind::Command(chosen),
+            text,
+            c.workload.line.line_end,
+            think,
+            due,
+            wait,
+        );
+        self.begin(c, line.intended(intended_ns));
     }
 
     pub(super) fn begin(&mut self, c: &mut Common, line: Line) {
@@ -136,15 +110,26 @@ impl User {
         let gap = c
             .workload
             .key_gap
+            .clone()
             .filter(|_| matches!(line.kind, Kind::Command(_)));
-        if let Some(wait) = line.wait.take() {
-            session.reader.begin(wait);
-        }
         let last = line.ends_with_next(gap.is_some());
+        if last {
+            if let Err(wait) = c.rate.take(monotonic_ns()) {
+                c.statistics.held();
+                let due = monotonic_ns() + wait;
+                return self.set_timer(c, due, Due::Key);
+            }
+        }
+        if let Some(wait) = line.wait.take() {
+            session.reader.begin(Wait {
+                no_echo: !session.link.echoes(),
+                ..wait
+            });
+        }
         if last {
             session.reader.sent();
         }
-        match line.write_next(session.master.as_raw_fd(), gap.is_some()) {
+        match line.write_next(&mut session.link, gap.is_some()) {
             Ok(true) if last => {
                 self.line_sent(c, due_ns);
             }
@@ -158,9 +143,10 @@ impl User {
                 let next = monotonic_ns() + RETRY_NS;
                 self.set_timer(c, next, Due::Key);
             }
-            // The terminal is gone: the shell's end is told by SIGCHLD.
+            // The terminal is gone: the shell's end is told by SIGCHLD, that of a line by the next read.
             Err(_) => {}
         }
+        self.watch_writing(c);
     }
 
     pub(super) fn line_sent(&mut self, c: &mut Common, due_ns: i64) {
@@ -181,6 +167,9 @@ impl User {
         let outcome = line.outcome(&c.workload.scripts[self.script], &session.reader, ended_by);
         let result = (line.kind, session.reader.exit_status());
         self.record(c, outcome, Some(at));
+        if c.workload.line.target.is_remote() && matches!(result.0, Kind::Command(_)) {
+            self.restarts = 0;
+        }
         Some(result)
     }
 

@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use regex::bytes::Regex;
 
+use super::line::{Line, line};
 use super::template::Template;
-use super::{CommandKey, DistributionKey, OrderKey, PromptKey, ScriptKey, ThinkKey, TypingKey, WorkloadFile};
+use super::times::{Arrivals, Think, arrivals, think, typing};
+use super::{CommandKey, OrderKey, PromptKey, ScriptKey, TypingKey, WorkloadFile};
 use crate::clock::seconds_to_ns;
 use crate::error::TerminalError;
+use crate::lines::Target;
 use crate::random::Seconds;
 
 /// A workload that can run.
@@ -17,13 +20,18 @@ pub struct Workload {
     pub origin: String,
     pub name: Arc<str>,
     pub shell: Vec<String>,
+    pub line: Line,
     /// The prompt of the shell.
     pub ending: Ending,
     pub timeout_ns: i64,
+    /// Quiet time after which what looks like a prompt is one.
+    pub settle_ns: i64,
     pub requires: Vec<String>,
     pub setup: Vec<Template>,
     /// Time between keys; None: lines are pasted at once.
     pub key_gap: Option<Seconds>,
+    /// None: each user thinks between the answer and the next command.
+    pub arrivals: Option<Arrivals>,
     pub scripts: Vec<Script>,
 }
 
@@ -53,21 +61,6 @@ pub struct Command {
     pub expect: Option<Regex>,
     pub think: Think,
     pub ending: Ending,
-}
-
-/// A think time distribution, s, cut at both ends.
-#[derive(Debug, Clone, Copy)]
-pub struct Think {
-    pub distribution: Seconds,
-    pub minimum: f64,
-    pub maximum: f64,
-}
-
-impl Think {
-    /// One draw, s.
-    pub fn draw(&self, random: &mut rand_pcg::Pcg64) -> f64 {
-        self.distribution.draw(random).clamp(self.minimum, self.maximum)
-    }
 }
 
 impl Workload {
@@ -100,13 +93,13 @@ impl Workload {
 }
 
 /// Where in the file a value stands, for errors.
-struct Place<'a> {
-    origin: &'a str,
-    at: String,
+pub(super) struct Place<'a> {
+    pub origin: &'a str,
+    pub at: String,
 }
 
 impl Place<'_> {
-    fn wrong(&self, key: &str, what: impl std::fmt::Display, hint: &str) -> TerminalError {
+    pub fn wrong(&self, key: &str, what: impl std::fmt::Display, hint: &str) -> TerminalError {
         let at = if self.at.is_empty() {
             String::new()
         } else {
@@ -116,7 +109,12 @@ impl Place<'_> {
     }
 }
 
-pub(super) fn check(file: &WorkloadFile, origin: &str) -> Result<Workload, TerminalError> {
+/// `target`: where the users' lines lead, if an option says so.
+pub(super) fn check(
+    file: &WorkloadFile,
+    origin: &str,
+    target: Option<&Target>,
+) -> Result<Workload, TerminalError> {
     let place = Place {
         origin,
         at: String::new(),
@@ -134,7 +132,13 @@ pub(super) fn check(file: &WorkloadFile, origin: &str) -> Result<Workload, Termi
     if file.shell.iter().any(|part| part.contains('\0')) {
         return Err(place.wrong("shell", "holds a NUL", "remove it"));
     }
+    let line = line(&file.line, target, &place)?;
     let ending = ending(&file.prompt, &place)?;
+    if matches!(ending, Ending::Marks) && line.target.is_remote() {
+        let what = format!("marks need a shell of this host, and the line is {}", line.target);
+        let hint = "write prompt = { pattern = 'regular expression of the prompt' }";
+        return Err(place.wrong("prompt", what, hint));
+    }
     if matches!(ending, Ending::Marks) && program.rsplit('/').next() != Some("bash") {
         let hint =
             "use shell = [\"bash\", …], or prompt = { pattern = \"regular expression of the prompt\" }";
@@ -148,6 +152,25 @@ pub(super) fn check(file: &WorkloadFile, origin: &str) -> Result<Workload, Termi
         let what = format!("{} is not a time between 0 and 86400", file.timeout_seconds);
         return Err(place.wrong("timeout_seconds", what, "for example timeout_seconds = 60"));
     }
+    if !(0.0..=10.0).contains(&file.settle_seconds) {
+        let what = format!("{} is not a time between 0 and 10", file.settle_seconds);
+        return Err(place.wrong("settle_seconds", what, "for example settle_seconds = 0.02"));
+    }
+    let arrivals = file
+        .arrivals
+        .as_ref()
+        .map(|key| arrivals(key, &place))
+        .transpose()?;
+    let key_gap = match (&file.typing, arrivals) {
+        // An arrival is a whole line at its time.
+        (None, Some(_)) => None,
+        (Some(key), Some(_)) if key.characters_per_second != 0.0 => {
+            let hint = "write typing = { characters_per_second = 0 }, or leave it out";
+            return Err(place.wrong("typing", "commands that arrive are not typed", hint));
+        }
+        (None, None) => typing(&TypingKey::default(), &place)?,
+        (Some(key), _) => typing(key, &place)?,
+    };
     let setup = file.setup.iter().enumerate().map(|(number, line)| {
         let place = Place {
             origin,
@@ -180,10 +203,13 @@ pub(super) fn check(file: &WorkloadFile, origin: &str) -> Result<Workload, Termi
         name: file.name.as_str().into(),
         shell: file.shell.clone(),
         ending,
+        line,
         timeout_ns: seconds_to_ns(file.timeout_seconds),
+        settle_ns: seconds_to_ns(file.settle_seconds),
         requires: file.requires.clone(),
         setup,
-        key_gap: typing(&file.typing, &place)?,
+        key_gap,
+        arrivals,
         scripts,
     })
 }
@@ -285,7 +311,7 @@ fn command(
         think: key
             .think
             .as_ref()
-            .map_or(Ok(*think_default), |key| think(key, place))?,
+            .map_or(Ok(think_default.clone()), |key| think(key, place))?,
         ending: key
             .prompt
             .as_ref()
@@ -293,7 +319,7 @@ fn command(
     })
 }
 
-fn template(text: &str, key: &str, place: &Place<'_>) -> Result<Template, TerminalError> {
+pub(super) fn template(text: &str, key: &str, place: &Place<'_>) -> Result<Template, TerminalError> {
     if text.contains(['\n', '\r', '\0']) {
         let hint = "write one line; give further lines as further commands";
         return Err(place.wrong(key, "holds a line end or a NUL", hint));
@@ -307,7 +333,7 @@ fn template(text: &str, key: &str, place: &Place<'_>) -> Result<Template, Termin
     })
 }
 
-fn ending(key: &PromptKey, place: &Place<'_>) -> Result<Ending, TerminalError> {
+pub(super) fn ending(key: &PromptKey, place: &Place<'_>) -> Result<Ending, TerminalError> {
     let PromptKey::Pattern(key) = key else {
         return Ok(Ending::Marks);
     };
@@ -323,62 +349,4 @@ fn ending(key: &PromptKey, place: &Place<'_>) -> Result<Ending, TerminalError> {
         ));
     }
     Ok(Ending::Pattern(Arc::new(regex)))
-}
-
-fn think(key: &ThinkKey, place: &Place<'_>) -> Result<Think, TerminalError> {
-    let hint = "for example think = { distribution = \"exponential\", mean_seconds = 2.0, minimum_seconds = 0.1, maximum_seconds = 20.0 }";
-    let mean = key.mean_seconds;
-    if !(0.0..=86_400.0).contains(&mean) {
-        return Err(place.wrong(
-            "think.mean_seconds",
-            format!("{mean} is not between 0 and 86400"),
-            hint,
-        ));
-    }
-    let minimum = key.minimum_seconds.unwrap_or(0.0);
-    let maximum = key.maximum_seconds.unwrap_or(86_400.0);
-    if !(minimum >= 0.0 && minimum <= maximum && maximum <= 86_400.0) {
-        let what = format!("{minimum} to {maximum} (maximum_seconds) is no range of times");
-        return Err(place.wrong("think.minimum_seconds", what, hint));
-    }
-    if key.sd_seconds.is_some() != (key.distribution == DistributionKey::Lognormal) {
-        return Err(place.wrong("think.sd_seconds", "belongs to lognormal, which needs it", hint));
-    }
-    let sd = key.sd_seconds.unwrap_or(0.0);
-    let distribution = match key.distribution {
-        DistributionKey::Fixed => Some(Seconds::Fixed(mean)),
-        DistributionKey::Exponential => Seconds::exponential(mean),
-        DistributionKey::Lognormal => Seconds::lognormal(mean, sd).filter(|_| sd >= 0.0),
-    };
-    let distribution = distribution
-        .ok_or_else(|| place.wrong("think.sd_seconds", format!("{sd} is no standard deviation"), hint))?;
-    Ok(Think {
-        distribution,
-        minimum,
-        maximum,
-    })
-}
-
-fn typing(key: &TypingKey, place: &Place<'_>) -> Result<Option<Seconds>, TerminalError> {
-    let hint = "for example typing = { characters_per_second = 8.0, variation = 0.3 }; 0 characters per second pastes at once";
-    let rate = key.characters_per_second;
-    if !(0.0..=1e6).contains(&rate) {
-        return Err(place.wrong(
-            "typing.characters_per_second",
-            format!("{rate} is not between 0 and 1000000"),
-            hint,
-        ));
-    }
-    if !(0.0..=10.0).contains(&key.variation) {
-        return Err(place.wrong(
-            "typing.variation",
-            format!("{} is not between 0 and 10", key.variation),
-            hint,
-        ));
-    }
-    Ok(if rate == 0.0 {
-        None
-    } else {
-        Seconds::lognormal(1.0 / rate, key.variation / rate)
-    })
 }

@@ -1,16 +1,21 @@
 //! The workload file: what the pseudo-users type, in TOML that a user copies and changes.
 
 mod check;
+mod line;
 mod template;
+mod times;
 
 use std::path::Path;
 
 use serde::Deserialize;
 
-pub use check::{Command, Ending, Script, Think, Workload};
+pub use check::{Command, Ending, Script, Workload};
+pub use line::{Line, LineKey, LogOn};
 pub use template::{Subject, Template};
+pub use times::{Arrivals, ArrivalsKey, Think};
 
 use crate::error::TerminalError;
+use crate::lines::Target;
 
 /// The file as written. See `docs/reference` and the shipped workloads for the meaning of each key.
 #[derive(Debug, Clone, Deserialize)]
@@ -22,17 +27,21 @@ pub struct WorkloadFile {
     #[serde(default = "default_shell")]
     pub shell: Vec<String>,
     #[serde(default)]
+    pub line: LineKey,
+    #[serde(default)]
     pub prompt: PromptKey,
+    #[serde(default = "default_settle")]
+    pub settle_seconds: f64,
     #[serde(default = "default_timeout")]
     pub timeout_seconds: f64,
     #[serde(default)]
     pub requires: Vec<String>,
     #[serde(default)]
     pub setup: Vec<String>,
-    #[serde(default)]
-    pub typing: TypingKey,
+    pub typing: Option<TypingKey>,
     #[serde(default)]
     pub think: ThinkKey,
+    pub arrivals: Option<ArrivalsKey>,
     #[serde(default)]
     pub script: Vec<ScriptKey>,
 }
@@ -89,7 +98,10 @@ impl Default for TypingKey {
 #[serde(deny_unknown_fields)]
 pub struct ThinkKey {
     pub distribution: DistributionKey,
-    pub mean_seconds: f64,
+    /// Every distribution but the table.
+    pub mean_seconds: Option<f64>,
+    /// Table only: quantiles at equal steps of probability, the least first, the greatest last; straight lines between.
+    pub quantiles_seconds: Option<Vec<f64>>,
     /// Standard deviation; lognormal only.
     pub sd_seconds: Option<f64>,
     /// Shorter draws are taken as this.
@@ -102,7 +114,8 @@ impl Default for ThinkKey {
     fn default() -> Self {
         Self {
             distribution: DistributionKey::Exponential,
-            mean_seconds: 2.0,
+            mean_seconds: Some(2.0),
+            quantiles_seconds: None,
             sd_seconds: None,
             minimum_seconds: Some(0.1),
             maximum_seconds: Some(20.0),
@@ -116,6 +129,7 @@ pub enum DistributionKey {
     Fixed,
     Exponential,
     Lognormal,
+    Table,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -154,6 +168,10 @@ fn default_shell() -> Vec<String> {
     ["bash", "--noprofile", "--norc", "-i"].map(String::from).to_vec()
 }
 
+fn default_settle() -> f64 {
+    0.02
+}
+
 fn default_timeout() -> f64 {
     60.0
 }
@@ -162,28 +180,28 @@ fn one() -> f64 {
     1.0
 }
 
-/// Reads and checks a workload file.
+/// Reads and checks a workload file; `target` goes before its key line.to.
 ///
 /// Errors name the file and the line or key; all have exit code 2.
-pub fn load(path: &Path) -> Result<Workload, TerminalError> {
+pub fn load(path: &Path, target: Option<&Target>) -> Result<Workload, TerminalError> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         TerminalError::input(
             format!("{}: cannot read the workload file: {error}", path.display()),
             "give the path of a workload file, for example workloads/mixed-interactive.toml",
         )
     })?;
-    parse(&text, &path.display().to_string())
+    parse(&text, &path.display().to_string(), target)
 }
 
 /// Parses and checks a workload; `origin` names it in errors.
-pub fn parse(text: &str, origin: &str) -> Result<Workload, TerminalError> {
+pub fn parse(text: &str, origin: &str, target: Option<&Target>) -> Result<Workload, TerminalError> {
     let file: WorkloadFile = toml::from_str(text).map_err(|error| {
         TerminalError::input(
             format!("{origin}: {}", error.to_string().trim_end()),
             "correct the line; the shipped workloads show every key",
         )
     })?;
-    check::check(&file, origin)
+    check::check(&file, origin, target)
 }
 
 #[cfg(test)]
@@ -217,7 +235,7 @@ weight = 2
 "#;
 
     fn error_of(text: &str) -> String {
-        let error = parse(text, "w.toml").unwrap_err();
+        let error = parse(text, "w.toml", None).unwrap_err();
         assert_eq!(error.exit_code, 2);
         assert!(!error.hint.is_empty(), "no remedy: {error}");
         assert!(error.message.starts_with("w.toml: "), "{error}");
@@ -226,7 +244,7 @@ weight = 2
 
     #[test]
     fn a_good_file_is_read_whole() {
-        let workload = parse(GOOD, "w.toml").unwrap();
+        let workload = parse(GOOD, "w.toml", None).unwrap();
         assert_eq!(&*workload.name, "small");
         assert_eq!(workload.timeout_ns, 5_000_000_000);
         assert_eq!(workload.scripts.len(), 2);
@@ -243,7 +261,7 @@ weight = 2
 
     #[test]
     fn users_are_dealt_to_scripts_in_proportion() {
-        let workload = parse(GOOD, "w.toml").unwrap();
+        let workload = parse(GOOD, "w.toml", None).unwrap();
         let dealt = workload.deal(8);
         assert_eq!(dealt.iter().filter(|&&script| script == 0).count(), 2);
         assert_eq!(dealt.iter().filter(|&&script| script == 1).count(), 6);
@@ -294,12 +312,53 @@ weight = 2
             ("timeout_seconds = 5", "shell = [\"zsh\", \"-i\"]", "prompt"),
             ("timeout_seconds = 5", "prompt = \"mark\"", "prompt"),
             ("order = \"sequence\"", "order = \"weighted\"", "order"),
+            ("timeout_seconds = 5", "settle_seconds = -1", "settle_seconds"),
+            ("timeout_seconds = 5", "line = { to = \"tcp:host\" }", "line.to"),
+            ("timeout_seconds = 5", "line = { to = \"tcp:host:7\" }", "prompt"),
+            (
+                "timeout_seconds = 5",
+                "line = { password = \"geheim\" }",
+                "line.password",
+            ),
+            (
+                "timeout_seconds = 5",
+                "line = { retry_seconds = 0 }",
+                "retry_seconds",
+            ),
+            (
+                "timeout_seconds = 5",
+                "line = { logon = [{ wait = \"x\" }] }",
+                "send",
+            ),
+            (
+                "timeout_seconds = 5",
+                "line = { logon = [{ wait = \"x\", send_password = true }] }",
+                "send",
+            ),
+            (
+                "timeout_seconds = 5",
+                "arrivals = { per_second = 0.0 }",
+                "arrivals.per_second",
+            ),
+            ("timeout_seconds = 5", "arrivals = {}", "arrivals"),
+            (
+                "characters_per_second = 0 }",
+                "characters_per_second = 3 }\narrivals = { per_second = 1 }",
+                "typing",
+            ),
+            ("\"lognormal\"", "\"table\"", "think"),
+            (
+                "\"lognormal\", mean_seconds = 2.0, sd_seconds = 1.0",
+                "\"table\", quantiles_seconds = [2.0, 1.0]",
+                "quantiles_seconds",
+            ),
         ];
         for (from, to, key) in cases {
             let changed = GOOD.replacen(from, to, 1);
             assert_ne!(changed, GOOD, "{from}");
             let message = error_of(&changed);
             assert!(message.contains(key), "{to}: {message}");
+            assert!(!message.contains("geheim"), "{message}");
         }
     }
 

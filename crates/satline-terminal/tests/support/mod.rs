@@ -1,6 +1,8 @@
 //! Runs the emulator on a workload in a temporary place and reads what it recorded.
 #![allow(dead_code)] // every test file uses its own part
 
+pub mod server;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

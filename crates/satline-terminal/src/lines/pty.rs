@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::Received;
 use crate::poll::check;
 
 /// Size of every terminal.
@@ -33,6 +34,35 @@ pub struct Started {
     pub master: OwnedFd,
     /// Process, session and process group of the shell.
     pub pid: libc::pid_t,
+}
+
+impl Started {
+    pub fn receive(&mut self, buffer: &mut [u8]) -> Received {
+        // SAFETY: the buffer is as long as said.
+        let got = unsafe { libc::read(self.master.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
+        match check(got as libc::c_int) {
+            Ok(got) if got > 0 => Received::Data(got as usize),
+            Err(error) if later(&error) => Received::Later,
+            _ => Received::Ended("closed its terminal".into()),
+        }
+    }
+
+    /// Gives the bytes taken.
+    pub fn send(&mut self, text: &[u8]) -> io::Result<usize> {
+        // SAFETY: `text` is as long as said.
+        let written = unsafe { libc::write(self.master.as_raw_fd(), text.as_ptr().cast(), text.len()) };
+        match check(written as libc::c_int) {
+            Err(error) if later(&error) => Ok(0),
+            other => other.map(|written| written as usize),
+        }
+    }
+}
+
+fn later(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
 }
 
 /// Where in PATH a program is, or the program itself if it names a path.

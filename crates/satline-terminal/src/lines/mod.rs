@@ -1,0 +1,234 @@
+//! The lines over which users reach the system: one file each.
+//!
+//! A further kind of line is a variant of `Lines` (how one is opened) and of `Link` (one that is open); nothing outside
+//! this directory asks which it is, but for what belongs to processes of this host (`Link::pid`).
+
+pub mod pty;
+mod socket;
+mod telnet;
+
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::fd::{AsRawFd, RawFd};
+
+use pty::{Launcher, Started};
+use socket::Socket;
+
+/// What is spoken over TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// Lines out, answers in, nothing added.
+    Tcp,
+    Telnet,
+}
+
+/// Where the users' lines lead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A shell of this host for each user.
+    Pty,
+    Remote {
+        protocol: Protocol,
+        host: String,
+        port: u16,
+    },
+}
+
+impl Target {
+    /// From `pty`, `tcp:HOST:PORT` or `telnet:HOST:PORT`; an IPv6 address stands in brackets.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is no line: write pty, tcp:HOST:PORT or telnet:HOST:PORT");
+        if text == "pty" {
+            return Ok(Self::Pty);
+        }
+        let (protocol, place) = text.split_once(':').ok_or_else(wrong)?;
+        let protocol = match protocol {
+            "tcp" => Protocol::Tcp,
+            "telnet" => Protocol::Telnet,
+            _ => return Err(wrong()),
+        };
+        let (host, port) = place.rsplit_once(':').ok_or_else(wrong)?;
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        if bare.is_none() && host.contains(':') {
+            return Err(format!("{text:?}: write an IPv6 address in brackets"));
+        }
+        let port = port.parse().ok().filter(|&port| port > 0).ok_or_else(wrong)?;
+        let host = bare.unwrap_or(host);
+        if host.is_empty() {
+            return Err(wrong());
+        }
+        Ok(Self::Remote {
+            protocol,
+            host: host.to_owned(),
+            port,
+        })
+    }
+
+    pub fn is_remote(&self) -> bool {
+        *self != Self::Pty
+    }
+
+    /// The address to which all users connect, looked up once: the first of IPv4, else the first.
+    pub fn resolve(&self) -> io::Result<Option<SocketAddr>> {
+        let Self::Remote { host, port, .. } = self else {
+            return Ok(None);
+        };
+        let all: Vec<SocketAddr> = (host.as_str(), *port).to_socket_addrs()?.collect();
+        let found = all.iter().find(|address| address.is_ipv4()).or(all.first());
+        found
+            .copied()
+            .map(Some)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the name has no address"))
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Remote { protocol, host, port } = self else {
+            return f.write_str("pty");
+        };
+        let protocol = if *protocol == Protocol::Tcp {
+            "tcp"
+        } else {
+            "telnet"
+        };
+        if host.contains(':') {
+            write!(f, "{protocol}:[{host}]:{port}")
+        } else {
+            write!(f, "{protocol}:{host}:{port}")
+        }
+    }
+}
+
+/// Opens lines.
+#[derive(Debug)]
+pub enum Lines {
+    Pty(Launcher),
+    Remote {
+        address: SocketAddr,
+        protocol: Protocol,
+        echo: Option<bool>,
+    },
+}
+
+/// What a look at a line gave.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Received {
+    /// So many bytes of text, possibly none.
+    Data(usize),
+    Later,
+    /// The line is of no use any more; how that came, as the end of a sentence about the other side.
+    Ended(String),
+}
+
+/// One user's open line.
+#[derive(Debug)]
+pub enum Link {
+    Pty(Started),
+    Socket(Socket),
+}
+
+impl Link {
+    /// Begins to connect.
+    pub fn connect(address: SocketAddr, protocol: Protocol, echo: Option<bool>) -> io::Result<Self> {
+        Socket::connect(address, protocol, echo).map(Self::Socket)
+    }
+
+    pub fn fd(&self) -> RawFd {
+        match self {
+            Self::Pty(pty) => pty.master.as_raw_fd(),
+            Self::Socket(socket) => socket.fd(),
+        }
+    }
+
+    /// The shell's process, where it runs on this host.
+    pub fn pid(&self) -> Option<i32> {
+        match self {
+            Self::Pty(pty) => Some(pty.pid),
+            Self::Socket(_) => None,
+        }
+    }
+
+    /// True once the line stands; the error if it cannot be had.
+    pub fn establish(&mut self) -> io::Result<bool> {
+        match self {
+            Self::Pty(_) => Ok(true),
+            Self::Socket(socket) => socket.establish(),
+        }
+    }
+
+    /// Something is to be sent as soon as the other end can take it.
+    pub fn wants_to_write(&self) -> bool {
+        match self {
+            Self::Pty(_) => false,
+            Self::Socket(socket) => socket.wants_to_write(),
+        }
+    }
+
+    /// What is typed comes back before the response.
+    pub fn echoes(&self) -> bool {
+        match self {
+            Self::Pty(_) => true,
+            Self::Socket(socket) => socket.echoes(),
+        }
+    }
+
+    /// An interrupt key reaches the command.
+    pub fn takes_interrupts(&self) -> bool {
+        match self {
+            Self::Pty(_) => true,
+            Self::Socket(socket) => socket.is_telnet(),
+        }
+    }
+
+    /// Reads what has come.
+    pub fn receive(&mut self, buffer: &mut [u8]) -> Received {
+        match self {
+            Self::Pty(pty) => pty.receive(buffer),
+            Self::Socket(socket) => socket.receive(buffer),
+        }
+    }
+
+    /// Sends text; gives how many bytes of it were taken, 0 where none can be now.
+    pub fn send(&mut self, text: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Pty(pty) => pty.send(text),
+            Self::Socket(socket) => Ok(if socket.send(text)? { text.len() } else { 0 }),
+        }
+    }
+
+    /// Sends what waited.
+    pub fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Pty(_) => Ok(()),
+            Self::Socket(socket) => socket.flush(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_read_and_written_alike() {
+        for text in ["pty", "tcp:127.0.0.1:7000", "telnet:localhost:23", "tcp:[::1]:9"] {
+            assert_eq!(Target::parse(text).unwrap().to_string(), text);
+        }
+        for wrong in [
+            "",
+            "ssh:host:22",
+            "tcp:host",
+            "tcp:host:0",
+            "tcp::1",
+            "tcp:host:99999",
+            "tcp:::1:9",
+        ] {
+            assert!(Target::parse(wrong).is_err(), "{wrong}");
+        }
+        let loopback = Target::parse("tcp:127.0.0.1:7000").unwrap().resolve().unwrap();
+        assert!(loopback.unwrap().ip().is_loopback());
+        assert_eq!(Target::Pty.resolve().unwrap(), None);
+    }
+}

@@ -1,0 +1,66 @@
+//! Open arrivals: commands that begin when they are due, whoever is free.
+
+use std::collections::VecDeque;
+
+use rand_pcg::Pcg64;
+use serde::Serialize;
+
+use crate::clock::seconds_to_ns;
+use crate::random::{Purpose, stream};
+use crate::workload::Arrivals;
+
+/// Arrivals on their way to a free session.
+#[derive(Debug)]
+pub struct Open {
+    arrivals: Arrivals,
+    random: Pcg64,
+    /// Sessions without work, the longest idle first: user (from 0) and its generation then.
+    pub idle: VecDeque<(usize, u64)>,
+    /// Intended starts that found no free session, the oldest first.
+    pub waiting: VecDeque<i64>,
+    /// Counts the steps' series of arrivals, so that those of an earlier one are known.
+    pub series: u64,
+    /// The pool has run dry in this series.
+    pub dry: bool,
+    pub counts: Counts,
+}
+
+/// `[arrivals]` of `sources/terminal.toml`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Intended starts so far.
+    pub due: u64,
+    /// Those that found no free session.
+    pub waited: u64,
+    /// Those that the end of the run found still waiting.
+    pub never_started: u64,
+    /// Most that waited at one time.
+    pub longest_queue: u64,
+}
+
+impl Open {
+    pub fn new(arrivals: Arrivals, seed: u64) -> Self {
+        Self {
+            arrivals,
+            random: stream(seed, 0, Purpose::Arrival),
+            idle: VecDeque::new(),
+            waiting: VecDeque::new(),
+            series: 0,
+            dry: false,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The next intended start after this one in a step of so many sessions, monotonic ns.
+    pub fn next_ns(&mut self, from_ns: i64, users: usize) -> i64 {
+        from_ns + seconds_to_ns(self.arrivals.gap(users).draw(&mut self.random))
+    }
+
+    /// No session is free; true if that is so for the first time in this series.
+    pub fn wait(&mut self, intended_ns: i64) -> bool {
+        self.waiting.push_back(intended_ns);
+        self.counts.waited += 1;
+        self.counts.longest_queue = self.counts.longest_queue.max(self.waiting.len() as u64);
+        !std::mem::replace(&mut self.dry, true)
+    }
+}

@@ -1,0 +1,166 @@
+//! `[line]`: how the users reach the system, and how they log on.
+
+use serde::Deserialize;
+
+use super::check::{Ending, Place, ending, template};
+use super::template::Template;
+use super::{PatternKey, PromptKey};
+use crate::clock::seconds_to_ns;
+use crate::error::TerminalError;
+use crate::lines::{Protocol, Target};
+use crate::secret::Source;
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LineKey {
+    /// `pty` (default), `tcp:HOST:PORT`, `telnet:HOST:PORT`; option --line has the last word.
+    pub to: Option<String>,
+    /// What is sent where a user presses return. Default: `lf` on tcp, `cr` on all others.
+    pub line_end: Option<LineEndKey>,
+    /// The other end repeats what is typed. Default: not on tcp; on telnet as it is agreed.
+    pub echo: Option<bool>,
+    pub password: Option<PasswordKey>,
+    /// Prompts and what is typed at each before the users are logged on.
+    #[serde(default)]
+    pub logon: Vec<LogOnKey>,
+    /// Log-ons in a row that may fail, or sessions lost with nothing answered, before a user gives up.
+    pub retries: Option<u32>,
+    /// Pause before a log-on is tried again; doubled each time, to a minute.
+    pub retry_seconds: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LineEndKey {
+    Cr,
+    Lf,
+    Crlf,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected password = { file = \"…\" } or { variable = \"…\" }"
+)]
+pub enum PasswordKey {
+    Place(PasswordPlace),
+    /// A password itself: refused, without being repeated.
+    Literal(serde::de::IgnoredAny),
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PasswordPlace {
+    pub file: Option<String>,
+    pub variable: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogOnKey {
+    pub wait: String,
+    pub send: Option<String>,
+    /// Types the password.
+    #[serde(default)]
+    pub send_password: bool,
+}
+
+/// `[line]`, checked.
+#[derive(Debug, Clone)]
+pub struct Line {
+    pub target: Target,
+    pub line_end: &'static [u8],
+    /// None: as the line agrees on it.
+    pub echo: Option<bool>,
+    pub password: Option<Source>,
+    pub logon: Vec<LogOn>,
+    pub retries: u32,
+    pub retry_ns: i64,
+}
+
+/// One prompt of the log-on and what is typed at it.
+#[derive(Debug, Clone)]
+pub struct LogOn {
+    pub wait: Ending,
+    /// None: the password.
+    pub send: Option<Template>,
+}
+
+pub(super) fn line(key: &LineKey, target: Option<&Target>, place: &Place<'_>) -> Result<Line, TerminalError> {
+    let target = match (target, &key.to) {
+        (Some(target), _) => target.clone(),
+        (None, None) => Target::Pty,
+        (None, Some(text)) => Target::parse(text)
+            .map_err(|what| place.wrong("line.to", what, "for example to = \"telnet:127.0.0.1:2323\""))?,
+    };
+    let retry_seconds = key.retry_seconds.unwrap_or(1.0);
+    if !(0.01..=3600.0).contains(&retry_seconds) {
+        let what = format!("{retry_seconds} is not between 0.01 and 3600");
+        return Err(place.wrong("line.retry_seconds", what, "for example retry_seconds = 1.0"));
+    }
+    let password = match &key.password {
+        None => None,
+        Some(PasswordKey::Place(PasswordPlace {
+            file: Some(file),
+            variable: None,
+        })) => Some(Source::File(file.into())),
+        Some(PasswordKey::Place(PasswordPlace {
+            file: None,
+            variable: Some(name),
+        })) => Some(Source::Variable(name.clone())),
+        Some(_) => {
+            let hint = "write password = { file = \"passwords\" } or password = { variable = \"NAME\" }";
+            return Err(place.wrong("line.password", "says not where the password is", hint));
+        }
+    };
+    let steps = key.logon.iter().enumerate();
+    let steps = steps.map(|(number, step)| logon(step, number, password.is_some(), place.origin));
+    let logon = steps.collect::<Result<Vec<_>, _>>()?;
+    if target == Target::Pty && !logon.is_empty() {
+        let hint = "take it out, or name a line: to = \"telnet:HOST:PORT\"";
+        return Err(place.wrong("line.logon", "a pty's shell needs none", hint));
+    }
+    let plain = matches!(
+        &target,
+        Target::Remote {
+            protocol: Protocol::Tcp,
+            ..
+        }
+    );
+    let end = key
+        .line_end
+        .unwrap_or(if plain { LineEndKey::Lf } else { LineEndKey::Cr });
+    Ok(Line {
+        target,
+        line_end: match end {
+            LineEndKey::Cr => b"\r",
+            LineEndKey::Lf => b"\n",
+            LineEndKey::Crlf => b"\r\n",
+        },
+        echo: key.echo.or(plain.then_some(false)),
+        password,
+        logon,
+        retries: key.retries.unwrap_or(3),
+        retry_ns: seconds_to_ns(retry_seconds),
+    })
+}
+
+fn logon(key: &LogOnKey, number: usize, has_password: bool, origin: &str) -> Result<LogOn, TerminalError> {
+    let place = Place {
+        origin,
+        at: format!("line.logon {}", number + 1),
+    };
+    let hint = "write send = \"text\", or send_password = true and say in line.password where it is";
+    let send = match (&key.send, key.send_password) {
+        (Some(text), false) => Some(template(text, "send", &place)?),
+        (None, true) if has_password => None,
+        _ => return Err(place.wrong("send", "one of send and send_password is needed", hint)),
+    };
+    let wait = PromptKey::Pattern(PatternKey {
+        pattern: key.wait.clone(),
+    });
+    Ok(LogOn {
+        wait: ending(&wait, &place)?,
+        send,
+    })
+}

@@ -1,0 +1,91 @@
+//! Servers for the lines' tests: real sockets, one thread for each connection.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// What each connection gets.
+pub type Talk = dyn Fn(&mut Connection) -> std::io::Result<()> + Send + Sync;
+
+/// A server on a free port of loopback.
+pub struct Server {
+    pub port: u16,
+    pub connections: Arc<AtomicUsize>,
+    streams: Arc<Mutex<Vec<TcpStream>>>,
+    deaf: Arc<AtomicBool>,
+}
+
+/// One connection, line by line.
+pub struct Connection {
+    pub stream: TcpStream,
+    /// From 1.
+    pub number: usize,
+    rest: Vec<u8>,
+}
+
+impl Connection {
+    pub fn say(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.stream.write_all(bytes)
+    }
+
+    /// The next line up to `end`, without it; None: the other side has closed.
+    pub fn line(&mut self, end: &[u8]) -> std::io::Result<Option<String>> {
+        loop {
+            if let Some(at) = self.rest.windows(end.len()).position(|part| part == end) {
+                let line = self.rest[..at].to_vec();
+                self.rest.drain(..at + end.len());
+                return Ok(Some(String::from_utf8_lossy(&line).into_owned()));
+            }
+            let mut buffer = [0u8; 4096];
+            match self.stream.read(&mut buffer)? {
+                0 => return Ok(None),
+                got => self.rest.extend_from_slice(&buffer[..got]),
+            }
+        }
+    }
+}
+
+impl Server {
+    pub fn new(talk: impl Fn(&mut Connection) -> std::io::Result<()> + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = Self {
+            port: listener.local_addr().unwrap().port(),
+            connections: Arc::default(),
+            streams: Arc::default(),
+            deaf: Arc::default(),
+        };
+        let (connections, streams) = (Arc::clone(&server.connections), Arc::clone(&server.streams));
+        let (talk, deaf): (Arc<Talk>, _) = (Arc::new(talk), Arc::clone(&server.deaf));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if deaf.load(Ordering::SeqCst) {
+                    return; // the listener closes: refused from now on
+                }
+                let number = connections.fetch_add(1, Ordering::SeqCst) + 1;
+                stream.set_nodelay(true).unwrap();
+                streams.lock().unwrap().push(stream.try_clone().unwrap());
+                let talk = Arc::clone(&talk);
+                std::thread::spawn(move || {
+                    let mut connection = Connection {
+                        stream,
+                        number,
+                        rest: Vec::new(),
+                    };
+                    let _ = talk(&mut connection);
+                    let _ = connection.stream.shutdown(std::net::Shutdown::Both);
+                });
+            }
+        });
+        server
+    }
+
+    /// Closes every connection, and refuses all further ones.
+    pub fn kill(&self) {
+        self.deaf.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+        for stream in self.streams.lock().unwrap().drain(..) {
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+        }
+    }
+}
