@@ -25,6 +25,7 @@ pub mod recorder;
 mod run;
 pub mod screen;
 pub mod secret;
+mod start;
 pub mod statistics;
 pub mod strip;
 pub mod timers;

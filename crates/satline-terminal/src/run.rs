@@ -13,14 +13,13 @@ use satline_recording::{
 };
 use serde::Serialize;
 
-use crate::allow::{self, Ask, Consent};
+use crate::allow::Consent;
 use crate::cli::{ProgressOption, RunOptions};
 use crate::clock::{process_cpu_us, real_ns};
 use crate::common::Common;
 use crate::emulator::{Emulator, End, recording_failed};
 use crate::error::TerminalError;
-use crate::lines::pty::{self, Launcher};
-use crate::lines::{Lines, Target};
+use crate::lines::{Lines, pty};
 use crate::open::{Counts, Open};
 use crate::plan::{Phase, Plan};
 use crate::poll::{Poll, Signals};
@@ -28,6 +27,7 @@ use crate::progress::Progress;
 use crate::rate::Rate;
 use crate::recorder::Recorder;
 use crate::secret::Passwords;
+use crate::start::{consent, lines, look_at_limits, look_for_programs, plan_of};
 use crate::statistics::{Lateness, Statistics};
 use crate::timers::Timers;
 use crate::workload::{self, Workload};
@@ -243,174 +243,6 @@ fn reason(end: &End) -> &'static str {
         End::Failed(error) if error.disk_full => "disk-full",
         End::Failed(_) => "failed",
     }
-}
-
-fn plan_of(options: &RunOptions) -> Result<Plan, TerminalError> {
-    for &users in &options.steps {
-        if users == 0 || users > options.max_users {
-            let what = format!(
-                "--steps: {users} users; a step has 1 to {} (--max-users)",
-                options.max_users
-            );
-            return Err(TerminalError::input(
-                what,
-                "for example --steps 1,2,4,8; raise --max-users if it is meant",
-            ));
-        }
-    }
-    if options.window == 0 {
-        return Err(TerminalError::input(
-            "--window: the measured time is 0",
-            "for example --window 12s",
-        ));
-    }
-    if !(options.max_rate > 0.0 && options.max_rate.is_finite()) {
-        let what = format!("--max-rate: {} is not above 0", options.max_rate);
-        return Err(TerminalError::input(what, "for example --max-rate 100"));
-    }
-    let plan = Plan {
-        steps: options.steps.clone(),
-        ramp_ns: options.ramp,
-        ramp_per_user: options.ramp_per_user,
-        warmup_ns: options.warmup,
-        window_ns: options.window,
-    };
-    let (total, most) = (plan.total_s(), options.max_time as f64 / 1e9);
-    if total > most {
-        let what = format!("--steps: the plan takes {total:.0} s; --max-time is {most:.0} s");
-        return Err(TerminalError::input(
-            what,
-            "shorten it, or raise --max-time if it is meant",
-        ));
-    }
-    Ok(plan)
-}
-
-/// How the users' lines are opened.
-fn lines(
-    options: &RunOptions,
-    workload: &Workload,
-    environment: &[(String, String)],
-    file_limit: libc::rlimit,
-) -> Result<Lines, TerminalError> {
-    let target = &workload.line.target;
-    if let Target::Remote { protocol, .. } = *target {
-        let found = target.resolve();
-        let address = found.ok().flatten().ok_or_else(|| {
-            let what = format!("{}: the line {target}: no address is known", workload.origin);
-            TerminalError::input(what, "see whether the name of the host is right")
-        })?;
-        return Ok(Lines::Remote {
-            address,
-            protocol,
-            echo: workload.line.echo,
-        });
-    }
-    let shell = &workload.shell[0];
-    let program = pty::find_program(shell, search_path(environment, &options.env)).ok_or_else(|| {
-        let what = format!("{}: key shell: {shell} is no program in PATH", workload.origin);
-        TerminalError::input(what, "install it, or name another shell")
-    })?;
-    let affinity = options.affinity.as_ref().map(|list| list.0.as_slice());
-    Launcher::new(
-        &program,
-        &workload.shell,
-        &options.cgroup_procs,
-        affinity,
-        file_limit,
-    )
-    .map(Lines::Pty)
-    .map_err(|error| TerminalError::input(format!("key shell or --cgroup-procs: {error}"), "remove it"))
-}
-
-/// Asks the owner of a host that is not this one.
-fn consent(
-    options: &RunOptions,
-    workload: &Workload,
-    plan: &Plan,
-    lines: &Lines,
-    users: usize,
-) -> Result<Option<Consent>, TerminalError> {
-    let (Lines::Remote { address, .. }, Target::Remote { host, .. }) = (lines, &workload.line.target) else {
-        return Ok(None);
-    };
-    if address.ip().is_loopback() {
-        return Ok(None);
-    }
-    let ask = Ask {
-        port: address.port(),
-        users,
-        rate: options.max_rate,
-        seconds: plan.total_s() + options.drain as f64 / 1e9,
-    };
-    allow::consent(options.allow.as_deref(), host, address.ip(), &ask).map(Some)
-}
-
-/// PATH as the users have it.
-fn search_path<'a>(environment: &'a [(String, String)], extra: &'a [(String, String)]) -> &'a str {
-    let path = extra
-        .iter()
-        .rev()
-        .chain(environment)
-        .find(|(key, _)| key == "PATH");
-    path.map_or("/usr/local/bin:/usr/bin:/bin", |(_, value)| value.as_str())
-}
-
-/// Finds everything that the workload requires.
-fn look_for_programs(
-    workload: &Workload,
-    environment: &[(String, String)],
-    extra: &[(String, String)],
-) -> Result<(), TerminalError> {
-    let path = search_path(environment, extra);
-    let missing: Vec<&str> = workload
-        .requires
-        .iter()
-        .map(String::as_str)
-        .filter(|name| pty::find_program(name, path).is_none())
-        .collect();
-    if !missing.is_empty() {
-        let what = format!(
-            "{}: key requires: not found in PATH: {}",
-            workload.origin,
-            missing.join(", ")
-        );
-        return Err(TerminalError::input(
-            what,
-            "install the programs, or take commands that need them out",
-        ));
-    }
-    Ok(())
-}
-
-/// What would otherwise fail only after the start.
-fn look_at_limits(options: &RunOptions, most: usize, target: &Target) -> Result<(), TerminalError> {
-    if let Some(processor) = options.processor {
-        satline_scheduling::pin(&[processor]).map_err(|error| {
-            let what = format!("--processor: cannot run on processor {processor}: {error}");
-            TerminalError::input(what, "name a processor that exists and is allowed")
-        })?;
-    }
-    for path in &options.cgroup_procs {
-        OpenOptions::new().write(true).open(path).map_err(|error| {
-            let what = format!("--cgroup-procs: cannot write {}: {error}", path.display());
-            TerminalError::input(
-                what,
-                "name the file cgroup.procs of a control group that this user may change",
-            )
-        })?;
-    }
-    let most_terminals = fs::read_to_string("/proc/sys/kernel/pty/max").ok();
-    if let Some(limit) = most_terminals.and_then(|text| text.trim().parse::<usize>().ok()) {
-        if most > limit && *target == Target::Pty {
-            let what = format!("--steps: {most} users, and this host allows {limit} terminals");
-            return Err(TerminalError::input(
-                what,
-                "raise kernel.pty.max, or ask for fewer users",
-            ));
-        }
-    }
-    Ok(())
 }
 
 fn open_users_file(path: &Path) -> Result<fs::File, TerminalError> {

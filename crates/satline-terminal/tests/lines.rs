@@ -267,6 +267,74 @@ fn a_host_that_is_not_this_one_needs_leave() {
     }
 }
 
+/// An address of this host that is not loopback, if it has one; nothing is sent.
+fn own_address() -> Option<std::net::IpAddr> {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect("192.0.2.1:9").ok()?;
+    Some(socket.local_addr().ok()?.ip()).filter(|address| !address.is_loopback())
+}
+
+#[test]
+fn an_owner_gives_leave_and_takes_it_back() {
+    let Some(address) = own_address() else { return };
+    let server = Server::on(&address.to_string(), |connection| {
+        connection.say(b"ready. ")?;
+        while connection.line(b"\n")?.is_some() {
+            connection.say(b"+\nready. ")?;
+        }
+        Ok(())
+    });
+    let free = std::net::TcpListener::bind((address, 0))
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let mut owner = std::process::Command::new(env!("CARGO_BIN_EXE_satline-terminal"))
+        .args([
+            "allow",
+            "--listen",
+            &free.to_string(),
+            "--for",
+            &address.to_string(),
+        ])
+        .args(["--port", &server.port.to_string(), "--max-users", "2"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut entry = vec![0; 4096];
+    let got = std::io::Read::read(owner.stdout.as_mut().unwrap(), &mut entry).unwrap();
+    let place = Place::new(&tcp(server.port, "").replace("127.0.0.1", &address.to_string()));
+    std::fs::write(place.path("allow.toml"), &entry[..got]).unwrap();
+    let list = format!(
+        "--allow {} --max-rate 50 --ramp 0s --warmup 0s",
+        place.path("allow.toml").display()
+    );
+    let output = place.run(&format!("--steps 3 --window 1s {list}"));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("it allows 2 users, not 3"),
+        "{}",
+        stderr(&output)
+    );
+    let child = place
+        .command(&format!("--steps 2 --window 600s {list}"))
+        .spawn()
+        .unwrap();
+    eventually("both are connected", || {
+        server.connections.load(std::sync::atomic::Ordering::SeqCst) >= 2
+    });
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("no longer allows"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(place.source()["end_reason"].as_str(), Some("failed"));
+}
+
 #[test]
 fn rate_and_time_are_bounded() {
     let server = desk();

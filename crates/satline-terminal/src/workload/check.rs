@@ -134,6 +134,10 @@ pub(super) fn check(
     }
     let line = line(&file.line, target, &place)?;
     let ending = ending(&file.prompt, &place)?;
+    if matches!(ending, Ending::Marks) && !line.logon.is_empty() {
+        let hint = "write prompt = { pattern = … }, or take the log-on out";
+        return Err(place.wrong("line.logon", "a shell with marks has none", hint));
+    }
     if matches!(ending, Ending::Marks) && line.target.is_remote() {
         let what = format!("marks need a shell of this host, and the line is {}", line.target);
         let hint = "write prompt = { pattern = 'regular expression of the prompt' }";

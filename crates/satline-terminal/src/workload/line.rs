@@ -116,10 +116,6 @@ pub(super) fn line(key: &LineKey, target: Option<&Target>, place: &Place<'_>) ->
     let steps = key.logon.iter().enumerate();
     let steps = steps.map(|(number, step)| logon(step, number, password.is_some(), place.origin));
     let logon = steps.collect::<Result<Vec<_>, _>>()?;
-    if target == Target::Pty && !logon.is_empty() {
-        let hint = "take it out, or name a line: to = \"telnet:HOST:PORT\"";
-        return Err(place.wrong("line.logon", "a pty's shell needs none", hint));
-    }
     let plain = matches!(
         &target,
         Target::Remote {

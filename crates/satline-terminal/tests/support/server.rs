@@ -48,7 +48,15 @@ impl Connection {
 
 impl Server {
     pub fn new(talk: impl Fn(&mut Connection) -> std::io::Result<()> + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::on("127.0.0.1", talk)
+    }
+
+    /// The same on another address.
+    pub fn on(
+        address: &str,
+        talk: impl Fn(&mut Connection) -> std::io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind((address, 0)).unwrap();
         let server = Self {
             port: listener.local_addr().unwrap().port(),
             connections: Arc::default(),
