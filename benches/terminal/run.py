@@ -5,19 +5,17 @@
     same responder and for `cat`.
 (b) Sessions on one core. Emulator and shells share one processor; each user thinks 10 s in the mean and
     types at 8 characters a second.
+(c) What a transaction costs on each kind of line, paced and saturated; pexpect beside it, if installed.
 
-Run: `python benches/terminal/run.py [--json FILE] [--sessions 300] [--window 60]`. Build first:
-`cargo build --release -p satline-terminal --bins --examples`.
+Run: `python benches/terminal/run.py [--json FILE] [--sessions 300] [--window 60] [--only lines]`.
+Build first: `cargo build --release -p satline-terminal --bins --examples`.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
-import statistics
-import struct
 import subprocess
 import sys
 import tempfile
@@ -25,10 +23,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
+import lines
+from recorded import emulate, rows, spread, stamps
 
 ROOT = Path(__file__).resolve().parents[2]
-FRAME = struct.Struct("<4sII")
 
 CAT = """
 name = "cat"
@@ -57,49 +55,6 @@ weight = 2
 class = "program"
 input = "ls /"
 """
-
-
-def rows(recording: Path, table: str) -> list[dict[str, Any]]:
-    """The rows of a table of a recording that has just been written."""
-    found: list[dict[str, Any]] = []
-    for path in sorted((recording / "segments" / table).glob("*.seg")):
-        data, at, stream = path.read_bytes(), 0, b""
-        while at + FRAME.size <= len(data):
-            _, length, _ = FRAME.unpack_from(data, at)
-            stream += data[at + FRAME.size : at + FRAME.size + length]
-            at += FRAME.size + length
-        reader = pa.ipc.open_stream(io.BytesIO(stream))
-        while True:
-            try:
-                found += reader.read_next_batch().to_pylist()
-            except (StopIteration, pa.ArrowInvalid):
-                break
-    return found
-
-
-def spread(values: list[float]) -> dict[str, float]:
-    """Count, median, 99th percentile and maximum."""
-    ordered = sorted(values)
-    return {
-        "n": len(ordered),
-        "p50": statistics.median(ordered),
-        "p99": ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))],
-        "max": ordered[-1],
-    }
-
-
-def emulate(binary: Path, place: Path, name: str, workload: str, *options: str) -> Path:
-    """Runs a workload and gives its recording."""
-    (place / f"{name}.toml").write_text(workload)
-    recording = place / f"{name}.satline"
-    command = [str(binary), "run", "--workload", str(place / f"{name}.toml"), "--recording", str(recording)]
-    subprocess.run([*command, "--directory", str(place / f"{name}-users"), *options], check=True)
-    return recording
-
-
-def stamps(text: str) -> list[tuple[int, int]]:
-    """Pairs of times, ns."""
-    return [(int(first), int(second)) for first, second in (line.split() for line in text.splitlines())]
 
 
 def timing(release: Path, place: Path, seconds: int) -> dict[str, dict[str, float]]:
@@ -141,7 +96,9 @@ def timing(release: Path, place: Path, seconds: int) -> dict[str, dict[str, floa
 def sessions(release: Path, place: Path, users: int, window: int, processor: int) -> dict[str, Any]:
     """Part (b)."""
     own = str(processor)
-    plan = ("--steps", str(users), "--ramp", "30s", "--warmup", "15s", "--window", f"{window}s")
+    ramp = max(30, users // 20)
+    plan = ("--steps", str(users), "--ramp", f"{ramp}s", "--warmup", "15s", "--window", f"{window}s")
+    plan += ("--max-users", str(users), "--logon-timeout", "120s")
     pinned = ("--processor", own, "--affinity", own)
     recording = emulate(release / "satline-terminal", place, "sessions", SESSIONS, *plan, *pinned)
     source = tomllib.loads((recording / "sources/terminal.toml").read_text())
@@ -159,6 +116,30 @@ def sessions(release: Path, place: Path, users: int, window: int, processor: int
     }
 
 
+def show(figures: dict[str, Any], options: argparse.Namespace) -> None:
+    """All figures as text."""
+    rows_of = [(name, values) for name, values in figures.get("timing_us", {}).items()]
+    many = figures.get("sessions")
+    if many:
+        rows_of += [
+            (f"{name}, {many['sessions']} sessions", many[f"{name}_us"]) for name in ("lateness", "reaction")
+        ]
+    if rows_of:
+        print(f"{'us':<30}{'n':>8}{'p50':>10}{'p99':>10}{'max':>10}")
+    for name, values in rows_of:
+        text = "".join(f"{values[key]:>10.1f}" for key in ("p50", "p99", "max"))
+        print(f"{name:<30}{values['n']:>8}{text}")
+    if many:
+        print(
+            f"{many['sessions']} sessions on processor {options.processor}:"
+            f" {many['transactions']} transactions in {options.window} s, {many['failures']} failures,"
+            f" emulator {many['processor_share']:.1%} of it,"
+            f" {many['cpu_us_per_transaction']:.0f} us of processor per transaction, valid: {many['valid']}"
+        )
+    if "lines" in figures:
+        lines.show(figures["lines"], figures["pexpect"])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", type=Path, help="write the figures to this file")
@@ -169,27 +150,24 @@ def main() -> int:
     parser.add_argument("--sessions", type=int, default=300)
     parser.add_argument("--window", type=int, default=60, help="measured seconds of part (b)")
     parser.add_argument("--processor", type=int, default=max(os.sched_getaffinity(0)))
+    parser.add_argument("--only", choices=["timing", "sessions", "lines"], help="this part alone")
     options = parser.parse_args()
+    parts = [options.only] if options.only else ["timing", "sessions", "lines"]
+    figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="satline-bench-") as directory:
         place = Path(directory)
-        exact = timing(options.release, place, options.seconds)
-        many = sessions(options.release, place, options.sessions, options.window, options.processor)
-    print(f"{'us':<30}{'n':>8}{'p50':>10}{'p99':>10}{'max':>10}")
-    for name, figures in [
-        *exact.items(),
-        ("lateness", many["lateness_us"]),
-        ("reaction", many["reaction_us"]),
-    ]:
-        values = "".join(f"{figures[key]:>10.1f}" for key in ("p50", "p99", "max"))
-        label = name if name in exact else f"{name}, {many['sessions']} sessions"
-        print(f"{label:<30}{figures['n']:>8}{values}")
-    print(
-        f"{many['sessions']} sessions on processor {options.processor}: {many['transactions']} transactions"
-        f" in {options.window} s, {many['failures']} failures, emulator {many['processor_share']:.1%} of it,"
-        f" {many['cpu_us_per_transaction']:.0f} us of processor per transaction, valid: {many['valid']}"
-    )
+        if "timing" in parts:
+            figures["timing_us"] = timing(options.release, place, options.seconds)
+        if "sessions" in parts:
+            figures["sessions"] = sessions(
+                options.release, place, options.sessions, options.window, options.processor
+            )
+        if "lines" in parts:
+            figures["lines"] = lines.lines(options.release, place, options.seconds)
+            figures["pexpect"] = lines.peer(options.release, place, options.seconds)
+    show(figures, options)
     if options.json:
-        options.json.write_text(json.dumps({"timing_us": exact, "sessions": many}, indent=2) + "\n")
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
     return 0
 
 

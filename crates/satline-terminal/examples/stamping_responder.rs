@@ -3,24 +3,22 @@
 //! `stamping_responder LOG`: prints `ready` and, for each line on standard input, `answer NUMBER`. To the file LOG,
 //! or to LOG/$SATLINE_USER where LOG is a directory, goes a line with CLOCK_MONOTONIC in ns after the line was read
 //! and before the answer is written.
+//!
+//! `stamping_responder LOG listen`: the same for every connection to a port of loopback that it prints; the n-th writes
+//! LOG/n. `/dev/null` as LOG notes nothing.
 
 use std::fs::OpenOptions;
-use std::io::{BufRead, Write};
-use std::path::PathBuf;
+use std::io::{BufRead, BufReader, Result, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 
 use satline_terminal::clock::monotonic_ns;
 
-fn main() -> std::io::Result<()> {
-    let mut path = PathBuf::from(std::env::args_os().nth(1).unwrap_or_default());
-    if path.is_dir() {
-        path.push(std::env::var_os("SATLINE_USER").unwrap_or_default());
-    }
-    let mut log = OpenOptions::new().create(true).append(true).open(path)?;
-    let mut out = std::io::stdout();
+fn respond(mut input: impl BufRead, mut out: impl Write, log: &Path) -> Result<()> {
+    let mut log = OpenOptions::new().create(true).append(true).open(log)?;
     out.write_all(b"ready\n")?;
     out.flush()?;
     let mut line = String::new();
-    let mut input = std::io::stdin().lock();
     let mut number = 0u64;
     while input.read_line(&mut line)? > 0 {
         let read_ns = monotonic_ns();
@@ -31,6 +29,30 @@ fn main() -> std::io::Result<()> {
         out.write_all(answer.as_bytes())?;
         out.flush()?;
         writeln!(log, "{read_ns} {written_ns}")?;
+    }
+    Ok(())
+}
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args_os().skip(1);
+    let mut path = PathBuf::from(arguments.next().unwrap_or_default());
+    if arguments.next().is_none() {
+        if path.is_dir() {
+            path.push(std::env::var_os("SATLINE_USER").unwrap_or_default());
+        }
+        return respond(std::io::stdin().lock(), std::io::stdout(), &path);
+    }
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    println!("{}", listener.local_addr()?.port());
+    for (number, stream) in listener.incoming().enumerate() {
+        let stream = stream?;
+        stream.set_nodelay(true)?;
+        let log = if path.is_dir() {
+            path.join((number + 1).to_string())
+        } else {
+            path.clone()
+        };
+        std::thread::spawn(move || respond(BufReader::new(&stream), &stream, &log));
     }
     Ok(())
 }

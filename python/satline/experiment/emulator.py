@@ -63,6 +63,10 @@ def command_line(
         ("window", load.window_seconds),
     ):
         command += [f"--{name}", f"{round(seconds * 1000)}ms"]
+    if load.line is not None:
+        command += ["--line", load.line]
+    if load.allow is not None:
+        command += ["--allow", load.allow]
     for path in conditions.cgroup_procs:
         command += ["--cgroup-procs", str(path)]
     if conditions.processors is not None:

@@ -44,6 +44,7 @@ def check_feasible(
         for place, message, remedy in _impossible_limits(study, scratch, proc, available)
     ]
     problems += _missing_programs(study)
+    problems += _missing_list(study)
     if len(problems) == 1:
         raise InputError(problems[0][0], hint=problems[0][1])
     if problems:
@@ -92,9 +93,10 @@ def _missing_programs(study: Study) -> Iterator[tuple[str, str]]:
     wanted = [
         (study.workload, study.workload_text, "requires", name) for name in _texts(workload.get("requires"))
     ]
-    wanted += [
-        (study.workload, study.workload_text, "shell", name) for name in _texts(workload.get("shell"))[:1]
-    ]
+    if _line(study, workload) == "pty":
+        wanted += [
+            (study.workload, study.workload_text, "shell", name) for name in _texts(workload.get("shell"))[:1]
+        ]
     wanted += [(study.path, study.text, "server.command", server.command[0]) for server in study.servers()]
     seen = set()
     for path, text, key, name in wanted:
@@ -103,6 +105,23 @@ def _missing_programs(study: Study) -> Iterator[tuple[str, str]]:
         seen.add(name)
         line = line_of(text, tuple(key.split(".")))
         yield f'{path}:{line}: {key}: the program "{name}" is not on the PATH', f"install {name}"
+
+
+def _line(study: Study, workload: dict[str, object]) -> object:
+    """Where the users' lines lead."""
+    if study.file.load.line is not None:
+        return study.file.load.line
+    line = workload.get("line")
+    return line.get("to", "pty") if isinstance(line, dict) else "pty"
+
+
+def _missing_list(study: Study) -> Iterator[tuple[str, str]]:
+    """The list of hosts that may be driven, where the study names one."""
+    allow = study.file.load.allow
+    if allow is not None and not Path(allow).is_file():
+        line = line_of(study.text, ("load", "allow"))
+        remedy = "name a file with what the host's owner was told by `satline-terminal allow`"
+        yield f"{study.path}:{line}: load.allow: there is no file {allow}", remedy
 
 
 def _texts(value: object) -> list[str]:

@@ -6,6 +6,7 @@ A study names a workload, a target, the steps of the load and the limits under w
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -35,6 +36,12 @@ def _known_target(name: str) -> str:
     return name
 
 
+def _known_line(text: str) -> str:
+    if not re.fullmatch(r"pty|(tcp|telnet):(\[[0-9A-Fa-f:.]+\]|[^:\s\[\]]+):[0-9]{1,5}", text):
+        raise ValueError(f'"{text}" is no line; write "pty", "tcp:HOST:PORT" or "telnet:HOST:PORT"')
+    return text
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -47,6 +54,10 @@ class Load(_Part):
     warmup_seconds: Seconds = 4.0
     window_seconds: Annotated[float, Field(ge=1, le=86400)] = 20.0
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    line: Annotated[str, AfterValidator(_known_line)] | None = None
+    """Where the users' lines lead, in place of what the workload says."""
+    allow: str | None = None
+    """List of hosts other than this one that may be driven; relative to the study."""
 
 
 class StudyLimits(_Part):
@@ -186,6 +197,9 @@ def read_study(path: Path) -> Study:
         name_one="name a study file, or a shipped study",
         hint="shipped studies show every key: `satline studies`",
     )
+    if file.load.allow is not None:
+        load = file.load.model_copy(update={"allow": str(path.parent / file.load.allow)})
+        file = file.model_copy(update={"load": load})
     workload = _find_workload(path, text, file.workload)
     return Study(
         path.stem, path, text, file, workload, workload.read_text(encoding="utf-8", errors="replace")
