@@ -26,7 +26,7 @@ use crate::poll::{Poll, Signals};
 use crate::progress::Progress;
 use crate::rate::Rate;
 use crate::recorder::Recorder;
-use crate::secret::Passwords;
+use crate::secret::{self, Passwords};
 use crate::start::{consent, lines, look_at_limits, look_for_programs, plan_of};
 use crate::statistics::{Lateness, Statistics};
 use crate::timers::Timers;
@@ -82,7 +82,11 @@ pub fn run(options: &RunOptions) -> Result<i32, TerminalError> {
     // Variables that are no UTF-8 stay behind.
     let text =
         |(key, value): (OsString, OsString)| Some((key.into_string().ok()?, value.into_string().ok()?));
-    let environment: Vec<(String, String)> = std::env::vars_os().filter_map(text).collect();
+    let mut environment: Vec<(String, String)> = std::env::vars_os().filter_map(text).collect();
+    if let Some(secret::Source::Variable(name)) = &workload.line.password {
+        // Users' programs are not to find it.
+        environment.retain(|(key, _)| key != name);
+    }
     look_for_programs(&workload, &environment, &options.env)?;
     let most = plan.steps.iter().copied().max().unwrap_or(0);
     let file_limit = pty::raise_file_limit();

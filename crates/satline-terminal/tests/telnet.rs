@@ -204,20 +204,24 @@ fn a_password_in_the_wrong_place_is_refused_and_not_repeated() {
 
 #[test]
 fn a_program_on_a_pty_may_ask_for_a_log_on_too() {
-    let text = log_on(1, "{ file = \"passwords\" }")
+    let text = log_on(1, "{ variable = \"TEST_PASSWORD\" }")
         .replace("to = \"telnet:127.0.0.1:1\"", "to = \"pty\"")
         .replace("prompt = {", "shell = [\"./host\"]\nprompt = {");
     let place = Place::new("");
     let host = place.path("host");
     let script = "#!/bin/sh\nprintf 'login: '; read name; stty -echo; printf 'Password: '; read word; stty echo\n\
-        [ \"$word\" = Xyzzy-Plugh-4711 ] || exit 1\nprintf '\\nhost> '\n\
+        [ \"$word\" = Xyzzy-Plugh-4711 ] || exit 1\n\
+        [ -z \"$TEST_PASSWORD\" ] || exit 1\nprintf '\\nhost> '\n\
         while read typed; do printf 'answer \\377\\n%s\\nhost> ' \"$typed\"; done\n";
     std::fs::write(&host, script).unwrap();
     std::fs::set_permissions(&host, std::fs::Permissions::from_mode(0o700)).unwrap();
-    keep_password(&place);
     let text = text.replace("./host", &host.display().to_string());
     std::fs::write(place.path("workload.toml"), text).unwrap();
-    let output = place.run("--steps 1 --ramp 0s --warmup 0s --window 1s");
+    let output = place
+        .command("--steps 1 --ramp 0s --warmup 0s --window 1s")
+        .env("TEST_PASSWORD", PASSWORD)
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let rows = place.rows("transaction");
     assert_eq!(rows.iter().filter(|row| row["class"] == "logon").count(), 2);

@@ -52,6 +52,7 @@ impl User {
             c.hang_up(session.link);
         }
         let (leaving, was_on) = (self.leaving, self.logged_on);
+        c.statistics.failures += u64::from(!was_on);
         self.gone(c);
         if leaving || c.closing {
             return;
