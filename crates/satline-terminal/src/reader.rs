@@ -223,9 +223,17 @@ impl Reader {
         end.saturating_sub(reading.output_start).saturating_sub(prompt)
     }
 
-    /// The beginning of the response's text, if it was to be kept.
+    /// The beginning of the response's text, if it was to be kept; without the prompt.
     pub fn output(&self) -> &[u8] {
-        &self.reading.output
+        let reading = &self.reading;
+        let prompt = match reading.status {
+            Status::Complete(_, EndedBy::Pattern) => {
+                let patterns = &reading.wait.patterns;
+                patterns.iter().find_map(|regex| regex.find(&reading.output))
+            }
+            _ => None,
+        };
+        &reading.output[..prompt.map_or(reading.output.len(), |found| found.start())]
     }
 }
 
