@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn an_owner_agrees_within_bounds_and_may_withdraw() {
         let place = tempfile::tempdir().unwrap();
-        let list = owner(place.path(), Duration::from_millis(1500));
+        let list = owner(place.path(), Duration::from_secs(3));
         for (wrong, word) in [
             (Ask { port: 24, ..ask() }, "port 24"),
             (Ask { users: 11, ..ask() }, "users"),
