@@ -49,8 +49,9 @@ class Contrast:
     """A difference with its interval, in the response or its logarithm.
 
     value
-        Mean at the second of `between` less mean at the first; of an interaction, half the difference of two
-        such differences. ``None``: the runs do not tell it.
+        Mean at the second of `between` less mean at the first, in the model that the type of sums of squares
+        compares: of type II, the one without interactions of that factor; of an interaction, half the
+        difference of two such differences. ``None``: the runs do not tell it.
     low, high
         Ends of an interval that holds for all contrasts together, unless no adjustment was asked for.
     """
@@ -161,7 +162,7 @@ def analyse(
     if not has_error and not by_lenth:
         raise InputError(
             f"the model has as many terms as there are runs ({len(y)}): nothing is left for the error",
-            hint=_way_out(layout, factors),
+            hint=_way_out(layout),
         )
     parts = [(layout.words(term), *model.squares(term, kind)) for term in found.kept]
     if layout.block is not None:
@@ -174,7 +175,7 @@ def analyse(
     centred = y - y.mean()
     total = Row("total", float(centred @ centred), len(y) - 1)
     deviation = math.sqrt(error[0] / error[1]) if has_error and not by_lenth else None
-    found_contrasts = _contrasts(model, deviation, adjust, level)
+    found_contrasts = _contrasts(model, kind, deviation, adjust, level)
     chosen = None
     if by_lenth:
         values = [c.value for c in found_contrasts]
@@ -202,7 +203,7 @@ def analyse(
         (*rows, *([Row("error", *error)] if has_error else []), total),
         parts_of_error,
         tuple(found_contrasts),
-        tuple(_means(model, deviation, level)),
+        tuple(_means(model, kind, deviation, level)),
         kind,
         level,
         adjust,
@@ -218,8 +219,15 @@ def analyse(
     )
 
 
-def _way_out(layout: Layout, factors: int) -> str:
-    ways = [f"--pool {factors} takes the highest interaction as the error"] if factors > 1 else []
+def _way_out(layout: Layout) -> str:
+    """What would leave something for the error with the least given up."""
+    factors = len(layout.names)
+    ways = []
+    for pool in range(factors, 1, -1):
+        kept = estimable(layout, all_terms(factors, pool - 1)).kept
+        if Model(layout, kept, layout.codes[:, 0].astype(float)).error_freedom > 0:
+            ways = [f"--pool {pool} takes interactions of {pool} factors or more as the error"]
+            break
     ways += ["--lenth judges by the effects themselves"] if layout.two_level and factors > 2 else []
     return "; ".join([*ways, "or replicate the runs"])
 
@@ -264,19 +272,28 @@ def _adjusted(rows: list[Row], adjust: str, skip: bool) -> list[Row]:
     return [*first, *(replace(row, adjusted=p) for row, p in zip(rest, chances, strict=True))]
 
 
-def _contrasts(model: Model, deviation: float | None, adjust: str, level: float) -> list[Contrast]:
+def _asked(model: Model, term: Term, kind: Kind) -> Model:
+    """The model in which the effect of a term is what its sum of squares is of."""
+    return model.without_holders(term) if kind == "II" else model
+
+
+def _contrasts(
+    model: Model, kind: Kind, deviation: float | None, adjust: str, level: float
+) -> list[Contrast]:
     """Each level against the first, and interactions of two-level factors."""
     layout = model.layout
     found: list[tuple[str, tuple[str, str] | None, Linear | None]] = []
     for term in model.terms:
         if len(term) == 1:
             (factor,) = term
-            base = model.cell_row({factor: 0})
+            own = _asked(model, term, kind)
+            base = own.cell_row({factor: 0})
             for place, name in enumerate(layout.levels[factor][1:], 1):
-                row = model.cell_row({factor: place}) - base
-                found.append((layout.words(term), (layout.levels[factor][0], name), model.combination(row)))
+                row = own.cell_row({factor: place}) - base
+                found.append((layout.words(term), (layout.levels[factor][0], name), own.combination(row)))
         elif all(len(layout.levels[factor]) == 2 for factor in term):
-            found.append((layout.words(term), None, model.combination(model.effect_row(term))))
+            own = _asked(model, term, kind)
+            found.append((layout.words(term), None, own.combination(own.effect_row(term))))
     together = 1 if adjust == "none" else max(1, sum(one is not None for *_, one in found))
     t = t_quantile(1.0 - level / together, model.error_freedom) if deviation is not None else 0.0
     made = []
@@ -289,11 +306,12 @@ def _contrasts(model: Model, deviation: float | None, adjust: str, level: float)
     return made
 
 
-def _means(model: Model, deviation: float | None, level: float) -> list[LevelMean]:
+def _means(model: Model, kind: Kind, deviation: float | None, level: float) -> list[LevelMean]:
     layout, made = model.layout, []
     for factor, levels in enumerate(layout.levels):
+        own = _asked(model, (factor,), kind)
         for place, name in enumerate(levels):
-            one = model.combination(model.cell_row({factor: place}))
+            one = own.combination(own.cell_row({factor: place}))
             if one is None or deviation is None:
                 value = None if one is None else one.value
                 made.append(LevelMean(layout.names[factor], name, value))

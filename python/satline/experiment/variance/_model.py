@@ -119,6 +119,13 @@ class Model:
         parts = beyond.T @ self.y
         return float(parts @ parts), int(beyond.shape[1])
 
+    def without_holders(self, term: Term) -> Model:
+        """The model of all terms that do not hold `term`: what type II compares."""
+        left = tuple(t for t in self.terms if not set(term) < set(t))
+        if self.orthogonal or left == self.terms:  # nothing would change
+            return self
+        return Model(self.layout, left, self.y)
+
     @cached_property
     def _inverse(self) -> NDArray[np.float64]:
         import numpy as np

@@ -44,7 +44,7 @@ def _means(found: Analysis, response: str) -> Plot:
         names.append(name)
         y, low, high = (_back(end, found.log) for end in (one.value, one.low, one.high))
         marks.append(_mark(place, y, name, low, high))
-    notes = ["Each cell counts once; bars: intervals of each mean by itself."] if found.lenth is None else []
+    notes = ["Fitted means; bars: intervals of each mean by itself."] if found.lenth is None else []
     return Plot(
         "means",
         "Mean at each level",

@@ -136,6 +136,8 @@ def notes(found: Analysis) -> list[str]:
             lines.append(
                 f"{part} intervals of effects hold together (Bonferroni); p of all: {whose}; means one by one"
             )
+    if any(one.value is None for one in found.means):
+        lines.append("–: a mean over cells that were not run")
     if found.pooled_from is not None and found.lenth is None:
         lines.append(f"Interactions of {found.pooled_from} factors or more are the error, as declared")
     if found.seen is not None:
