@@ -37,7 +37,9 @@ def test_responses_with_those_sums_of_squares_give_that_table() -> None:
     rest = (1.0 - 2.0 * c) * (1.0 - 2.0 * a) + np.array([1.0, -2.0, 1.0])[m] * (1.0 - 2.0 * c)
     y = y + rest * np.sqrt(REST[0] / (rest**2).sum())
     levels = (("640", "768", "896"), ("1", "2"), ("demand", "preload"))
-    found = analyse(Layout(("memory", "channels", "algorithm"), levels, np.column_stack([m, c, a])), y, pool=2)
+    found = analyse(
+        Layout(("memory", "channels", "algorithm"), levels, np.column_stack([m, c, a])), y, pool=2
+    )
     *terms, error, total = found.rows
     assert [row.f for row in terms] == pytest.approx([36.95, 17.67, 27.96], abs=0.005)
     assert (error.squares, error.freedom) == (pytest.approx(197.89), 7)
@@ -57,8 +59,9 @@ def test_pilot_plant() -> None:
 
 
 def test_process_development() -> None:
-    """2⁴, catalyst, temperature, pressure, concentration; conversion [Box, Hunter and Hunter 1978, table 10.9],
-    judged as [Lenth 1989] does; s₀ = PSE = 1.125 and margins from t(5) = 2.571, 5.219 by hand.
+    """2⁴, catalyst, temperature, pressure, concentration [Box, Hunter and Hunter 1978, table 10.9].
+
+    Judged as [Lenth 1989] does: s₀ = PSE = 1.125, and margins from t(5) = 2.571 and 5.219, by hand.
     """
     y = [71, 61, 90, 82, 68, 61, 87, 80, 61, 50, 89, 83, 59, 51, 85, 78]
     rows = yates([float(x) for x in y])
@@ -74,8 +77,9 @@ def test_process_development() -> None:
 
 
 def test_filtration_rate() -> None:
-    """2⁴, temperature, pressure, concentration, stirring [Montgomery, Design and Analysis of Experiments, table
-    6.10]: effects and sums of squares of table 6.12, and the margins printed beside Lenth's method there.
+    """2⁴, temperature, pressure, concentration, stirring [Montgomery, Design and Analysis, ch. 6].
+
+    Effects, sums of squares, and the margins that are printed there beside Lenth's method.
     """
     y = np.array([45, 71, 48, 65, 68, 60, 80, 65, 43, 100, 45, 104, 75, 86, 70, 96], dtype=float)
     found = analyse(two_level(4), y, by_lenth=True)

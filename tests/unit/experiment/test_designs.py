@@ -61,8 +61,11 @@ def test_the_order_is_the_seeds_alone_and_any_cell_may_come_first() -> None:
 @pytest.mark.parametrize(
     ("factors", "generators", "resolution"),
     # The resolutions in the table of Box, Hunter and Hunter, 12.15.
-    [(3, 1, 3), (4, 1, 4), (5, 1, 5), (5, 2, 3), (6, 1, 6), (6, 2, 4), (6, 3, 3), (7, 1, 7), (7, 2, 4)]
-    + [(7, 3, 4), (7, 4, 3), (8, 2, 5), (8, 3, 4), (8, 4, 4), (9, 4, 4), (9, 5, 3), (10, 3, 5), (11, 7, 3), (15, 11, 3)],
+    [
+        *((3, 1, 3), (4, 1, 4), (5, 1, 5), (5, 2, 3), (6, 1, 6), (6, 2, 4), (6, 3, 3), (7, 1, 7), (7, 2, 4)),
+        *((7, 3, 4), (7, 4, 3), (8, 2, 5), (8, 3, 4), (8, 4, 4), (9, 4, 4), (9, 5, 3), (10, 3, 5)),
+        *((11, 7, 3), (15, 11, 3)),
+    ],
 )
 def test_fractions_have_the_highest_resolution(factors: int, generators: int, resolution: int) -> None:
     found = fraction_of(factors, generators)
@@ -143,7 +146,9 @@ def test_what_is_no_factor(text: str) -> None:
         parse_factor(text)
 
 
-@pytest.mark.parametrize("text", ["D", "D=", "D=A", "AB=CD", "D=AB,D=BC", "D=AB,C=DB", "D=ABZ", "D=AAB", "D=AB,C=AB"])
+@pytest.mark.parametrize(
+    "text", ["D", "D=", "D=A", "AB=CD", "D=AB,D=BC", "D=AB,C=DB", "D=ABZ", "D=AAB", "D=AB,C=AB"]
+)
 def test_generators_that_do_not_do(text: str) -> None:
     with pytest.raises(InputError):
         parse_generators(text, two(4))

@@ -127,6 +127,7 @@ def analyse(
     adjust: str = "holm",
     level: float = 0.05,
     order: NDArray[np.float64] | None = None,
+    check: bool = True,
 ) -> Analysis:
     """Analyse the runs.
 
@@ -140,6 +141,8 @@ def analyse(
         Judge effects by Lenth's method; needs no error.
     level
         Chance of a false finding.
+    check
+        Look at the residuals, which takes most of the time.
 
     Raises
     ------
@@ -211,7 +214,7 @@ def analyse(
         pool,
         tuple(_yates_rows(layout, y)),
         chosen,
-        tuple(check_residuals(model, order) if has_error and error[0] > 0.0 else ()),
+        tuple(check_residuals(model, order) if check and has_error and error[0] > 0.0 else ()),
         seen,
         tuple((layout.words(t), layout.words(s)) for t, s in found.aliased.items() if s is not None),
         tuple(notes),
@@ -229,7 +232,7 @@ def _way_out(layout: Layout) -> str:
             ways = [f"--pool {pool} takes interactions of {pool} factors or more as the error"]
             break
     ways += ["--lenth judges by the effects themselves"] if layout.two_level and factors > 2 else []
-    return "; ".join([*ways, "or replicate the runs"])
+    return "; ".join([*ways, "or replicate the runs" if ways else "replicate the runs"])
 
 
 def _lost(layout: Layout, aliased: dict[Term, Term | None], lost: dict[Term, int], kind: Kind) -> list[str]:

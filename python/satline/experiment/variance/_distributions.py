@@ -54,11 +54,13 @@ def t_two_sided(t: float, freedom: float) -> float:
     return beta_part(freedom / 2.0, 0.5, freedom / (freedom + t * t))
 
 
+@lru_cache(maxsize=4096)
 def t_quantile(confidence: float, freedom: float) -> float:
     """t with P(|T| ≤ t) = `confidence`."""
     return _where(lambda t: t_two_sided(t, freedom), 1.0 - confidence)
 
 
+@lru_cache(maxsize=4096)
 def f_quantile(tail: float, above: float, below: float) -> float:
     """f with P(F > f) = `tail`."""
     return _where(lambda f: f_tail(f, above, below), tail)
@@ -67,14 +69,24 @@ def f_quantile(tail: float, above: float, below: float) -> float:
 def f_power(f: float, above: float, below: float, shift: float) -> float:
     """P(F′ > f) of the noncentral F: central ones, mixed by Poisson's weights of shift/2 [A&S 26.6.20]."""
     x = above * f / (above * f + below)
-    half, within, weight_left = shift / 2.0, 0.0, 1.0
-    # Outward from the greatest weight would be shorter; the weights of a design's shifts are few.
-    for j in range(int(half + 12.0 * math.sqrt(half) + 40.0)):
-        weight = math.exp(-half + j * math.log(half) - math.lgamma(j + 1.0)) if half else float(j == 0)
-        within += weight * beta_part(above / 2.0 + j, below / 2.0, x)
-        weight_left -= weight
-        if weight_left < 1e-13:
-            break
+    half, b = shift / 2.0, below / 2.0
+    if not 0.0 < x < 1.0 or half == 0.0:
+        return f_tail(f, above, below)
+    # The weights that matter; I_x(a + 1, b) = I_x(a, b) − x^a (1 − x)^b / (a B(a, b)) leads to the next.
+    first = max(0, int(half - 12.0 * math.sqrt(half) - 40.0))
+    a = above / 2.0 + first
+    part = beta_part(a, b, x)
+    step = math.exp(
+        a * math.log(x) + b * math.log1p(-x) + math.lgamma(a + b) - math.lgamma(a + 1.0) - math.lgamma(b)
+    )
+    weight = math.exp(-half + first * math.log(half) - math.lgamma(first + 1.0))
+    within = 0.0
+    for j in range(first, int(half + 12.0 * math.sqrt(half) + 40.0)):
+        within += weight * part
+        part -= step
+        step *= x * (a + b) / (a + 1.0)
+        a += 1.0
+        weight *= half / (j + 1.0)
     return min(max(1.0 - within, 0.0), 1.0)
 
 

@@ -73,8 +73,8 @@ def lenth(effects: Sequence[float], level: float = 0.05) -> Lenth:
     normal = NormalDist()
     return Lenth(
         pse,
-        pse * float(np.quantile(one, 1.0 - level)),
-        pse * float(np.quantile(largest, 1.0 - level)),
+        pse * _quantile(one, 1.0 - level),
+        pse * _quantile(largest, 1.0 - level),
         pse * t_quantile(1.0 - level, m / 3.0),
         pse * t_quantile(2.0 * gamma - 1.0, m / 3.0),
         tuple(_beyond(one, ratios)),
@@ -104,6 +104,11 @@ def _null(m: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     c = np.abs(np.random.default_rng(1989).standard_normal((draws, m)))
     ratios = c / _pseudo_errors(c)[:, None]
     return np.sort(ratios.ravel()), np.sort(ratios.max(axis=1))
+
+
+def _quantile(null: NDArray[np.float64], part: float) -> float:
+    """Of sorted values: np.quantile would sort them again at every call."""
+    return float(null[min(int(part * len(null)), len(null) - 1)])
 
 
 def _beyond(null: NDArray[np.float64], ratios: NDArray[np.float64]) -> list[float]:

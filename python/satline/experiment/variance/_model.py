@@ -139,7 +139,9 @@ class Model:
         weights = row @ self._inverse
         if np.abs(weights @ self.x - row).max() > 1e-6 * max(1.0, float(np.abs(row).max())):
             return None
-        return Linear(float(weights @ self.y), float(np.sqrt(weights @ weights)))
+        value, factor = float(weights @ self.y), float(np.sqrt(weights @ weights))
+        rounding = 1e-13 * factor * float(np.sqrt(self.y @ self.y))
+        return Linear(value if abs(value) > rounding else 0.0, factor)
 
     def cell_row(self, levels: dict[int, int]) -> NDArray[np.float64]:
         """The mean over all cells with these levels, each cell counting once: factors not named drop out,

@@ -35,10 +35,10 @@ def power_of_contrast(difference: float, error: float, freedom: int, level: floa
 
 def smallest_seen(error: float, freedom: int, level: float = 0.05, power: float = USUAL) -> float:
     """The difference that is found with chance `power`, given its standard error."""
-    low, high = 0.0, 1.0
+    low, high = 0.0, 4.0
     while power_of_contrast(high, 1.0, freedom, level) < power:
-        high *= 2.0
-    for _ in range(40):
+        low, high = high, 2.0 * high
+    while high - low > 1e-6 * high:
         middle = (low + high) / 2.0
         low, high = (
             (middle, high) if power_of_contrast(middle, 1.0, freedom, level) < power else (low, middle)

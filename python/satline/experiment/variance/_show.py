@@ -161,10 +161,13 @@ def print_analysis(found: Analysis, first: Sequence[str], console: Console) -> N
     """The tables no wider than the console, the notes below them."""
     for line in first:
         _say(line, console)
-    tables: list[Table] = [variance_table(found), effects_table(found)]
+    with_yates = bool(found.yates) and len(found.yates) <= _YATES_MOST
+    tables: list[Table] = [effects_table(found)]
     if found.lenth is None:
-        tables.append(means_table(found))
-    if found.yates and len(found.yates) <= _YATES_MOST:
+        tables = [variance_table(found), *tables, means_table(found)]
+    elif not with_yates:  # whose sums of squares are the same
+        tables = [variance_table(found), *tables]
+    if with_yates:
         tables.append(yates_table(found))
     for table in tables:
         console.print()

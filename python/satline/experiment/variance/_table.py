@@ -54,24 +54,39 @@ def read_table(path: Path) -> pa.Table:
     """
     import pyarrow as pa
 
+    if path.is_dir():
+        raise InputError(f"{path} is a directory", hint="name a table: CSV, Parquet or JSON")
     try:
-        if path.suffix.lower() in (".parquet", ".pq"):
-            import pyarrow.parquet as pq
-
-            return pq.ParquetFile(path).read()
-        if path.suffix.lower() in (".json", ".jsonl", ".ndjson"):
-            return pa.Table.from_pylist(_objects(path))
-        from pyarrow import csv
-
-        return csv.read_csv(path)
+        table = _read(path)
+        # Text that is no UTF-8 is found here, not where it is shown.
+        table.validate(full=True)
+        _ = table.column_names
+        return table
     except FileNotFoundError:
         raise InputError(f"there is no file {path}", hint="name a table: CSV, Parquet or JSON") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a directory", hint="name a table: CSV, Parquet or JSON") from None
-    except (pa.ArrowException, ValueError, OverflowError, RecursionError, AttributeError) as error:
+    except (pa.ArrowException, ValueError, OverflowError, RecursionError, AttributeError, OSError) as error:
+        # Broken Parquet files are OSErrors without a number; a disk's or a permission's have one.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         hint = "a table is CSV with a line of names, .parquet, or .json: a list of objects"
         raise InputError(f"{path}: {reason}", hint=hint) from None
+
+
+def _read(path: Path) -> pa.Table:
+    import pyarrow as pa
+
+    if path.suffix.lower() in (".parquet", ".pq"):
+        import pyarrow.parquet as pq
+
+        return pq.ParquetFile(path).read()
+    if path.suffix.lower() in (".json", ".jsonl", ".ndjson"):
+        rows = _objects(path)
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        return pa.table({name: [row.get(name) for row in rows] for name in names})
+    from pyarrow import csv
+
+    return csv.read_csv(path)
 
 
 def _objects(path: Path) -> list[dict[str, Any]]:
