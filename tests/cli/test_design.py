@@ -101,6 +101,19 @@ def test_power_says_how_much_is_needed(capsys: pytest.CaptureFixture[str]) -> No
     assert content["effective_observations"] < content["observations"] / 5
 
 
+def test_a_window_from_a_pilot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "pilot.csv"
+    path.write_text("run,ms\n" + "".join(f"{r},{(i * 7919) % 31}\n" for r in (1, 2) for i in range(60)))
+    arguments = ["power", "a=0,1", "--difference", "5", "--pilot", str(path), "--replicates", "3"]
+    assert run([*arguments, "--response", "ms", "--interval", "2"]) == 0
+    shown = capsys.readouterr().out
+    assert "120 observations of 2 runs" in shown
+    assert "A window of" in shown
+    assert run([*arguments, "--response", "ms", "--sd", "1"]) == 2
+    assert run([*arguments[:-4], "--replicates", "3"]) == 2
+    assert "--pilot with --response" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from satline.errors import InputError
 from satline.experiment.variance import effective_size, observations_needed, replicates_needed
+from satline.experiment.variance._pilot import of_series, pilot
 from satline.experiment.variance._power import power_of_factor, smallest_seen, window_variance
 
 
@@ -69,3 +72,34 @@ def test_a_window_long_enough_and_one_that_never_is() -> None:
         replicates_needed([2, 2], 0.2, math.sqrt(window_variance(count - 1, 0.9, 0.8, 0.05))) or needed
     ).replicates > 3
     assert observations_needed([2, 2], 0.2, 0.9, 0.8, 3, between=1.0) is None
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.6, 0.9])
+def test_a_pilot_tells_scatter_and_autocorrelation(phi: float) -> None:
+    """On average over 300 pilots of 3 runs with 150 observations; what the runs differ by does no harm."""
+    rng = np.random.default_rng(8)
+    found = []
+    for _ in range(300):
+        e = rng.normal(size=(3, 150)) * math.sqrt(1.0 - phi**2)
+        x = np.empty((3, 150))
+        x[:, 0] = rng.normal(size=3)
+        for t in range(1, 150):
+            x[:, t] = phi * x[:, t - 1] + e[:, t]
+        one = of_series([2.0 * run + 50.0 * k for k, run in enumerate(x)])
+        found.append((one.correlation, one.deviation**2))
+    correlation, variance = np.mean(found, axis=0)
+    assert correlation == pytest.approx(phi, abs=0.01)
+    assert variance == pytest.approx(4.0, rel=0.05)
+
+
+def test_what_is_no_pilot(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text("y\n" + "1\n" * 19)
+    with pytest.raises(InputError, match="a run has 19 observations"):
+        pilot(path, "y")
+    path.write_text("y\n" + "1\n" * 30)
+    with pytest.raises(InputError, match="are alike"):
+        pilot(path, "y")
+    path.write_text("y\n" + "".join(f"{i}\n" for i in range(60)))
+    with pytest.raises(InputError, match="too short to tell"):
+        pilot(path, "y")

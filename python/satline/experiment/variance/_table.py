@@ -153,7 +153,7 @@ def per_run(
     for role, name in (("run", run), ("block", block), ("response", response)):
         if name in factors:
             raise InputError(f"{name} is a factor and the {role}", hint="give each column one part to play")
-    y = _numbers(table, response, path)
+    y = numbers_of(table, response, path)
     levels, codes = [], []
     for name in factors:
         own, code = _codes(table, name, path)
@@ -252,7 +252,8 @@ def _column(table: pa.Table, name: str, path: Path) -> pa.ChunkedArray:
     return table.column(name)
 
 
-def _numbers(table: pa.Table, name: str, path: Path) -> NDArray[np.float64]:
+def numbers_of(table: pa.Table, name: str, path: Path) -> NDArray[np.float64]:
+    """A column of numbers; NaN where one is missing."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -269,6 +270,11 @@ def _numbers(table: pa.Table, name: str, path: Path) -> NDArray[np.float64]:
         )
     numbers = pc.fill_null(pc.cast(column, pa.float64()), float("nan"))
     return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def runs_of(table: pa.Table, name: str, path: Path) -> NDArray[np.int64]:
+    """The run of each row; −1 where it is missing."""
+    return _codes(table, name, path, most=None)[1]
 
 
 def _codes(
