@@ -25,6 +25,7 @@ from satline import (
     cli_simulate,
     cli_study,
     cli_trace,
+    cli_workload,
 )
 from satline.errors import SatlineError
 
@@ -60,6 +61,8 @@ for command in (
     cli_calibrate.calibrate,
     *cli_design.COMMANDS,
     cli_trace.trace,
+    cli_workload.record_session,
+    cli_workload.workload,
     cli_recording.recording,
     cli_recording.annotate,
 ):
