@@ -6,6 +6,8 @@ The published shares add up to 94.2 %; the rest (here "other", 5.8 %) is stated 
 its share; one script is one session: log-on, streams, work, log-off, and again.
 """
 
+# ruff: noqa: E501 - the lines of the workload are as long as they are
+
 import random
 
 SCRIPTS = 32

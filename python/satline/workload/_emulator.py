@@ -5,7 +5,6 @@ Think times as it knows them, lines that it leaves as they are, its own check.
 
 from __future__ import annotations
 
-import functools
 import re
 import subprocess
 import tempfile
@@ -32,9 +31,8 @@ def think_key(think: Distribution) -> dict[str, Any]:
     mean, sd = min(think.mean_seconds, 86400.0), think.sd_seconds or 0.0
     if think.distribution == "table":
         key = {"distribution": "table", "quantiles_seconds": think.quantiles_seconds}
-        for more in ({}, {"mean_seconds": mean}):
-            if _knows({**key, **more}):
-                return {**key, **more}
+        if _knows(key):
+            return key
         return {"distribution": "lognormal", "mean_seconds": mean, "sd_seconds": sd}
     if think.distribution == "lognormal":
         return {"distribution": "lognormal", "mean_seconds": mean, "sd_seconds": sd}
@@ -106,19 +104,19 @@ def check(workload: dict[str, Any], name: str) -> str:
     return text
 
 
-@functools.cache
-def _knows_text(text: str) -> bool:
-    try:
-        return _ask(text)[0] == 0
-    except SatlineError:
-        return False
-
-
 def _knows(think: dict[str, Any]) -> bool:
     command = {"class": "c", "input": "true"}
-    return _knows_text(
-        tomli_w.dumps({"name": "probe", "think": think, "script": [{"name": "s", "command": [command]}]})
-    )
+    try:
+        return (
+            _ask(
+                tomli_w.dumps(
+                    {"name": "probe", "think": think, "script": [{"name": "s", "command": [command]}]}
+                )
+            )[0]
+            == 0
+        )
+    except SatlineError:
+        return False
 
 
 def _ask(text: str) -> tuple[int, str]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from satline.errors import InputError
-from satline.workload._blocks import Blocks, Class, Input
+from satline.workload._blocks import Blocks, Input
 from satline.workload._emulator import SHELL, command_keys, distribution_of, literal, think_key, typing_key
 
 MOST_SCRIPTS = 32
@@ -220,8 +220,3 @@ def _filled(text: str, number: int, random: np.random.Generator) -> str:
         return choices[random.integers(len(choices))]
 
     return _PLACE.sub(fill, text)
-
-
-def class_named(blocks: Blocks, name: str) -> Class | None:
-    """The class of that name."""
-    return next((one for one in blocks.klass if one.name == name), None)

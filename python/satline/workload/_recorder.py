@@ -4,8 +4,8 @@ What is typed without echo is never stored, and neither is its length:
 
 - With echo off and lines on (getpass, sudo, ssh, passwd) nothing is, but that a secret was typed.
 - With both off a program echoes by hand (readline, editors), or stars, or nothing. A key is stored once the
-  terminal has shown it; what it has not shown within a second is left out, and stars in answer to such keys
-  are left out too.
+  terminal has answered with just that key, at once; once a key was not, none is until the next line, and
+  stars shown meanwhile are left out too.
 - Of lines typed or pasted ahead in one piece only the first is stored: the rest may go to a program that
   turns echo off.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import fcntl
+import itertools
 import json
 import os
 import re
@@ -39,10 +40,11 @@ from satline.workload._events import SECRET
 from satline.workload._screen import ESCAPE
 
 SHOWN_WITHIN_S = 1.0
+SHOWN_BEFORE_NEXT_S = 0.1
 _HANG_UP_S = 2.0
 _CHUNK = 65536
 _PASTE_BEGINS, _PASTE_ENDS = "\x1b[200~", "\x1b[201~"
-_STARS = re.compile(r"[*•●·\b ]+")
+_STARS = re.compile(r"[ \b]*[*•●·][*•●·\b ]*")
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 
 # A shell's own files first; then the marks of OSC 133 around whatever prompt they made.
@@ -88,22 +90,19 @@ class Writer:
         self._written_us = 0
         self._secret_told = False
         self._pasting = False
+        self._blind = False
 
     def output(self, now_us: int, text: str) -> None:
         """The terminal shows `text`."""
         self.settle(now_us)
         shown = ESCAPE.sub("", text)
-        at = 0
-        waiting = [entry for entry in self._queue if entry.held]
-        for entry in waiting:
-            if entry.data.isprintable():
-                at = shown.find(entry.data, at) + 1
-                if at == 0:
-                    break
-            entry.held = False
-        unseen = any(entry.held for entry in self._queue)
-        if unseen and shown and _STARS.fullmatch(shown):
+        self._release(shown)
+        unseen = self._blind or any(entry.held for entry in self._queue)
+        if unseen and _STARS.fullmatch(shown):
             return
+        if "\n" in shown or "\x1b]133;" in text:
+            self._drop_unseen(now_us, 0.0)
+            self._blind = False
         self._queue.append(_Entry(now_us, "o", text))
         self._write()
 
@@ -118,8 +117,17 @@ class Writer:
             self._secret_told = False
             self._queue.append(_Entry(now_us, "i", text))
         else:
+            self._drop_unseen(now_us, SHOWN_BEFORE_NEXT_S)
             pieces = re.findall(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1bO?.|.", text, re.DOTALL)
-            self._queue += [_Entry(now_us, "i", piece, held=True) for piece in pieces]
+            for piece in pieces:
+                if not piece.isprintable():
+                    self._blind = False
+                    waits = any(entry.held for entry in self._queue)
+                    self._queue.append(_Entry(now_us, "i", piece, held=waits))
+                elif self._blind:
+                    self._secret(now_us)
+                else:
+                    self._queue.append(_Entry(now_us, "i", piece, held=True))
         self._write()
 
     def event(self, now_us: int, code: str, data: str) -> None:
@@ -129,16 +137,40 @@ class Writer:
 
     def settle(self, now_us: int, *, end: bool = False) -> None:
         """Let go of what was held long enough: keys that nobody saw are left out, other keys stay."""
-        unseen = False
-        for entry in list(self._queue):
-            if entry.held and (end or now_us - entry.time_us > SHOWN_WITHIN_S * 1e6):
-                if entry.data.isprintable():
-                    self._queue.remove(entry)
-                    unseen = True
-                entry.held = False
-        if unseen:
-            self._secret(now_us)
+        self._drop_unseen(now_us, 0.0 if end else SHOWN_WITHIN_S)
         self._write()
+
+    def _release(self, shown: str) -> None:
+        """Keys that the terminal has shown: the first few and nothing else, or all and what follows."""
+        held = [entry for entry in self._queue if entry.held]
+        run = list(itertools.takewhile(lambda entry: entry.data.isprintable(), held))
+        text = "".join(entry.data for entry in run)
+        seen = run if shown.startswith(text) else run[: len(shown)] if text.startswith(shown) else []
+        if not shown or not text:
+            return
+        for entry in seen:
+            entry.held = False
+        self._free_controls()
+
+    def _free_controls(self) -> None:
+        """Keys that are no text wait only for text before them."""
+        for entry in self._queue:
+            if entry.held and entry.data.isprintable():
+                break
+            entry.held = False
+
+    def _drop_unseen(self, now_us: int, after_s: float) -> None:
+        late = [
+            entry
+            for entry in self._queue
+            if entry.held and entry.data.isprintable() and now_us - entry.time_us >= after_s * 1e6
+        ]
+        if late:
+            self._blind = True
+            at = next(index for index, entry in enumerate(self._queue) if entry is late[0])
+            self._queue = [entry for entry in self._queue if not any(entry is one for one in late)]
+            self._secret(late[0].time_us, at)
+            self._free_controls()
 
     def _first_line(self, text: str) -> str:
         """Up to the first line end, unless the terminal marks it as one paste."""
@@ -152,11 +184,11 @@ class Writer:
         found = re.search(r"\r\n?|\n", text)
         return text[: found.end()] if found else text
 
-    def _secret(self, now_us: int) -> None:
+    def _secret(self, time_us: int, at: int | None = None) -> None:
         """Told once, however much is typed: until something is typed with echo."""
         if not self._secret_told:
             self._secret_told = True
-            self._queue.append(_Entry(now_us, "m", SECRET))
+            self._queue.insert(len(self._queue) if at is None else at, _Entry(time_us, "m", SECRET))
         self._write()
 
     def _write(self) -> None:
