@@ -3,7 +3,7 @@
     python make_benchmark_32.py > ../benchmark-32.toml
 
 The published shares add up to 94.2 %; the rest (here "other", 5.8 %) is stated by nobody. Of 1,000 lines each class gets
-its share; one script is one session: log-on, streams, work, log-off, and again.
+its share; one script is one session: log-on, streams, work, log-off, and again, begun somewhere in it.
 """
 
 # ruff: noqa: E501 - the lines of the workload are as long as they are
@@ -21,7 +21,8 @@ HEAD = """\
 # Made by programs/make_benchmark_32.py: of 1,000 lines in 32 scripts each class has its published share. The published
 # shares add up to 94.2 %: the class "other" is the rest, and its lines are ours. So are typing and the distribution of
 # think times, of which the mean alone is published; think and type together have a mean of 16 s there.
-# Edits go to temporary copies. A user is one script, dealt in turn: all are there from 32 users on.
+# Edits go to temporary copies. A user is one script, dealt in turn: all are there from 32 users on. A script is one session,
+# begun somewhere in it; a run in which every user types 31 lines has the mix, a shorter one roughly.
 name = "benchmark-32"
 description = "Editing, compiling, running programs, file work: the published mix of 32 users on a time-sharing system."
 shell = ["bash", "--noprofile", "--norc", "-i"]
@@ -103,8 +104,14 @@ def main():
     print(HEAD)
     for number, works in enumerate(scripts, start=1):
         random_.shuffle(works)
-        lines = [("log", "logon", SHELL), ("streams", f"exec {number % 6 + 3}<{'abc'[number % 3]}", SHELL)]
-        lines += [line for work in works for line in work]
+        # Scripts begin at different places of a session, so that a short run is nearer to the mix: what is left of the
+        # session before is done in the first shell, whose prompt has marks.
+        at = (number - 1) * len(works) // SCRIPTS
+        lines = [
+            (klass, line, None if end == SHELL else end) for work in works[at:] for klass, line, end in work
+        ]
+        lines += [("log", "logon", SHELL), ("streams", f"exec {number % 6 + 3}<{'abc'[number % 3]}", SHELL)]
+        lines += [line for work in works[:at] for line in work]
         lines.append(("log", "exit", None))
         print(f'[[script]]\nname = "user-{number:02}"\norder = "sequence"\n')
         print("\n".join(command(*line) for line in lines))

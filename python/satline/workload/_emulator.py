@@ -64,6 +64,8 @@ def pattern(prompt: str) -> str:
 
 def replayable(lines: Sequence[Line]) -> str:
     """Why a command, with what its program read, cannot be typed again; empty: it can."""
+    if any(line.full_screen for line in lines):
+        return "took the whole screen"
     if any(line.secret for line in lines):
         return "asked for a secret, or hid what was typed"
     if any(not line.text.isprintable() for line in lines):

@@ -202,6 +202,7 @@ def _lines(
                 "output_bytes": len(answer.encode("utf-8", "replace")),
                 "status": command.status,
                 "secret": secret,
+                "full_screen": _FULL_SCREEN in output.text[command.begun : command.over],
             }
         )
     ]

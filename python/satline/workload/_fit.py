@@ -217,7 +217,7 @@ def _classes(sessions: Sequence[Session], lines: list[Line]) -> list[Class]:
     for session in sessions:
         for command in session.commands():
             first, rest = command[0], command[1:]
-            if first.program is None and not any(line.secret for line in command):
+            if first.program is None and not any(line.secret or line.full_screen for line in command):
                 dialogue = tuple((line.text, line.prompt or "") for line in rest)
                 inputs.setdefault(first.klass, Counter())[first.text, dialogue] += 1
     found = []

@@ -32,6 +32,8 @@ class Line(BaseModel):
         What stood on the screen's line before it, where a program read it.
     secret
         Something was typed without echo while it ran.
+    full_screen
+        It took the whole screen; what was typed in it is not known.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -46,6 +48,7 @@ class Line(BaseModel):
     program: str | None = None
     prompt: str | None = None
     secret: bool = False
+    full_screen: bool = False
 
 
 class Session(BaseModel):

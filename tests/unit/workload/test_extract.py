@@ -98,6 +98,19 @@ def test_a_secret_is_told_and_nothing_of_it_is_kept(tmp_path: Path) -> None:
     assert line.secret
 
 
+def test_a_full_screen_program_is_one_command(tmp_path: Path) -> None:
+    events = [
+        (0.0, "o", PROMPT),
+        *typed(1.0, "vi x\r"),
+        (1.5, "o", mark("C") + "\x1b[?1049h~"),
+        *typed(2.0, "ihello\r"),
+        (3.0, "o", "\x1b[?1049l" + mark("D;0") + PROMPT),
+    ]
+    session = session_of(write(tmp_path / "a.cast", cast(events)))
+    assert [(line.text, line.full_screen) for line in session.lines] == [("vi x", True)]
+    assert "1 full-screen programs" in session.notes[0]
+
+
 def test_marks_of_others_are_output(tmp_path: Path) -> None:
     events = two_commands()
     events[-1] = (events[-1][0], "o", "a\x1b]133;D;7\x07\x1b]133;A;aid=zz\x07b\r\n" + mark("D;1") + PROMPT)
