@@ -24,7 +24,7 @@ from satline.cli import run
 from satline.workload._classes import Mapping
 from satline.workload._events import SECRET
 from satline.workload._extract import extract, open_terminal
-from satline.workload._recorder import Writer
+from satline.workload._writer import Writer
 
 with_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 WAIT_S = 20.0
