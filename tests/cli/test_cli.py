@@ -28,6 +28,11 @@ COMMANDS = (
     "reduce",
     "recording",
     "annotate",
+    "design",
+    "anova",
+    "power",
+    "record-session",
+    "workload",
 )
 
 
