@@ -59,7 +59,8 @@ def choose_confounded(fraction: Fraction, blocks: int, given: tuple[int, ...]) -
     )
     if best is None or length(_least(fraction, best)) < 2:
         raise InputError(
-            f"{blocks} blocks would be confounded with a main effect", hint="have fewer blocks or more cells"
+            f"no {blocks} blocks that spare all main effects were found",
+            hint="have fewer blocks, or --confound",
         )
     return best
 

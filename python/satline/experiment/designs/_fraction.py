@@ -14,6 +14,7 @@ from satline.experiment.designs._words import length, letters, parse_word, span
 
 ROMAN = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
 MOST_LOOKED_AT = 20_000
+MOST_FACTORS = 15  # a search over more takes minutes
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,7 @@ def fraction_of(factors: int, generators: int) -> Fraction:
         So small a fraction that main effects could not be told apart.
     """
     base = factors - generators
+    _refused_if_many(factors)
     if base < 1 or generators > (1 << base) - base - 1:
         raise InputError(
             f"1/{1 << generators} of {factors} factors: main effects could not be told apart",
@@ -147,8 +149,17 @@ def fraction_of(factors: int, generators: int) -> Fraction:
     raise InputError(f"no 1/{1 << generators} of {factors} factors was found", hint="give --generators")
 
 
+def _refused_if_many(factors: int) -> None:
+    if factors > MOST_FACTORS:
+        raise InputError(
+            f"a part of {factors} factors is not searched for; at most {MOST_FACTORS}",
+            hint="give --generators",
+        )
+
+
 def choose_fraction(factors: int, resolution: int) -> Fraction:
     """The smallest fraction with at least this resolution; the whole design where none has it."""
+    _refused_if_many(factors)
     for generators in range(factors - 1, 0, -1):
         if generators <= (1 << (factors - generators)) - (factors - generators) - 1:
             found = fraction_of(factors, generators)
