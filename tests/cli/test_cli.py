@@ -28,6 +28,7 @@ COMMANDS = (
     "reduce",
     "recording",
     "annotate",
+    "capacity",
     "design",
     "anova",
     "power",

@@ -1,0 +1,133 @@
+"""`satline capacity`: how many users are carried while enough of their reactions are quick."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from satline.cli_analysis import RECORDING
+from satline.errors import InputError
+
+if TYPE_CHECKING:
+    from satline.diagnosis.capacity import Capacity, Step, What
+
+
+@click.command(
+    short_help="Say how many users are carried within a response, and what limits it.",
+    epilog="""\b
+Examples:
+  satline capacity cpu.satline
+  satline capacity cpu.satline --within 0.5 --part 95% --of response
+  satline capacity cpu.satline --json | jq .users
+""",
+)
+@RECORDING
+@click.option(
+    "--within",
+    "within_s",
+    type=float,
+    default=2.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds that are quick.",
+)
+@click.option("--part", default="90%", show_default=True, metavar="PART", help="Part that must be quick.")
+@click.option(
+    "--of",
+    "what",
+    type=click.Choice(["reaction", "response"]),
+    default="reaction",
+    show_default=True,
+    help="To the first character of the answer, or to the next prompt.",
+)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def capacity(recording: Path, within_s: float, part: str, what: What, as_json: bool) -> None:
+    """Say up to how many users enough reactions come in time, with a 95 % interval, and what limits it: the
+    answer of a study that steps its users. What failed was not in time.
+    """
+    from satline.diagnosis import diagnose
+    from satline.diagnosis.capacity import capacity as capacity_of
+    from satline.recording import Recording
+
+    wanted, opened = parsed(part), Recording.open(recording)
+    try:
+        diagnosis = diagnose(opened)
+    except InputError:  # without readings of the system no cause can be told
+        diagnosis = None
+    answer = capacity_of(opened, diagnosis, within_s=within_s, part=wanted, what=what)
+    text = words(answer)
+    if as_json:
+        click.echo(json.dumps({**dataclasses.asdict(answer), "words": text}, indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    from satline.report._escape import visible
+
+    console = Console(highlight=False)
+    for line in text:
+        console.print(visible(line), markup=False)
+    console.print()
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name in ("users", f"{what}s", "failed", f"within {within_s:g} s", "median", "90 %"):
+        table.add_column(name, justify="right")
+    for step in answer.steps:
+        table.add_row(*_row(step))
+    console.print(table)
+
+
+def parsed(text: str) -> float:
+    """A part: 90% or 0.9."""
+    number = text.strip().removesuffix("%")
+    try:
+        return float(number) / (100 if number != text.strip() else 1)
+    except ValueError:
+        raise InputError(f"--part {text!r}", hint="write 90% or 0.9") from None
+
+
+def words(answer: Capacity) -> list[str]:
+    """The answer in sentences."""
+    aim = f"{answer.part:.0%} of {answer.what}s within {answer.within_s:g} s"
+    least, most = answer.steps[0].users, answer.steps[-1].users
+    if answer.users is not None:
+        low = f"below {least}" if answer.low is None else f"{answer.low:.1f}"
+        high = f"above {most}" if answer.high is None else f"{answer.high:.1f}"
+        interval = f" [{low}, {high}]" if answer.told else ""
+        first = f"Carries {answer.users:.1f} users{interval} at {aim}"
+    elif answer.steps[0].within < answer.part:
+        first = f"Carries fewer than {least} users at {aim}: no load seen reaches it"
+        first += f", though up to {answer.high:.1f} cannot be excluded" if answer.high is not None else ""
+    else:
+        first = f"Carries {most} users or more at {aim}: every load seen reaches it"
+        first += f", though as few as {answer.low:.1f} cannot be excluded" if answer.low is not None else ""
+    if len(answer.causes) > 1:
+        first += f"; what limits it cannot be told: {' or '.join(answer.causes)}"
+    elif answer.causes:
+        first += f"; limited by: {answer.causes[0]}"
+    found = [first + "."]
+    if not answer.causes:
+        why = {
+            "saturated": "what it saturates by was not found",
+            "not-saturated": "it is not saturated in the range seen",
+            "never-reached": "at the lightest load, too, they take long, of themselves or for something that "
+            "load does not change",
+        }.get(answer.saturation, "whether it saturates in the range seen cannot be told")
+        found.append(f"No cause is named: {why} (satline diagnose).")
+    if answer.between is not None:
+        low_load, high_load = answer.between
+        found.append(f"Between {low_load} and {high_load} users, which were seen, a straight line is taken.")
+    if not answer.told:
+        found.append(
+            "No interval: some load has too few transactions, or in too few moments; use longer windows."
+        )
+    return found
+
+
+def _row(step: Step) -> tuple[str, ...]:
+    interval = "" if step.low is None or step.high is None else f" [{step.low:.0%}, {step.high:.0%}]"
+    times = ("–" if s is None else f"{s:.3g} s" for s in (step.median_s, step.p90_s))
+    return (str(step.users), str(step.reactions), str(step.failed), f"{step.within:.0%}{interval}", *times)

@@ -1,0 +1,231 @@
+"""How many users a system carries while enough of their reactions are quick [AW79]: an interval, and a cause.
+
+Satisfaction at a load is the part of reactions within a threshold, 2 s by default. It does not rise with
+load, so it is fitted by the nearest course that falls (isotonic regression), and the capacity is where that
+crosses the part asked for, by a straight line between the loads next to it. The interval comes from
+resampling blocks of time within each load: reactions of one moment are alike, so that single ones would say
+too much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satline.diagnosis._results import Diagnosis
+from satline.diagnosis._warnings import invalid_run
+from satline.diagnosis.rules._worth import undecided
+from satline.errors import InputError
+from satline.reduction import Source
+
+Floats = NDArray[np.float64]
+What = Literal["reaction", "response"]
+
+BLOCKS = 10
+LEAST_BLOCKS = 5
+LEAST_REACTIONS = 30
+REPLICATES = 2000
+TAIL = 0.025
+_SEED = 20261122
+
+
+@dataclass(frozen=True)
+class Step:
+    """Reactions at one load.
+
+    within
+        Part of them within the threshold, with its 95 % interval; ``None`` where they are too few for one.
+        What failed, or was never answered, was not within it.
+    median_s, p90_s
+        Of those that came.
+    """
+
+    users: int
+    reactions: int
+    failed: int
+    within: float
+    low: float | None
+    high: float | None
+    median_s: float | None
+    p90_s: float | None
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """The answer of a load series.
+
+    users
+        Users up to whom the part asked for is reached; ``None``: beyond the loads seen, or below them.
+    low, high
+        Its 95 % interval; ``None`` where it goes beyond the loads seen on that side, or nothing tells it.
+    between
+        The loads that the crossing lies between.
+    causes
+        What holds the system back, by the diagnosis; several where it cannot tell which; empty: nothing was
+        named. Where the lightest load seen does not reach the part either, it is not load that is too much.
+    saturation
+        The diagnosis' outcome; ``never-reached``: the lightest load seen does not reach the part.
+    """
+
+    what: What
+    within_s: float
+    part: float
+    users: float | None
+    low: float | None
+    high: float | None
+    between: tuple[int, int] | None
+    told: bool
+    causes: tuple[str, ...]
+    saturation: str
+    steps: tuple[Step, ...]
+
+
+def capacity(
+    recording: Source,
+    diagnosis: Diagnosis | None,
+    *,
+    within_s: float = 2.0,
+    part: float = 0.9,
+    what: What = "reaction",
+) -> Capacity:
+    """Users up to whom `part` of the reactions (or responses) come within `within_s` seconds.
+
+    Parameters
+    ----------
+    diagnosis
+        Of this recording, for the cause; ``None``: no cause is told.
+
+    Raises
+    ------
+    InputError
+        The recording has no transactions in measured windows of at least two loads, or the run is invalid.
+    """
+    if not within_s > 0 or not 0 < part < 1:
+        raise InputError(
+            f"{part:g} of {what}s within {within_s:g} s", hint="give a time above 0, a part between 0 and 1"
+        )
+    invalid = invalid_run(recording)
+    if invalid is not None:
+        raise InputError(
+            f"the run is invalid: {invalid}",
+            hint="run it again with fewer users, or leave the emulator a processor",
+        )
+    found = _read(recording, within_s, what)
+    if len(found) < 2:
+        raise InputError(
+            f"{getattr(recording, 'path', 'the recording')}: transactions in measured windows of "
+            f"{len(found)} loads; two are needed",
+            hint="record a study with several steps of users; `satline plan` answers for other recordings",
+        )
+    users = np.array([step.users for step, _ in found], dtype=np.float64)
+    counts = [blocks for _, blocks in found]
+    told = all(s.reactions >= LEAST_REACTIONS and len(b) >= LEAST_BLOCKS for s, b in found)
+    good, whole = (np.array([b[:, k].sum() for b in counts]) for k in (0, 1))
+    value = crossing(users, good, whole, part)
+    draws = np.array([crossing(users, *sums, part) for sums in _resampled(counts)])
+    low, high = (float(q) for q in np.quantile(draws, (TAIL, 1 - TAIL), method="nearest"))
+    at = int(np.searchsorted(users, value)) if np.isfinite(value) else 0
+    causes, saturation = _causes(diagnosis)
+    if value == float("-inf"):
+        causes, saturation = (), "never-reached"
+    return Capacity(
+        what,
+        within_s,
+        part,
+        value if np.isfinite(value) else None,
+        low if told and np.isfinite(low) else None,
+        high if told and np.isfinite(high) else None,
+        (int(users[at - 1]), int(users[at])) if 0 < at < len(users) else None,
+        told,
+        causes,
+        saturation,
+        tuple(step for step, _ in found),
+    )
+
+
+def crossing(users: Floats, good: Floats, whole: Floats, part: float) -> float:
+    """The load at which the falling course nearest to ``good / whole`` crosses `part`; infinite beyond the
+    greatest load, and minus infinity below the least."""
+    course = falling(good / whole, whole)
+    below = np.flatnonzero(course < part)
+    if not len(below):
+        return float("inf")
+    at = int(below[0])
+    if at == 0:
+        return float("-inf")
+    span = course[at - 1] - course[at]
+    return float(users[at - 1] + (users[at] - users[at - 1]) * (course[at - 1] - part) / span)
+
+
+def falling(values: Floats, weights: Floats) -> Floats:
+    """Weighted least squares by a course that never rises: neighbours that rise are pooled."""
+    pools: list[tuple[float, float, int]] = []
+    for value, weight in zip(values, weights, strict=True):
+        mean, mass, count = float(value), float(weight), 1
+        while pools and pools[-1][0] < mean:
+            last, heavy, many = pools.pop()
+            mean = (mean * mass + last * heavy) / (mass + heavy)
+            mass, count = mass + heavy, count + many
+        pools.append((mean, mass, count))
+    return np.repeat([mean for mean, _, _ in pools], [count for _, _, count in pools])
+
+
+def _resampled(counts: Sequence[Floats]) -> list[tuple[Floats, Floats]]:
+    """Sums of good and of all reactions at each load, of blocks drawn anew."""
+    random = np.random.default_rng(_SEED)
+    drawn = []
+    for blocks in counts:
+        # One block fewer than there are: of n blocks the spread is (n - 1)/n of what it is.
+        take = random.integers(0, len(blocks), size=(REPLICATES, max(1, len(blocks) - 1)))
+        drawn.append(blocks[take].sum(axis=1))
+    sums = np.stack(drawn, axis=1)
+    return [(replicate[:, 0], replicate[:, 1]) for replicate in sums if (replicate[:, 1] > 0).all()]
+
+
+def _read(recording: Source, within_s: float, what: What) -> list[tuple[Step, Floats]]:
+    """The loads, each with (good, all) of its blocks of time that hold any."""
+    connection = recording.connect()
+    # A command that says nothing answers with its prompt.
+    value = "response_us" if what == "response" else "coalesce(reaction_us, response_us)"
+    rows = connection.execute(f"""
+        WITH measured AS (
+            SELECT users, run, step, monotonic_ns AS t, {value} / 1e6 AS s,
+                outcome NOT IN ('ok', 'unexpected') AS failed
+            FROM transaction WHERE phase = 'window' AND step > 0 AND outcome <> 'cut' AND users IS NOT NULL),
+        placed AS (
+            SELECT *, coalesce(least({BLOCKS} - 1, floor({BLOCKS} * (t - min(t) OVER w)::DOUBLE
+                / nullif(max(t) OVER w - min(t) OVER w, 0))), 0) AS block
+            FROM measured WINDOW w AS (PARTITION BY users, run, step))
+        SELECT users, run, step, block, count(*) AS n, count(*) FILTER (failed) AS failed,
+            count(*) FILTER (NOT failed AND s <= {within_s!r}) AS good,
+            list(s) FILTER (s IS NOT NULL) AS seconds
+        FROM placed GROUP BY ALL ORDER BY users, run, step, block
+    """).fetchall()
+    found = []
+    for users in sorted({row[0] for row in rows}):
+        own = [row for row in rows if row[0] == users]
+        blocks = np.array([(row[6], row[4]) for row in own], dtype=np.float64)
+        seconds = np.array([s for row in own for s in row[7] or ()], dtype=np.float64)
+        reactions, failed = int(blocks[:, 1].sum()), sum(int(row[5]) for row in own)
+        low = high = None
+        if reactions >= LEAST_REACTIONS and len(blocks) >= LEAST_BLOCKS:
+            parts = [float(good[0] / whole[0]) for good, whole in _resampled([blocks])]
+            low, high = (float(q) for q in np.quantile(parts, (TAIL, 1 - TAIL)))
+        middle, most = (float(q) for q in np.quantile(seconds, (0.5, 0.9))) if len(seconds) else (None, None)
+        within = float(blocks[:, 0].sum() / reactions)
+        found.append((Step(int(users), reactions, failed, within, low, high, middle, most), blocks))
+    return found
+
+
+def _causes(diagnosis: Diagnosis | None) -> tuple[tuple[str, ...], str]:
+    if diagnosis is None:
+        return (), ""
+    outcome = diagnosis.saturation.outcome
+    named = [f for f in diagnosis.findings if f.component != "none"]
+    if outcome != "saturated" or not named:
+        return (), outcome
+    return tuple(f.title for f in (undecided(named) or named[:1])), outcome
