@@ -137,11 +137,20 @@ def _edges(load: Floats, width: float, at_least: int) -> Floats:
     """Edges of merged classes of a load that is no count of users; the last one holds the greatest load."""
     low, high = np.percentile(load, [1, 99])
     # What lies far out would make any number of empty base classes.
-    base = np.clip(np.floor(load / width), math.floor(low / width) - 1, math.floor(high / width) + 1)
+    least, most = math.floor(low / width) - 1, math.floor(high / width) + 1
+    base = np.clip(np.floor(load / width), least, most)
+    # A quotient is rounded, and so is an edge: what counts is on which side of the edge a load lies.
+    cells = np.unique(np.concatenate([base - 1, base, base + 1]))
+    place = np.searchsorted([_edge(cell, width) for cell in cells], load, side="right") - 1
+    base = np.clip(cells[np.maximum(place, 0)], least, most)
     ends = _merged(base, at_least)
     first = min(float(base.min()) * width, float(load.min()))
     last = ends[-1] * width if load.max() < ends[-1] * width else float(load.max())
-    return np.array([first, *(float(f"{e * width:.12g}") for e in ends[:-1]), last])
+    return np.array([first, *(_edge(end, width) for end in ends[:-1]), last])
+
+
+def _edge(cell: float, width: float) -> float:
+    return float(f"{cell * width:.12g}")
 
 
 def _equal(load: Floats, finite: np.ndarray, how: Classing) -> tuple[list[tuple[float, float]], Integers]:

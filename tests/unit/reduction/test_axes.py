@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from made_recording import EPOCH, SECOND, MadeRecording, at, steady
 
@@ -115,6 +115,8 @@ def test_classes_of_a_rate_have_round_widths_and_say_what_they_hold() -> None:
         assert c.midpoint == pytest.approx(load[number == k].mean())
 
 
+@example([20.0, -1.0, -5e-324], 1, None)
+@example([0.6, 0.7, 0.41, 0.0, 4.0], 1, None)
 @given(
     st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=300),
     st.integers(1, 60),
