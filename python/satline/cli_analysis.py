@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from satline.cli_filters import filter_options
+from satline.errors import InputError
 
 if TYPE_CHECKING:
     from satline.reduction import Curves, Filters, Reduction
@@ -26,6 +27,15 @@ LOAD = click.option(
 )
 PERCENTILES = (25, 50, 75, 90)
 USUAL = ("throughput", "transaction_rate", "response_us", "total_cpu", "page_wait", "io_wait", "paging_rate")
+
+
+def part_of(option: str, text: str, example: str) -> float:
+    """A part, written as 25% or as 0.25; InputError with `example` else."""
+    number = text.strip().removesuffix("%")
+    try:
+        return float(number) / (100 if number != text.strip() else 1)
+    except ValueError:
+        raise InputError(f"{option} {text!r}", hint=f"write {example}") from None
 
 
 @click.command(
@@ -152,8 +162,6 @@ def _has_loads(curves: Reduction, asked: str | None) -> None:
     """An answer against a load that was asked for needs some value of it."""
     import numpy as np
 
-    from satline.errors import InputError
-
     if asked is not None and len(curves.load) and not np.isfinite(curves.load).any():
         raise InputError(
             f"--load {asked}: the recording has no values of it",
@@ -164,8 +172,6 @@ def _has_loads(curves: Reduction, asked: str | None) -> None:
 def _chosen(curves: Curves, variables: str | None) -> list[str]:
     """The variables asked for, all by default."""
     from difflib import get_close_matches
-
-    from satline.errors import InputError
 
     if variables is None:
         return list(curves.curves)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli_analysis import RECORDING
+from satline.cli_analysis import RECORDING, part_of
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def capacity(recording: Path, within_s: float, part: str, what: What, as_json: b
     from satline.diagnosis.capacity import capacity as capacity_of
     from satline.recording import Recording
 
-    wanted, opened = parsed(part), Recording.open(recording)
+    wanted, opened = part_of("--part", part, "90% or 0.9"), Recording.open(recording)
     try:
         diagnosis = diagnose(opened)
     except InputError:  # without readings of the system no cause can be told
@@ -78,15 +78,6 @@ def capacity(recording: Path, within_s: float, part: str, what: What, as_json: b
     for step in answer.steps:
         table.add_row(*_row(step))
     console.print(table)
-
-
-def parsed(text: str) -> float:
-    """A part: 90% or 0.9."""
-    number = text.strip().removesuffix("%")
-    try:
-        return float(number) / (100 if number != text.strip() else 1)
-    except ValueError:
-        raise InputError(f"--part {text!r}", hint="write 90% or 0.9") from None
 
 
 def words(answer: Capacity) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli_analysis import LOAD, RECORDING
+from satline.cli_analysis import LOAD, RECORDING, part_of
 from satline.cli_filters import filter_options
 from satline.errors import InputError
 
@@ -60,7 +60,7 @@ def plan(
     opened = Recording.open(recording)
     answer: Allowance | Demand
     if saturated is not None:
-        condition, part = Condition.parse(saturated), _part(chance)
+        condition, part = Condition.parse(saturated), part_of("--chance", chance, "25% or 0.25")
         curves = reduce(opened, load_axis, filters=filters, variables=[condition.variable])
         answer = allowance(curves, condition, part)
         text = allowance_words(answer)
@@ -77,14 +77,6 @@ def plan(
 
     for line in (*text, *((f"Only {curves.filters}.",) if curves.filters else ())):
         click.echo(visible(line))
-
-
-def _part(text: str) -> float:
-    number = text.strip().removesuffix("%")
-    try:
-        return float(number) / (100 if number != text.strip() else 1)
-    except ValueError:
-        raise InputError(f"--chance {text!r}", hint="write 25% or 0.25") from None
 
 
 def _load(text: str) -> tuple[str, float]:

@@ -21,6 +21,7 @@ from satline.diagnosis._warnings import invalid_run
 from satline.diagnosis.rules._worth import undecided
 from satline.errors import InputError
 from satline.reduction import Source
+from satline.reduction._planning import isotonic
 
 Floats = NDArray[np.float64]
 What = Literal["reaction", "response"]
@@ -162,16 +163,8 @@ def crossing(users: Floats, good: Floats, whole: Floats, part: float) -> float:
 
 
 def falling(values: Floats, weights: Floats) -> Floats:
-    """Weighted least squares by a course that never rises: neighbours that rise are pooled."""
-    pools: list[tuple[float, float, int]] = []
-    for value, weight in zip(values, weights, strict=True):
-        mean, mass, count = float(value), float(weight), 1
-        while pools and pools[-1][0] < mean:
-            last, heavy, many = pools.pop()
-            mean = (mean * mass + last * heavy) / (mass + heavy)
-            mass, count = mass + heavy, count + many
-        pools.append((mean, mass, count))
-    return np.repeat([mean for mean, _, _ in pools], [count for _, _, count in pools])
+    """Weighted least squares by a course that never rises."""
+    return -isotonic(-values, weights)
 
 
 def _resampled(counts: Sequence[Floats]) -> list[tuple[Floats, Floats]]:

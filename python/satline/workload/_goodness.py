@@ -19,12 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
+from satline.significance import holm
 from satline.workload._blocks import Blocks, Mean
 from satline.workload._generate import Draws, next_shares, shell_shares
 from satline.workload._statistics import (
     chi_square,
     chi_square_tail,
-    holm,
     kolmogorov_distance,
     kolmogorov_tail,
     normal_tail,

@@ -1,7 +1,7 @@
 """The few distributions and tests that fitting and comparing need; nothing here knows of workloads.
 
 References: chi-square and Kolmogorov–Smirnov as in any textbook; Stephens (1970) for the finite-sample
-correction; Holm (1979) for several tests at once; Wilson (1927) for shares; Schwarz (1978) for BIC.
+correction; Wilson (1927) for shares; Schwarz (1978) for BIC.
 """
 
 from __future__ import annotations
@@ -74,17 +74,6 @@ def kolmogorov_tail(distance: float, n: int) -> float:
         return 1.0
     total = 2.0 * sum((1.0 if k % 2 else -1.0) * math.exp(-2 * k * k * x * x) for k in range(1, 101))
     return min(max(total, 0.0), 1.0)
-
-
-def holm(ps: Sequence[float]) -> list[float]:
-    """Each p-value, corrected for there being so many."""
-    order = sorted(range(len(ps)), key=lambda index: ps[index])
-    corrected = [0.0] * len(ps)
-    highest = 0.0
-    for rank, index in enumerate(order):
-        highest = max(highest, min(1.0, (len(ps) - rank) * ps[index]))
-        corrected[index] = highest
-    return corrected
 
 
 def wilson(count: int, total: int) -> tuple[float, float]:

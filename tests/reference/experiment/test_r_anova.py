@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from satline.experiment.variance import Layout, analyse, lenth, replicates_needed
-from satline.experiment.variance._distributions import f_power, f_tail, holm, t_quantile
+from satline.experiment.variance._distributions import f_power, f_tail, t_quantile
 from satline.experiment.variance._power import power_of_contrast
+from satline.significance import holm
 
 R: dict[str, Any] = json.loads(Path(__file__).with_name("r_anova.json").read_text(encoding="utf-8"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,15 +14,25 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture
-def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+def false_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], Path]:
+    """Makes a script what is found as `satline-machine`."""
+
+    def make(script: Path) -> Path:
+        directory = tmp_path / "bin"
+        directory.mkdir()
+        path = directory / "satline-machine"
+        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{script}" "$@"\n')
+        path.chmod(0o755)
+        monkeypatch.setenv("SATLINE_BIN_DIR", str(directory))
+        return path
+
+    return make
+
+
+@pytest.fixture
+def program(false_program: Callable[[Path], Path]) -> Program:
     """The false program, also found as the real one would be."""
-    directory = tmp_path / "bin"
-    directory.mkdir()
-    path = directory / "satline-machine"
-    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{HERE / "fake_machine.py"}" "$@"\n')
-    path.chmod(0o755)
-    monkeypatch.setenv("SATLINE_BIN_DIR", str(directory))
-    return Program(path)
+    return Program(false_program(HERE / "fake_machine.py"))
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 from made_sessions import CHAIN, chain_session
 
 from satline.errors import InputError, SatlineError
+from satline.significance import holm
 from satline.systems.binaries import find_binary
 from satline.workload import _emulator
 from satline.workload._blocks import Blocks, Distribution, blocks_toml, read_blocks
@@ -21,7 +22,6 @@ from satline.workload._replay import replay
 from satline.workload._statistics import (
     chi_square,
     chi_square_tail,
-    holm,
     kolmogorov_distance,
     kolmogorov_tail,
     wilson,

@@ -102,13 +102,3 @@ def _where(falling: Callable[[float], float], target: float) -> float:
             break
         low, high = (middle, high) if falling(middle) > target else (low, middle)
     return (low + high) / 2.0
-
-
-def holm(chances: list[float]) -> list[float]:
-    """Chances of several tests, made such that all of them together keep their level [Holm 1979]."""
-    adjusted, greatest = [0.0] * len(chances), 0.0
-    order = sorted(range(len(chances)), key=chances.__getitem__)
-    for rank, place in enumerate(order):
-        greatest = max(greatest, min(1.0, (len(chances) - rank) * chances[place]))
-        adjusted[place] = greatest
-    return adjusted

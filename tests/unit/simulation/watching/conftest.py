@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,15 +11,9 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture
-def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def program(false_program: Callable[[Path], Path]) -> Path:
     """It obeys commands as the real one does."""
-    directory = tmp_path / "bin"
-    directory.mkdir()
-    path = directory / "satline-machine"
-    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{HERE / "fake_watch.py"}" "$@"\n')
-    path.chmod(0o755)
-    monkeypatch.setenv("SATLINE_BIN_DIR", str(directory))
-    return path
+    return false_program(HERE / "fake_watch.py")
 
 
 @pytest.fixture
