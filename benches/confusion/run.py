@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import math
 import os
 import sys
 import tempfile
@@ -39,6 +38,7 @@ from truth import FAILED, NONE, UNCLEAR, Truth, simulated
 from satline.diagnosis import diagnose
 from satline.diagnosis.rules._worth import undecided
 from satline.recording import Recording
+from satline.significance import wilson
 from satline.simulation import Program
 
 SILENT = "no claim"
@@ -93,7 +93,7 @@ def table(answers: list[Judged]) -> dict[str, object]:
         "clear": len(told),
         **{name: verdicts[name] for name in ("right", "wrong", "silent")},
         **{f"{name}_part": verdicts[name] / len(told) if told else None for name in ("right", "wrong")},
-        **{f"{name}_interval": wilson(verdicts[name], len(told)) for name in ("right", "wrong")},
+        **{f"{name}_interval": _interval(verdicts[name], len(told)) for name in ("right", "wrong")},
         "with_one_best_upgrade": dict(single),
         "outcomes": dict(Counter(answer.outcome for answer in told)),
         "matrix": {
@@ -103,14 +103,8 @@ def table(answers: list[Judged]) -> dict[str, object]:
     }
 
 
-def wilson(count: int, of: int) -> tuple[float, float] | None:
-    """95 % interval of a part [Wilson 1927]: (p + z²/2n ± z √(p(1 − p)/n + z²/4n²)) / (1 + z²/n)."""
-    if not of:
-        return None
-    z, part = 1.96, count / of
-    centre = part + z * z / (2 * of)
-    half = z * math.sqrt(part * (1 - part) / of + z * z / (4 * of * of))
-    return (max(0.0, centre - half) / (1 + z * z / of), min(1.0, (centre + half) / (1 + z * z / of)))
+def _interval(count: int, of: int) -> tuple[float, float] | None:
+    return wilson(count / of, of) if of else None
 
 
 def show(result: dict[str, object]) -> None:

@@ -11,7 +11,7 @@ from satline.experiment.study import find_study
 
 from .conftest import Satline
 
-pytestmark = [pytest.mark.system, pytest.mark.slow]
+pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.alone]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the load's limits are set by control groups")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from satline.diagnosis._hinge import Floats, Integers
+from satline.significance import NORMAL_97_5
 
 LEAST_BLOCKS = 16
-NORMAL_97_5 = 1.959964
 
 
 def lengthen(batches: Integers, deviations: Floats, groups: Integers) -> tuple[Integers, float]:

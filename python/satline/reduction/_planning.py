@@ -16,9 +16,9 @@ from satline.reduction._reduce import Reduction
 from satline.reduction._results import LoadClass
 from satline.reduction._statistics import Floats, Grouped, order_statistics, variance_seen
 from satline.reduction._variables import variables
+from satline.significance import wilson
 
 LEAST = 50
-_Z = 1.959963984540054
 _CONDITION = re.compile(r"\s*([A-Za-z_]\w*)\s*(>=|<=|>|<)\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*(%?)\s*")
 
 
@@ -161,13 +161,6 @@ def _chances(reduction: Reduction, condition: Condition) -> list[ClassChance]:
         found.append((load_class, p.n, n, p.mean, *wilson(p.mean, n)))
     fitted = isotonic(np.array([f[3] for f in found]), np.array([f[2] for f in found]))
     return [ClassChance(*f, fitted=float(fit)) for f, fit in zip(found, fitted, strict=True)]
-
-
-def wilson(part: float, n: float) -> tuple[float, float]:
-    """Wilson's 95 % interval of a part of `n` independent observations."""
-    middle = (part + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
-    half = _Z / (1 + _Z**2 / n) * math.sqrt(part * (1 - part) / n + _Z**2 / (4 * n**2))
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def isotonic(values: Floats, weights: Floats) -> Floats:

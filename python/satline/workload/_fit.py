@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from satline.errors import InputError
+from satline.significance import wilson
 from satline.workload._blocks import (
     Blocks,
     Class,
@@ -22,7 +23,7 @@ from satline.workload._blocks import (
     Typing,
 )
 from satline.workload._session import Line, Session
-from satline.workload._statistics import Floats, chi_square_tail, kolmogorov_distance, mean_interval, wilson
+from satline.workload._statistics import Floats, chi_square_tail, kolmogorov_distance, mean_interval
 
 LEAST_LINES = 10
 LEAST_TO_CHOOSE = 20
@@ -223,7 +224,7 @@ def _classes(sessions: Sequence[Session], lines: list[Line]) -> list[Class]:
     found = []
     for name, count in counts.most_common():
         mine = [line for line in lines if line.klass == name]
-        low, high = wilson(count, len(lines))
+        low, high = wilson(count / len(lines), len(lines))
         found.append(
             Class(
                 name=name,

@@ -1,7 +1,7 @@
 """The few distributions and tests that fitting and comparing need; nothing here knows of workloads.
 
 References: chi-square and Kolmogorov–Smirnov as in any textbook; Stephens (1970) for the finite-sample
-correction; Wilson (1927) for shares; Schwarz (1978) for BIC.
+correction; Schwarz (1978) for BIC.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-NORMAL_97_5 = 1.959963984540054
 
 
 def chi_square_tail(statistic: float, freedom: int) -> float:
@@ -74,17 +73,6 @@ def kolmogorov_tail(distance: float, n: int) -> float:
         return 1.0
     total = 2.0 * sum((1.0 if k % 2 else -1.0) * math.exp(-2 * k * k * x * x) for k in range(1, 101))
     return min(max(total, 0.0), 1.0)
-
-
-def wilson(count: int, total: int) -> tuple[float, float]:
-    """95 % interval of a share."""
-    if total == 0:
-        return 0.0, 1.0
-    z2 = NORMAL_97_5**2
-    share = count / total
-    middle = (share + z2 / (2 * total)) / (1 + z2 / total)
-    half = NORMAL_97_5 * math.sqrt(share * (1 - share) / total + z2 / (4 * total**2)) / (1 + z2 / total)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def mean_interval(groups: Sequence[Floats], seed: int = 1, repetitions: int = 1000) -> tuple[float, float]:

@@ -221,7 +221,7 @@ def test_after_a_signal_the_terminal_is_as_it_was(tmp_path: Path, number: signal
     before = person.flags()
     person.wait(PROMPT)
     assert person.flags() != before
-    person.type("trap '' HUP; sleep 1000\r")
+    person.type("trap '' HUP; sleep 15\r")
     person.wait("133;C")
     os.kill(person.pid, number)
     # The slave's other end is ours: its modes outlive the recorder.
