@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from satline.errors import InputError
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -22,11 +24,14 @@ Examples:
   satline study this-host
   satline study my-study.toml --out try.satline --seed 7
   satline study cpu-bound --quick --json | jq .diagnosis.headline
+  satline study my-design.toml --out tried     with [[factor]] tables: a run for each cell; again: goes on
 """,
 )
 @click.argument("name_or_file")
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="The recording to make; a new directory here by default."
+    "--out",
+    type=click.Path(path_type=Path),
+    help="The recording to make, a new directory here by default; of a design, the directory of its runs.",
 )
 @click.option(
     "--seed",
@@ -47,13 +52,27 @@ Examples:
     show_default=True,
     help="Directory on the disk that is to hold the study's data and its swap file.",
 )
+@click.option(
+    "--leave-out-flagged",
+    is_flag=True,
+    help="Of a design: analyse it without the runs whose conditions were not those of the others.",
+)
 def study(
-    name_or_file: str, out: Path | None, seed: int | None, quick: bool, as_json: bool, scratch: Path
+    name_or_file: str,
+    out: Path | None,
+    seed: int | None,
+    quick: bool,
+    as_json: bool,
+    scratch: Path,
+    leave_out_flagged: bool,
 ) -> int:
     """Run emulated users on this host in steps, and say where it saturates and why.
 
     NAME_OR_FILE is a shipped study (`satline studies`) or a study file. Everything the study
     makes is gone afterwards, also after Ctrl-C: control groups, swap file, processes, files.
+
+    A study with [[factor]] tables is a designed experiment: its cells are run in random order, each into a
+    recording of its own, and analysed together. Ended early, it goes on where it was.
     """
     from rich.console import Console
 
@@ -64,6 +83,19 @@ def study(
     found = read_study(find_study(name_or_file))
     if seed is not None:
         found = found.with_load(seed=seed)
+    if found.file.factor:
+        from satline.cli_study_design import run_design
+
+        return run_design(
+            found,
+            out,
+            quick=quick,
+            scratch=scratch,
+            as_json=as_json,
+            leave_out_flagged=leave_out_flagged,
+        )
+    if leave_out_flagged:
+        raise InputError("--leave-out-flagged is of a design", hint="add [[factor]] tables to the study")
     view = make_view(Console(stderr=as_json))
     result = run_study(found, Options(out=out, scratch=scratch, quick=quick), view)
     if as_json:

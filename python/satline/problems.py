@@ -111,7 +111,7 @@ def all_problems(
     """
     lines = []
     for problem in error.errors():
-        place, message, remedy = _say(problem, model, kind)
+        place, message, remedy = say(problem, model, kind)
         lines.append((f"{path}:{line_of(text, place)}: {key_words(place)}: {message}", remedy))
     return joined(lines, hint=hint)
 
@@ -132,8 +132,8 @@ def key_words(place: Place) -> str:
     return key or "the file"
 
 
-def _say(problem: Any, model: type[BaseModel], kind_of_file: str) -> tuple[Place, str, str]:
-    """Place, message and remedy of one of pydantic's errors."""
+def say(problem: Any, model: type[BaseModel], kind_of_file: str) -> tuple[Place, str, str]:
+    """Place, message and remedy of one of the errors that pydantic found in a file of that kind."""
     place = tuple(part for part in problem["loc"] if not str(part).startswith(("function-", "constrained-")))
     kind = problem["type"]
     if kind == "extra_forbidden":

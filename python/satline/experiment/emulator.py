@@ -8,7 +8,7 @@ import os
 import selectors
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,11 +51,18 @@ class Progress:
 
 
 def command_line(
-    program: Path, workload: Path, recording: Path, load: Load, conditions: Conditions
+    program: Path,
+    workload: Path,
+    recording: Path,
+    load: Load,
+    conditions: Conditions,
+    steps: Sequence[int] | None = None,
 ) -> list[str]:
-    """The emulator's command for a study's load under the conditions that are in force."""
+    """The emulator's command for a study's load under the conditions that are in force; `steps` in place of the
+    load's users.
+    """
     command = [str(program), "run", "--workload", str(workload), "--recording", str(recording)]
-    command += ["--steps", ",".join(map(str, load.users)), "--seed", str(load.seed)]
+    command += ["--steps", ",".join(map(str, steps or load.users)), "--seed", str(load.seed)]
     command += ["--max-users", str(max(load.users))]
     for name, seconds in (
         ("ramp", load.ramp_seconds),

@@ -9,7 +9,7 @@ import contextlib
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from satline.experiment.emulator import Emulator, Progress, command_line
 from satline.experiment.feasibility import check_feasible, check_workload
 from satline.experiment.guard import Interrupted, only_one, signals_held, signals_interrupt
 from satline.experiment.progress import View
+from satline.experiment.series import Series
 from satline.experiment.sizes import format_size
 from satline.experiment.study import Study
 from satline.systems import Conditions, Configuration, Monitoring, SystemUnderTest, system_named
@@ -50,6 +51,10 @@ class Options:
     scratch: Path = Path("/var/tmp")
     state: Path | None = None
     quick: bool = False
+
+
+class NotSetError(InputError):
+    """A limit or a knob that the design varies cannot be set here."""
 
 
 @dataclass
@@ -97,28 +102,15 @@ def run_study(study: Study, options: Options, view: View) -> Result:
     """
     if options.quick:
         study = quickened(study)
-    check_feasible(study, options.scratch)
-    check_workload(study.workload)
-    programs = {name: find_binary(name) for name in ("satline-terminal", "satline-monitor")}
-    if study.file.monitor.thermometers:
-        programs["satline-thermometer"] = find_binary("satline-thermometer")
+    programs = checked(study, options.scratch)
     recording = options.out or Path(f"{study.name}-{datetime.now():%Y%m%d-%H%M%S}.satline")
     if recording.exists() and (not recording.is_dir() or any(recording.iterdir())):
         raise InputError(
             f"{recording} is there already", hint="name another directory with --out, or delete it"
         )
-    above = next(directory for directory in recording.absolute().parents if directory.exists())
-    if not os.access(above, os.W_OK | os.X_OK):
-        raise InputError(
-            f"{above} may not be written", hint="name another place for the recording with --out"
-        )
-    with only_one(options.state):
-        undone, stuck, _ = clean_stale(options.state)
-        if undone:
-            view.note(f"removed what {len(undone)} earlier run(s) had left behind")
-        for problem in stuck:
-            view.note(f"left behind by an earlier run: {problem}")
-        result = _Run(study, options, view, recording, programs).run()
+    check_writable(recording)
+    with host_to_oneself(options.state, view):
+        result = run_once(study, options, view, recording, programs)
     if result.interrupted is None or result.windows >= 2:
         view.note("reducing and diagnosing …")
         try:
@@ -129,13 +121,86 @@ def run_study(study: Study, options: Options, view: View) -> Result:
     return result
 
 
+def checked(study: Study, scratch: Path) -> dict[str, Path]:
+    """Hold a study against what there is here; returns the programs that it needs.
+
+    Raises
+    ------
+    InputError, SatlineError
+        It cannot run here; or a program is missing.
+    """
+    check_feasible(study, scratch)
+    check_workload(study.workload)
+    programs = {name: find_binary(name) for name in ("satline-terminal", "satline-monitor")}
+    if study.file.monitor.thermometers:
+        programs["satline-thermometer"] = find_binary("satline-thermometer")
+    return programs
+
+
+def check_writable(out: Path) -> None:
+    """Raises InputError where nothing can be written to `out`, which need not be there yet."""
+    above = next(directory for directory in (out.absolute(), *out.absolute().parents) if directory.exists())
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise InputError(
+            f"{above} may not be written", hint="name another place for the recording with --out"
+        )
+
+
+@contextlib.contextmanager
+def host_to_oneself(state: Path | None, view: View) -> Iterator[None]:
+    """No other study in the block, and nothing left of earlier ones."""
+    with only_one(state):
+        undone, stuck, _ = clean_stale(state)
+        if undone:
+            view.note(f"removed what {len(undone)} earlier run(s) had left behind")
+        for problem in stuck:
+            view.note(f"left behind by an earlier run: {problem}")
+        yield
+
+
+def run_once(
+    study: Study,
+    options: Options,
+    view: View,
+    recording: Path,
+    programs: dict[str, Path],
+    *,
+    design: Mapping[str, Any] | None = None,
+    needed: Mapping[str, str] | None = None,
+) -> Result:
+    """One run of a study that was checked, without its analysis.
+
+    Parameters
+    ----------
+    design
+        What the recording says of the run's place in a design.
+    needed
+        Limits and knobs without which the run would mean nothing, and who needs them.
+
+    Raises
+    ------
+    InputError, SatlineError
+        As for `run_study`.
+    """
+    return _Run(study, options, view, recording, programs, design, needed or {}).run()
+
+
 class _Run:
     """One run, from the first resource made to the last undone."""
 
     def __init__(
-        self, study: Study, options: Options, view: View, recording: Path, programs: dict[str, Path]
+        self,
+        study: Study,
+        options: Options,
+        view: View,
+        recording: Path,
+        programs: dict[str, Path],
+        design: Mapping[str, Any] | None,
+        needed: Mapping[str, str],
     ) -> None:
         self._study = study
+        self._design = design
+        self._needed = needed
         self._view = view
         self._recording = recording
         self._programs = programs
@@ -146,6 +211,7 @@ class _Run:
             limits=study.limits(),
             scratch=options.scratch.absolute(),
             delay_accounting=study.file.monitor.delay_accounting,
+            knobs=study.knobs(),
         )
         self._recorded = False
 
@@ -175,6 +241,12 @@ class _Run:
         conditions = self._system.prepare(self._configuration)
         for line in limits_in_words(conditions):
             self._view.note(line)
+        for name, who in self._needed.items():
+            if name in conditions.not_set:
+                raise NotSetError(
+                    f"{study.path}: {who} cannot be set: {name}: {conditions.not_set[name]}",
+                    hint="without it the runs would not differ; run it as root, or leave the factor out",
+                )
         if study.file.prepare.commands:
             self._view.note("preparing the data …")
             self._system.run_once(study.file.prepare.commands, study.file.prepare.timeout_seconds)
@@ -195,6 +267,9 @@ class _Run:
             self._drive(conditions)
 
     def _drive(self, conditions: Conditions) -> None:
+        from satline.recording import describe
+
+        series = Series(self._study.file.load, self._recording)
         emulator = Emulator(
             command_line(
                 self._programs["satline-terminal"],
@@ -202,6 +277,7 @@ class _Run:
                 self._recording.absolute(),
                 self._study.file.load,
                 conditions,
+                series.steps,
             ),
             conditions.environment,
             conditions.data.parent / "satline-terminal.log",
@@ -212,6 +288,11 @@ class _Run:
                     self._system.check()
                     if isinstance(progress, Progress):
                         self._view.show(progress)
+                    if series.enough(progress):
+                        break
+            if series.why:
+                describe.annotate(self._recording, f"ended by itself: {series.why}")
+                self._view.note(series.why)
         finally:
             with signals_held():
                 emulator.stop()
@@ -226,6 +307,7 @@ class _Run:
             "processors": conditions.processors,
             "cgroup": "load" if conditions.cgroup else None,
             "limits": conditions.limits,
+            "knobs": conditions.knobs or None,
             "not_set": conditions.not_set,
         }
         load = study.file.load
@@ -244,6 +326,7 @@ class _Run:
                 "window_seconds": load.window_seconds,
                 "source": study.text,
                 "workload": study.workload_text,
+                "design": self._design,
             },
         )
         self._recorded = True
@@ -336,5 +419,8 @@ def limits_in_words(conditions: Conditions) -> list[str]:
         shown = format_size(value) if "bytes" in name else f"{value:g}"
         words.append(f"{name.replace('_bytes', '').replace('_', ' ')} {shown}")
     lines = [f"limits of the load: {', '.join(words) if words else 'none'}"]
+    if conditions.knobs:
+        turned = ", ".join(f"{name} {value}" for name, value in conditions.knobs.items())
+        lines.append(f"knobs of the host: {turned.replace('_', ' ')}")
     lines += [f"not set: {name}: {why}" for name, why in conditions.not_set.items()]
     return lines

@@ -22,9 +22,10 @@ from pydantic import (
 
 from satline import share
 from satline.errors import InputError
+from satline.experiment.designed import Designed, DesignPart, FactorPart, designed
 from satline.experiment.sizes import parse_size
 from satline.problems import line_of, none_such, read_toml
-from satline.systems import SYSTEMS, Limits, Server
+from satline.systems import SYSTEMS, Knobs, Limits, Server
 
 Size = Annotated[int, BeforeValidator(parse_size), Field(gt=0)]
 Seconds = Annotated[float, Field(ge=0, le=86400)]
@@ -58,6 +59,18 @@ class Load(_Part):
     """Where the users' lines lead, in place of what the workload says."""
     allow: str | None = None
     """List of hosts other than this one that may be driven; relative to the study."""
+    steady: Literal["check", "wait"] = "check"
+    """`wait`: while the window is not steady, it was warm-up, and another follows."""
+    steady_limit_seconds: Annotated[float, Field(gt=0, le=86400)] = 600.0
+    """How long is waited at most; the last window counts then, and is flagged."""
+    until: Literal["end", "peak"] = "end"
+    """`peak`: the series ends by itself when interactions have not grown for two steps."""
+
+    @model_validator(mode="after")
+    def _one_load_to_wait_for(self) -> Load:
+        if self.steady == "wait" and len(self.users) > 1:
+            raise ValueError('steady: "wait" is for one number of users; leave it out, or write one')
+        return self
 
 
 class StudyLimits(_Part):
@@ -69,6 +82,15 @@ class StudyLimits(_Part):
     swap: Annotated[Size, Field(ge=1_000_000)] | None = None
     read_iops: Annotated[int, Field(ge=1)] | None = None
     read_bytes_per_second: Annotated[Size, Field(ge=4096)] | None = None
+
+
+class StudyKnobs(_Part):
+    """Settings of the kernel, of the whole host: as they were when the study ends, whatever happens."""
+
+    page_cluster: Annotated[int, Field(ge=0, le=10)] | None = None
+    swappiness: Annotated[int, Field(ge=0, le=200)] | None = None
+    mglru: Annotated[int, Field(ge=0, le=7)] | None = None
+    swap_device: str | None = None
 
 
 class Monitor(_Part):
@@ -105,15 +127,22 @@ class StudyFile(_Part):
     target: Annotated[str, AfterValidator(_known_target)] = "this-host"
     load: Load
     limits: StudyLimits = StudyLimits()
+    knobs: StudyKnobs = StudyKnobs()
     monitor: Monitor = Monitor()
     prepare: Prepare = Prepare()
     server: list[StudyServer] = []
+    factor: Annotated[list[FactorPart], Field(max_length=24)] = []
+    design: DesignPart | None = None
 
     @model_validator(mode="after")
     def _one_name_each(self) -> StudyFile:
         names = [server.name for server in self.server]
         for name in sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f'server: two servers are named "{name}"; give each a name of its own')
+        if self.knobs.swap_device is not None and self.limits.swap is not None:
+            raise ValueError("knobs: swap_device stands in place of limits.swap; leave one of them out")
+        if self.design is not None and not self.factor:
+            raise ValueError("design: there is nothing to vary; add [[factor]] tables")
         return self
 
 
@@ -144,6 +173,16 @@ class Study:
             swap_bytes=stated.swap,
             read_iops=stated.read_iops,
             read_bytes_per_second=stated.read_bytes_per_second,
+        )
+
+    def knobs(self) -> Knobs:
+        """The knobs of the kernel."""
+        stated = self.file.knobs
+        return Knobs(
+            page_cluster=stated.page_cluster,
+            swappiness=stated.swappiness,
+            mglru=stated.mglru,
+            swap_device=None if stated.swap_device is None else Path(stated.swap_device),
         )
 
     def servers(self) -> list[Server]:
@@ -197,12 +236,40 @@ def read_study(path: Path) -> Study:
         name_one="name a study file, or a shipped study",
         hint="shipped studies show every key: `satline studies`",
     )
+    return _study(path, text, file)
+
+
+def _study(path: Path, text: str, file: StudyFile) -> Study:
     if file.load.allow is not None:
         load = file.load.model_copy(update={"allow": str(path.parent / file.load.allow)})
         file = file.model_copy(update={"load": load})
     workload = _find_workload(path, text, file.workload)
     return Study(
         path.stem, path, text, file, workload, workload.read_text(encoding="utf-8", errors="replace")
+    )
+
+
+def designed_study(study: Study) -> Designed[Study]:
+    """The study as an experiment: its factors, and the study of every cell.
+
+    Raises
+    ------
+    InputError
+        A cell that the study file would not take: each names the factor, its line and its level.
+    """
+
+    def cell(values: dict[str, Any]) -> Study:
+        made = _study(study.path, study.text, StudyFile.model_validate(values))
+        if len(made.file.load.users) > 1:
+            raise InputError(
+                f"{study.path}:{line_of(study.text, ('load', 'users'))}: load.users: a run of a design has "
+                "one number of users",
+                hint='write one, or have a factor with the setting "load.users"',
+            )
+        return made
+
+    return designed(
+        study.path, study.text, study.file.factor, study.file.design or DesignPart(), StudyFile, cell
     )
 
 

@@ -40,6 +40,26 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Knobs:
+    """Settings of the whole host that hold while the study runs. ``None``: left as it is.
+
+    page_cluster
+        A page fault from swap brings 2^page_cluster pages (vm.page-cluster).
+    swappiness
+        How readily pages of processes are taken before pages of files, 0 to 200 (vm.swappiness).
+    mglru
+        Parts of the multi-generational LRU that are on, as bits: 0 none, 7 all (lru_gen/enabled).
+    swap_device
+        A swap device or file that its owner made, in place of a swap file of the study's own.
+    """
+
+    page_cluster: int | None = None
+    swappiness: int | None = None
+    mglru: int | None = None
+    swap_device: Path | None = None
+
+
+@dataclass(frozen=True)
 class Server:
     """A server that runs inside the limits for the whole run.
 
@@ -82,6 +102,7 @@ class Configuration:
     scratch: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     delay_accounting: bool = True
+    knobs: Knobs = Knobs()
 
 
 @dataclass
@@ -94,8 +115,10 @@ class Conditions:
         Those left for the monitor and the emulator; empty: none.
     limits
         Limit → value in force.
+    knobs
+        Knob → value in force.
     not_set
-        Limit → why it could not be set.
+        Limit or knob → why it could not be set.
     cgroup
         Path of the load's control group, relative to each hierarchy's root; ``None``: no group.
     cgroup_procs
@@ -112,6 +135,7 @@ class Conditions:
     processors: list[int] | None = None
     other_processors: list[int] = field(default_factory=list)
     limits: dict[str, int | float] = field(default_factory=dict)
+    knobs: dict[str, int | str] = field(default_factory=dict)
     not_set: dict[str, str] = field(default_factory=dict)
     cgroup: str | None = None
     cgroup_procs: list[Path] = field(default_factory=list)

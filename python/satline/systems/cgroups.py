@@ -38,6 +38,8 @@ class Group(Protocol):
 
     def set_memory(self, limit_bytes: int, swap_bytes: int | None) -> None: ...
 
+    def set_swappiness(self, value: int) -> None: ...
+
     def set_read_iops(self, device: str, limit: int) -> None: ...
 
     def set_read_bytes(self, device: str, limit: int) -> None: ...
@@ -128,6 +130,11 @@ class GroupV1:
         if (memory / "memory.swappiness").exists():
             _write(memory / "memory.swappiness", str(self.SWAPPINESS))
 
+    def set_swappiness(self, value: int) -> None:
+        """A group of version 1 has its own; it is not always there."""
+        if (path := self._in("memory") / "memory.swappiness").exists():
+            _write(path, str(value))
+
     def set_read_iops(self, device: str, limit: int) -> None:
         _write(self._in("blkio") / "blkio.throttle.read_iops_device", f"{device} {limit}")
 
@@ -179,6 +186,9 @@ class GroupV2:
         _write(self._directory / "memory.max", str(limit_bytes))
         if swap_bytes is not None and (self._directory / "memory.swap.max").exists():
             _write(self._directory / "memory.swap.max", str(swap_bytes))
+
+    def set_swappiness(self, value: int) -> None:
+        """A group of version 2 has none: the host's holds for it."""
 
     def set_read_iops(self, device: str, limit: int) -> None:
         _write(self._directory / "io.max", f"{device} riops={limit}")

@@ -9,6 +9,7 @@ processes       kill every process whose environment holds `marker`
 cgroup          kill what is in `directories`, remove them
 controllers     switch `names` off again in `path` (a cgroup.subtree_control)
 swap            swapoff and remove `path`
+swapoff         swapoff `path`, which is its owner's and stays
 directory       remove `path` and all in it; its name holds the run's id
 sysctl          write `old` to `path`
 ==============  =================================================================================

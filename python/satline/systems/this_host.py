@@ -11,7 +11,9 @@ from satline.errors import SatlineError
 from satline.systems import Conditions, Configuration, Monitoring, Server, resources
 from satline.systems.cgroups import Group, UnsettableError, plan_group
 from satline.systems.janitor_process import JanitorProcess
+from satline.systems.knobs import swap_bytes_of, turn
 from satline.systems.programs import Programs
+from satline.systems.undo import swap_in_use
 
 DELAY_ACCOUNTING = "kernel/task_delayacct"
 
@@ -61,6 +63,9 @@ class ThisHost:
         self._conditions = conditions
         if configuration.delay_accounting:
             self._switch_on_delay_accounting()
+        conditions.knobs, conditions.not_set = turn(
+            configuration.knobs, self._janitor.ledger, self._proc, self._sys
+        )
         self._set_swap(configuration, directory)
         group = self._make_group(configuration)
         self._set_limits(configuration, group)
@@ -103,6 +108,9 @@ class ThisHost:
     def _set_swap(self, configuration: Configuration, directory: Path) -> None:
         assert self._janitor is not None
         assert self._conditions is not None
+        if configuration.knobs.swap_device is not None:
+            self._use_swap_device(configuration.knobs.swap_device.absolute())
+            return
         size = configuration.limits.swap_bytes
         if size is None:
             return
@@ -115,6 +123,21 @@ class ThisHost:
             self._conditions.not_set["swap_bytes"] = str(error)
             path.unlink(missing_ok=True)  # of no use, and it may be large
         else:
+            self._conditions.limits["swap_bytes"] = size
+
+    def _use_swap_device(self, device: Path) -> None:
+        assert self._janitor is not None
+        assert self._conditions is not None
+        try:
+            size = swap_bytes_of(device)
+            if swap_in_use(device, self._proc):
+                raise UnsettableError(f"{device} is in use as swap already")
+            self._janitor.ledger.add("swapoff", path=str(device))
+            resources.swap_on(device)
+        except UnsettableError as error:
+            self._conditions.not_set["swap_device"] = str(error)
+        else:
+            self._conditions.knobs["swap_device"] = str(device)
             self._conditions.limits["swap_bytes"] = size
 
     def _make_group(self, configuration: Configuration) -> Group | str:
@@ -158,6 +181,12 @@ class ThisHost:
             memory, swap = limits.memory_bytes, conditions.limits.get("swap_bytes")
             swap_bytes = None if swap is None else int(swap)
             self._try("memory_bytes", memory, lambda: _of(group).set_memory(memory, swap_bytes), group)
+        swappiness = conditions.knobs.get("swappiness")
+        if swappiness is not None and not isinstance(group, str):
+            try:
+                group.set_swappiness(int(swappiness))
+            except UnsettableError as error:
+                conditions.not_set["swappiness"] = str(error)
         if limits.read_iops is not None:
             reads = limits.read_iops
             self._try("read_iops", reads, lambda: _of(group).set_read_iops(self._disk(), reads), group)

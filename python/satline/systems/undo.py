@@ -179,13 +179,16 @@ def _undo_controllers(entry: Entry, proc: Path) -> None:
 
 
 def _undo_swap(entry: Entry, proc: Path) -> None:
+    _undo_swapoff(entry, proc)
+    Path(entry["path"]).unlink(missing_ok=True)
+
+
+def _undo_swapoff(entry: Entry, proc: Path) -> None:
     path = Path(entry["path"])
-    if path.exists():
-        if swap_in_use(path, proc):
-            libc = ctypes.CDLL(None, use_errno=True)
-            if libc.swapoff(os.fsencode(path)) != 0:
-                raise NotUndoneError(f"swap file {path} is still in use: {os.strerror(ctypes.get_errno())}")
-        path.unlink()
+    if swap_in_use(path, proc):
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.swapoff(os.fsencode(path)) != 0:
+            raise NotUndoneError(f"swap on {path} is still in use: {os.strerror(ctypes.get_errno())}")
 
 
 def swap_in_use(path: Path, proc: Path = Path("/proc")) -> bool:
@@ -229,6 +232,7 @@ _HANDLERS: dict[str, Callable[[Entry, Path], None]] = {
     "cgroup": _undo_cgroup,
     "controllers": _undo_controllers,
     "swap": _undo_swap,
+    "swapoff": _undo_swapoff,
     "directory": _undo_directory,
     "sysctl": _undo_sysctl,
 }

@@ -1,0 +1,284 @@
+"""Carry out a designed study: run after run in the order of the plan, from where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import statistics
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from satline.errors import InputError, SatlineError
+from satline.experiment.designed._cells import Designed
+from satline.experiment.designed._drift import (
+    HostState,
+    against_others,
+    read_state,
+    within_run,
+    work_of_others,
+)
+from satline.experiment.designed._store import Attempt, Store, is_late
+from satline.experiment.designs import Plan, Run
+from satline.experiment.progress import clock
+from satline.systems import Limits, Knobs
+
+if TYPE_CHECKING:
+    from satline.experiment.emulator import Progress
+    from satline.experiment.progress import View
+    from satline.experiment.protocol import Options
+    from satline.experiment.study import Study
+
+MOST_FAILED = 3
+
+
+@dataclass
+class Carried:
+    """How far a designed study has come.
+
+    repeated
+        Runs that were void, since the emulator was late, and were run again.
+    interrupted
+        Number of the signal that ended it early.
+    """
+
+    store: Store
+    plan: Plan
+    digest: str
+    done_before: int = 0
+    failed: dict[int, str] = field(default_factory=dict)
+    late: list[int] = field(default_factory=list)
+    repeated: int = 0
+    flags: dict[int, list[str]] = field(default_factory=dict)
+    interrupted: int | None = None
+    left_behind: list[str] = field(default_factory=list)
+
+
+class Executor(Protocol):
+    """Carries out one run into the recording; returns what is left behind and the signal that ended it."""
+
+    def __call__(self, run: Run, recording: Path, place: Mapping[str, Any]) -> tuple[list[str], int | None]: ...
+
+
+def digest_of(text: str, parts: list[str]) -> str:
+    """Of all that decides what the runs of a study are."""
+    return hashlib.sha256("\0".join([text, *parts]).encode()).hexdigest()[:32]
+
+
+def carry_out(
+    designed: Designed[Study], out: Path, options: Options, view: View, quiet: View
+) -> Carried:
+    """Run what has not been run yet of a designed study on a real system.
+
+    Parameters
+    ----------
+    quiet
+        What shows each run's own notes and progress.
+
+    Raises
+    ------
+    InputError
+        Some cell cannot run here, a factor cannot be set, or something else is in `out`: said before anything runs.
+    SatlineError
+        The first runs all failed.
+    """
+    from satline.experiment.protocol import check_writable, checked, host_to_oneself, quickened, run_once
+
+    cells = {key: quickened(study) if options.quick else study for key, study in designed.cells.items()}
+    programs: dict[str, Path] = {}
+    for key, study in cells.items():
+        try:
+            programs |= checked(study, options.scratch)
+        except InputError as error:
+            names = zip(designed.factors, key, strict=True)
+            error.message = f"with {', '.join(f'{f.name} {level}' for f, level in names)}: {error.message}"
+            raise
+    check_writable(out)
+    first = next(iter(cells.values()))
+    texts = sorted({study.workload_text for study in cells.values()})
+    digest = digest_of(designed.text, [*texts, f"quick {options.quick}", f"seed {first.file.load.seed}"])
+    carried = _begin(designed, out, digest, first.name)
+
+    def execute(run: Run, recording: Path, place: Mapping[str, Any]) -> tuple[list[str], int | None]:
+        study = cells[designed.key(run.levels)]
+        # Replicates differ by their random numbers; the cells of one share them.
+        study = study.with_load(seed=study.file.load.seed + run.replicate - 1)
+        needed = {
+            name: f'factor {part.name}, level {run.levels[part.name]}: {setting}'
+            for part in designed.parts
+            for setting in dict(part.every_level)[run.levels[part.name]]
+            for name in _names_in_force(setting)
+        }
+        result = run_once(study, options, quiet, recording, programs, design=place, needed=needed)
+        return result.left_behind, result.interrupted
+
+    with host_to_oneself(options.state, view):
+        _go_through(designed, carried, execute, options.scratch, view)
+    return carried
+
+
+def _begin(designed: Designed[Any], out: Path, digest: str, name: str) -> Carried:
+    store = Store(out)
+    plan = store.begun(digest, designed.path)
+    if plan is None:
+        plan = designed.plan(secrets.randbelow(1_000_000))
+        store.begin(plan, digest, name, designed.text)
+    return Carried(store, plan, digest)
+
+
+def _names_in_force(setting: str) -> list[str]:
+    """How a limit or a knob is called where it is said what could not be set."""
+    table, _, key = setting.rpartition(".")
+    known = {*Limits.__dataclass_fields__, *Knobs.__dataclass_fields__}
+    return [name for name in (key, f"{key}_bytes") if table and (name in known or "knobs" in table)]
+
+
+def _go_through(
+    designed: Designed[Study], carried: Carried, execute: Executor, scratch: Path, view: View
+) -> None:
+    from satline.experiment.guard import Interrupted
+    from satline.experiment.protocol import NotSetError
+
+    store, plan = carried.store, carried.plan
+    attempts = store.attempts()
+    done = {run.number for run in plan.runs if store.finished(run, carried.digest)}
+    carried.done_before = len(done)
+    for number in done & attempts.keys():
+        carried.flags[number] = attempts[number].flags
+    if done:
+        view.note(f"{len(done)} of {len(plan.runs)} runs are there already")
+    states = [HostState(**a.state) for n, a in attempts.items() if n in done and a.state is not None]
+    lasted = [a.seconds for n, a in attempts.items() if n in done]
+    guess = _expected_s(designed)
+    left = [run for run in plan.runs if run.number not in done]
+    good = bool(done)
+    for place, run in enumerate(left):
+        each = statistics.median(lasted) if lasted else guess
+        remaining = clock(each * (len(left) - place))
+        view.note(f"run {run.number} of {len(plan.runs)}: {_words(run)}; about {remaining} left")
+        for trial in range(designed.design.repeat_late + 1):
+            try:
+                attempt, behind, signal = _attempt(store, run, carried.digest, execute, scratch, states)
+            except Interrupted as interruption:
+                carried.interrupted = interruption.number
+                return
+            except NotSetError:
+                raise
+            store.log(attempt)
+            carried.left_behind += behind
+            lasted.append(attempt.seconds)
+            if signal is not None:
+                carried.interrupted = signal
+                return
+            if attempt.outcome != "late":
+                break
+            repeated = trial < designed.design.repeat_late
+            view.note(f"run {run.number}: void, the emulator was late" + ("; again" if repeated else ""))
+            carried.repeated += repeated
+        _note_end(carried, run, attempt, view)
+        good |= attempt.outcome == "complete"
+        if attempt.state is not None and attempt.outcome == "complete":
+            states.append(HostState(**attempt.state))
+        if not good and len(carried.failed) == min(MOST_FAILED, len(plan.runs)):
+            reason = carried.failed[run.number]
+            raise SatlineError(
+                f"the first {len(carried.failed)} runs failed, the last with: {reason}",
+                hint=f"mend it and start the study again; what was recorded is in {store.path}",
+            )
+
+
+def _attempt(
+    store: Store, run: Run, digest: str, execute: Executor, scratch: Path, states: list[HostState]
+) -> tuple[Attempt, list[str], int | None]:
+    """One attempt at a run, whatever comes of it but for what concerns all runs alike."""
+    from satline.experiment.protocol import NotSetError
+    from satline.recording import Recording, compact, describe
+
+    store.set_aside(run)
+    recording, before, began = store.recording(run), read_state(scratch), time.monotonic()
+    flags = against_others(states, before)
+    behind: list[str] = []
+    signal: int | None = None
+    outcome, reason = "failed", ""
+    try:
+        behind, signal = execute(run, recording, store.place(run, digest))
+        outcome = "complete" if signal is None else "interrupted"
+    except NotSetError:
+        raise
+    except SatlineError as error:
+        reason = error.message
+    if outcome == "complete":
+        flags += within_run(before, read_state(scratch))
+        compact(recording)
+        flags += work_of_others(recording) + _unsteady(recording)
+        outcome = "late" if is_late(Recording.open(recording).sources) else "complete"
+        describe.update(recording, {"study": {"design": {"flags": flags, "host": before.plain()}}})
+    name = recording.name if recording.exists() else None
+    seconds = time.monotonic() - began
+    return Attempt(run.number, outcome, name, seconds, reason, flags, before.plain()), behind, signal
+
+
+def _unsteady(recording: Path) -> list[str]:
+    from satline.experiment.designed._results import measured_step
+    from satline.experiment.designed._steady import window_steadiness
+    from satline.recording import Recording
+
+    connection = Recording.open(recording).connect(tables=["event", "transaction"])
+    try:
+        step = measured_step(connection)
+        found = None if step is None else window_steadiness(connection, step)
+    finally:
+        connection.close()
+    return [found.words] if found is not None and found.steady is False else []
+
+
+def _note_end(carried: Carried, run: Run, attempt: Attempt, view: View) -> None:
+    if attempt.outcome == "late":
+        carried.late.append(run.number)
+    elif attempt.outcome == "failed":
+        carried.failed[run.number] = attempt.reason
+        view.note(f"run {run.number} FAILED: {attempt.reason}; the study goes on without it")
+    else:
+        carried.flags[run.number] = attempt.flags
+        for flag in attempt.flags:
+            view.note(f"run {run.number} flagged: {flag}")
+
+
+def _words(run: Run) -> str:
+    return ", ".join(f"{name} {level}" for name, level in run.levels.items())
+
+
+def _expected_s(designed: Designed[Study]) -> float:
+    load = next(iter(designed.cells.values())).file.load
+    return load.ramp_seconds + load.warmup_seconds + load.window_seconds + 5.0
+
+
+class SaidOnce:
+    """Shows a line only if no earlier run has shown it: most of what runs say, all of them say."""
+
+    def __init__(self, view: View, live: bool) -> None:
+        self._view = view
+        self._live = live
+        self._said: set[str] = set()
+
+    def __enter__(self) -> SaidOnce:
+        if self._live:
+            self._view.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._live:
+            self._view.__exit__(*error)
+
+    def note(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self._view.note(text)
+
+    def show(self, progress: Progress) -> None:
+        if self._live:
+            self._view.show(progress)
+
+
