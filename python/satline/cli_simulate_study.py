@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from satline._simulating import measures, progress
 from satline.errors import InputError
 
+if TYPE_CHECKING:
+    from satline.simulation._study import SimulatedStudy
+
 
 def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
     from satline.simulation import read_simulated_study, run_simulated_study
+    from satline.simulation._designed import is_designed
     from satline.simulation._figures import write_figures
     from satline.simulation._page import write_study_page
     from satline.simulation._show import content, print_points
@@ -44,6 +48,9 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
             )
     study = read_simulated_study(find_study(name))
     out = options["out"] or study_directory(name)
+    if is_designed(study):
+        _run_designed(study, out, as_json, options)
+        return
     notes: list[str] = []
     with progress(notes) as show:
         result = run_simulated_study(
@@ -110,6 +117,31 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
         say(f"figure: {path}")
     for path in pages:
         say(f"page: {path}")
+
+
+def _run_designed(study: SimulatedStudy, out: Path, as_json: bool, options: dict[str, Any]) -> None:
+    """A study whose factors have levels: recordings, and the analysis of any designed study."""
+    from satline.cli_study_design import finish
+    from satline.simulation import Progress
+    from satline.simulation._designed import run_designed
+
+    for option, instead in (
+        ("page", f"it writes {out / 'report.html'}"),
+        ("measures", "say them in [design]"),
+    ):
+        if options[option]:
+            raise InputError(f"--{option} with a designed study", hint=instead)
+    with progress() as show:
+        made = run_designed(
+            study,
+            out,
+            replicates=options["replications"],
+            seed=options["seed"],
+            workers=options["workers"],
+            progress=lambda done, runs: show(Progress(done, runs, done / runs)),
+        )
+    file, text = study.file, study.path.read_text(encoding="utf-8")
+    finish(made.outcome, out, file.title, file.question, text, made.design.within_seconds, as_json)
 
 
 def find_study(name: str) -> Path:

@@ -117,6 +117,9 @@ def _print(result: Result, console: Console) -> None:
         console.print()
         print_diagnosis(result.diagnosis, console)
         console.print()
+    if result.peak is not None:
+        console.print(Text(visible(result.peak.words), style="bold"))
+        console.print()
     if result.interrupted is not None:
         name = signal.Signals(result.interrupted).name
         enough = "judged from these" if result.diagnosis else "a verdict needs at least 2"
@@ -141,6 +144,7 @@ def _print_json(result: Result) -> None:
         "interrupted": result.interrupted is not None,
         "windows": result.windows,
         "left_behind": result.left_behind,
+        "peak": None if result.peak is None else result.peak.plain(),
         "diagnosis": None if result.diagnosis is None else to_dict(result.diagnosis),
     }
     click.echo(json.dumps(content, indent=2))

@@ -46,7 +46,9 @@ def run_design(
         return 128 + carried.interrupted
     view.note("analysing …")
     outcome = analysed(study, carried, leave_out_flagged)
-    finish(outcome, place, study.file.title, study.file.question, study.text, _within_s(study), as_json, carried)
+    finish(
+        outcome, place, study.file.title, study.file.question, study.text, _within_s(study), as_json, carried
+    )
     return 1 if carried.left_behind else 0
 
 
@@ -133,5 +135,7 @@ def _print_interrupted(carried: Carried, place: Path, as_json: bool) -> None:
     words = f"ended early: {done} of {len(carried.plan.runs)} runs are done; the same command with --out "
     words += f"{visible(place)} goes on"
     if as_json:
-        click.echo(json.dumps({"interrupted": True, "runs_done": done, "runs_planned": len(carried.plan.runs)}))
+        click.echo(
+            json.dumps({"interrupted": True, "runs_done": done, "runs_planned": len(carried.plan.runs)})
+        )
     click.echo(words, err=as_json)

@@ -58,9 +58,7 @@ def command_line(
     conditions: Conditions,
     steps: Sequence[int] | None = None,
 ) -> list[str]:
-    """The emulator's command for a study's load under the conditions that are in force; `steps` in place of the
-    load's users.
-    """
+    """The emulator's command for a study's load under the conditions in force; `steps`: not its users."""
     command = [str(program), "run", "--workload", str(workload), "--recording", str(recording)]
     command += ["--steps", ",".join(map(str, steps or load.users)), "--seed", str(load.seed)]
     command += ["--max-users", str(max(load.users))]

@@ -19,6 +19,7 @@ from satline.errors import InputError, SatlineError
 from satline.experiment.emulator import Emulator, Progress, command_line
 from satline.experiment.feasibility import check_feasible, check_workload
 from satline.experiment.guard import Interrupted, only_one, signals_held, signals_interrupt
+from satline.experiment.peak import Peak, peak_of
 from satline.experiment.progress import View
 from satline.experiment.series import Series
 from satline.experiment.sizes import format_size
@@ -65,6 +66,8 @@ class Result:
         What could not be undone; empty when all is gone.
     diagnosis
         ``None`` when the run was interrupted before two windows were measured.
+    peak
+        Of a series that was run to find it.
     interrupted
         Number of the signal that ended it early.
     """
@@ -75,6 +78,7 @@ class Result:
     interrupted: int | None = None
     windows: int = 0
     left_behind: list[str] = field(default_factory=list)
+    peak: Peak | None = None
 
 
 def quickened(study: Study) -> Study:
@@ -114,7 +118,7 @@ def run_study(study: Study, options: Options, view: View) -> Result:
     if result.interrupted is None or result.windows >= 2:
         view.note("reducing and diagnosing …")
         try:
-            _analyse(result)
+            _analyse(result, study.file.load.until == "peak")
         except BaseException:
             view.note(f"kept: {recording}")
             raise
@@ -383,7 +387,7 @@ class _Run:
         return int(row[0]) if row else 0
 
 
-def _analyse(result: Result) -> None:
+def _analyse(result: Result, for_peak: bool) -> None:
     """Compact, reduce, diagnose, write the report; the recording stays good whatever fails here."""
     from satline.diagnosis import diagnose
     from satline.recording import Recording, compact
@@ -394,6 +398,8 @@ def _analyse(result: Result) -> None:
     recording = Recording.open(result.recording)
     curves = reduce(recording)
     result.diagnosis = diagnose(recording, curves)
+    if for_peak:
+        result.peak = peak_of(recording, result.diagnosis)
     result.report = result.recording / "report.html"
     write_report(result.report, recording, curves, result.diagnosis)
 

@@ -9,11 +9,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from satline.dotted import flat
 from satline.errors import InputError
+from satline.experiment.designed import DesignPart, FactorPart
 from satline.problems import Place, key_words, line_of, read_toml
 from satline.simulation._files import find_machine, find_workload
 from satline.simulation._grid import MOST_USERS, parse_users
-from satline.simulation._keys import MeasureName, Sets, flat
+from satline.simulation._keys import MeasureName, Sets
 from satline.simulation._measures import MEASURES, USUAL
 from satline.simulation._runner import Setting
 
@@ -58,14 +60,6 @@ class Arm(_Part):
     set: Sets = {}
 
 
-class Factor(_Part):
-    """A part that is switched off and on: the settings of each of the two levels."""
-
-    name: Annotated[str, Field(min_length=1, max_length=40)]
-    off: Sets = {}
-    on: Sets
-
-
 class FigurePlan(_Part):
     """One figure: a measure against users, against a varied key, or against another measure.
 
@@ -102,7 +96,8 @@ class SimulatedStudyFile(_Part):
     vary: Annotated[dict[str, Values], BeforeValidator(flat)] = {}
     arm: list[Arm] = []
     compare: bool = False
-    factor: Annotated[list[Factor], Field(max_length=8)] = []
+    factor: Annotated[list[FactorPart], Field(max_length=8)] = []
+    design: DesignPart | None = None
     figure: list[FigurePlan] = []
     recording: RecordingPlan | None = None
 
@@ -116,6 +111,8 @@ class SimulatedStudyFile(_Part):
             raise ValueError(f'factor: two factors are named "{name}"; give each a name of its own')
         if self.compare and len(self.arm) < 2:
             raise ValueError("compare: there is nothing to compare; add two or more [[arm]]")
+        if self.design is not None and not self.factor:
+            raise ValueError("design: there is nothing to vary; add [[factor]] tables")
         if self.factor and self.arm:
             raise ValueError("factor: a study has arms or factors; leave one of them out")
         for figure in self.figure:

@@ -205,7 +205,9 @@ def _sensitivity(
         before, after = verdicts(part.analysis), verdicts(other.analysis)
         changed = [name for name in before if before[name] != after.get(name)]
         if changed:
-            told = "; ".join(f"{name}: {before[name]}, without {after.get(name, 'not told')}" for name in changed)
+            told = "; ".join(
+                f"{name}: {before[name]}, without {after.get(name, 'not told')}" for name in changed
+            )
             lines.append(f"{what}: {told}")
     head = f"without the {runs - len(clean)} flagged runs "
     if not lines:

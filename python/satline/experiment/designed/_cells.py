@@ -31,8 +31,7 @@ class Designed(Generic[Cell]):
     factors
         With their levels, as the plan names them.
     cells
-        What each combination runs, by its levels in the order of the factors; those that a plan leaves out too,
-        but for those that it skips.
+        What each combination runs, by its levels in the order of the factors; but for those that are skipped.
     """
 
     path: Path
@@ -85,24 +84,27 @@ class Designed(Generic[Cell]):
         from satline.experiment.variance._table import _text
 
         rows = read_table(path).to_pylist()
-        names = [factor.name for factor in self.factors]
+        columns = ", ".join(["run", *(factor.name for factor in self.factors)])
         runs = []
         for number, row in enumerate(rows, 1):
             levels = {}
             for factor in self.factors:
-                level = _text(row[factor.name]) if row.get(factor.name) is not None else None
+                level = "" if row.get(factor.name) is None else _text(row[factor.name])
                 # A reader of CSV takes true for a truth, not for a word.
                 level = level.lower() if level in ("True", "False") else level
                 if level not in factor.levels:
                     what = f"no level {level!r}" if factor.name in row else f"no column {factor.name}"
                     raise InputError(
                         f"{path}:{number + 1}: {what} of the factor {factor.name}",
-                        hint=f"its levels are {', '.join(factor.levels)}; the columns are run, {', '.join(names)}",
+                        hint=f"its levels are {', '.join(factor.levels)}; the columns are {columns}",
                     )
-                levels[factor.name] = str(level)
+                levels[factor.name] = level
             block, replicate = row.get("block"), row.get("replicate") or 1
             if not all(isinstance(one, int) and one >= 1 for one in (block or 1, replicate)):
-                raise InputError(f"{path}:{number + 1}: block and replicate are numbers from 1", hint="as `satline design` writes them")  # fmt: skip
+                raise InputError(
+                    f"{path}:{number + 1}: block and replicate are numbers from 1",
+                    hint="as `satline design --csv` writes them",
+                )
             runs.append(Run(number, block, replicate, levels))
         if not runs:
             raise InputError(f"{path}: no runs", hint="`satline design --csv` writes a plan")
@@ -132,6 +134,8 @@ def designed(
     design: DesignPart,
     model: type[BaseModel],
     cell: Callable[[dict[str, Any]], Cell],
+    *,
+    place: Callable[[str], str] = str,
 ) -> Designed[Cell]:
     """The experiment that a study file describes.
 
@@ -139,6 +143,8 @@ def designed(
     ----------
     cell
         Makes a cell's study of the file's values, with the cell's settings put in.
+    place
+        Where a factor's setting stands in the file.
 
     Raises
     ------
@@ -165,39 +171,41 @@ def designed(
         own = copy.deepcopy(values)
         for _, settings in chosen:
             for setting, value in settings.items():
-                put(own, setting, value)
+                put(own, place(setting), value)
         try:
             made[key] = cell(own)
         except ValidationError as error:
             for problem in error.errors():
-                place, message, remedy = say(problem, model, "study")
-                where = _where(path, text, parts, key, place)
-                wrong.setdefault(f"{where}: {key_words(place)}: {message}", remedy)
+                spot, message, remedy = say(problem, model, "study")
+                where = _where(path, text, parts, key, spot, place)
+                wrong.setdefault(f"{where}: {key_words(spot)}: {message}", remedy)
         except InputError as error:
             message = error.message
             if message.startswith(f"{path}:"):  # the place is another: that of the level
                 message = message.removeprefix(f"{path}:").partition(": ")[2]
-            where = _where(path, text, parts, key, tuple(message.partition(":")[0].split(".")))
+            where = _where(path, text, parts, key, tuple(message.partition(":")[0].split(".")), place)
             wrong.setdefault(f"{where}: {message}", error.hint)
     if wrong:
         raise joined(list(wrong.items()), hint="a setting is a dotted key of the study: limits.memory")
     return Designed(path, text, tuple(parts), factors, design, made)
 
 
-def _where(path: Path, text: str, parts: Sequence[FactorPart], key: Key, place: Place) -> str:
-    """The factor and the level that brought a problem at `place`, or the cell."""
-    names = tuple(part for part in place if isinstance(part, str))
+def _where(
+    path: Path, text: str, parts: Sequence[FactorPart], key: Key, spot: Place, place: Callable[[str], str]
+) -> str:
+    """The factor and the level that brought a problem at `spot`, or the cell."""
+    names = tuple(part for part in spot if isinstance(part, str))
     for number, (part, level) in enumerate(zip(parts, key, strict=True)):
         settings = dict(part.every_level)[level]
-        if any(_touches(tuple(setting.split(".")), names) for setting in settings):
-            spot = [one for one, _ in part.every_level].index(level)
-            key_of = ("levels", spot) if part.setting is not None else (level,)
+        if any(_touches(tuple(place(setting).split(".")), names) for setting in settings):
+            nth = [one for one, _ in part.every_level].index(level)
+            key_of = ("levels", nth) if part.setting is not None else (level,)
             line = line_of(text, ("factor", number, *key_of))
             return f"{path}:{line}: factor {part.name}, level {level}"
     cell = ", ".join(f"{part.name} {level}" for part, level in zip(parts, key, strict=True))
     return f"{path}:{line_of(text, ('factor',))}: with {cell}"
 
 
-def _touches(setting: tuple[str, ...], place: tuple[str, ...]) -> bool:
-    shared = min(len(setting), len(place))
-    return shared > 0 and setting[:shared] == place[:shared]
+def _touches(setting: tuple[str, ...], spot: tuple[str, ...]) -> bool:
+    shared = min(len(setting), len(spot))
+    return shared > 0 and setting[:shared] == spot[:shared]

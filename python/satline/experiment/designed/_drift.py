@@ -93,9 +93,9 @@ def _compared(before: HostState, now: HostState, how: str) -> list[str]:
         flags.append(f"another kernel {how}: {before.kernel}, {now.kernel}")
     elif now.boot_id != before.boot_id:
         flags.append(f"the host was started again {how}")
-    if now.memory_bytes and None not in (now.memory_available_bytes, before.memory_available_bytes):
-        assert now.memory_available_bytes is not None and before.memory_available_bytes is not None
-        change = (now.memory_available_bytes - before.memory_available_bytes) / now.memory_bytes
+    there, then = now.memory_available_bytes, before.memory_available_bytes
+    if now.memory_bytes and there is not None and then is not None:
+        change = (there - then) / now.memory_bytes
         if abs(change) > MEMORY_PART:
             flags.append(f"available memory changed by {change:+.0%} of all {how}")
     if abs(now.disk_free_bytes - before.disk_free_bytes) > DISK_PART * max(before.disk_free_bytes, 1):
@@ -153,7 +153,7 @@ def work_of_others(recording: Path) -> list[str]:
             bounds,
         ).fetchone() or (0, None, None)
         (others,) = connection.execute(
-            f"SELECT (max(cpu_us) - min(cpu_us)) / 1e6 FROM \"user\" WHERE \"user\" = '_host' AND {inside}",
+            f'SELECT (max(cpu_us) - min(cpu_us)) / 1e6 FROM "user" WHERE "user" = \'_host\' AND {inside}',
             bounds,
         ).fetchone() or (None,)
     finally:

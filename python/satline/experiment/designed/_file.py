@@ -88,7 +88,8 @@ class DesignPart(BaseModel):
     repeat_late
         How often a run is repeated whose emulator was late.
     pool, transform
-        As `satline anova` has them. Without `pool` and replicates: Lenth's method for factors at two levels, else 2.
+        As `satline anova` has them. Without `pool` and replicates: Lenth's method where all factors have two
+        levels, else 2.
     within_seconds
         Reactions within this time are satisfactory.
     """

@@ -30,7 +30,9 @@ class _Directory:
     sources: dict[str, dict[str, Any]]
 
 
-def write_outcome(path: Path, outcome: Outcome, title: str, question: str, text: str, within_s: float) -> None:
+def write_outcome(
+    path: Path, outcome: Outcome, title: str, question: str, text: str, within_s: float
+) -> None:
     """Write the page, replacing what is there in one step.
 
     Raises
@@ -44,7 +46,7 @@ def write_outcome(path: Path, outcome: Outcome, title: str, question: str, text:
     verdicts: list[tuple[str, Table]] = []
     for measure in measures:
         table = verdict_table(outcome, measure)
-        if len(table[0]) > 1:
+        if len(table) > 1:
             verdicts.append((f"Significance: {MEASURES[measure]}", table))
     page = _page(
         "designed.html.j2",

@@ -1,6 +1,6 @@
 """What the runs of a design yielded: one row for each run and class of commands.
 
-Interactions of one run are not independent of each other, so that a run is one number: its mean, its percentile.
+Interactions of one run are not independent of each other, so that a run is one number: a mean, a percentile.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Figures:
     """One run, one class of commands (`ALL`: all of them).
 
     reaction_s, response_s, …_p90_s
-        Means and 90th percentiles of the interactions that began in the measured window; ``None``: there were none.
+        Means and 90th percentiles of the interactions that began in the measured window; ``None``: none.
         A command that answers nothing reacts with its prompt.
     satisfaction
         Part of them whose reaction came in time; what failed was not in time.
@@ -84,21 +84,29 @@ def figures_of(recording: Path, within_s: float) -> list[Figures]:
                     - max(monotonic_ns) FILTER (event = 'window-start')) / 6e10 AS minutes
                 FROM event WHERE step = $step),
             own AS (SELECT class, users, outcome NOT IN ('ok', 'unexpected') AS failed,
-                    coalesce(reaction_us, response_us) / 1e6 AS reaction, response_us / 1e6 AS response
+                    coalesce(reaction_us, response_us) / 1e6 AS reaction,
+                    response_us / 1e6 AS response
                 FROM transaction WHERE phase = 'window' AND step = $step AND outcome <> 'cut')
             SELECT CASE WHEN grouping(class) = 1 THEN NULL ELSE coalesce(class, '–') END AS name,
                 any_value(users), count(*), count(*) FILTER (failed),
-                avg(reaction) FILTER (NOT failed), quantile_cont(reaction, 0.9) FILTER (NOT failed),
+                CASE WHEN $reacts THEN avg(reaction) FILTER (NOT failed) END,
+                CASE WHEN $reacts THEN quantile_cont(reaction, 0.9) FILTER (NOT failed) END,
                 avg(response) FILTER (NOT failed), quantile_cont(response, 0.9) FILTER (NOT failed),
                 count(*) FILTER (NOT failed) / any_value(minutes),
                 count(*) FILTER (NOT failed AND reaction <= {within_s!r})::DOUBLE / nullif(count(*), 0)
             FROM own CROSS JOIN bounds GROUP BY GROUPING SETS ((), (class)) ORDER BY name NULLS FIRST
             """,
-            {"step": step},
+            {"step": step, "reacts": _reacts(connection)},
         ).fetchall()
     finally:
         connection.close()
     return [Figures(ALL if row[0] is None else row[0], *row[1:]) for row in rows if row[2]]
+
+
+def _reacts(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Does the recording tell reactions at all? One of a simulated machine does not."""
+    row = connection.execute("SELECT count(reaction_us) FROM transaction").fetchone()
+    return bool(row and row[0])
 
 
 def results_of(
@@ -137,8 +145,8 @@ def results_csv(plan: Plan, results: Sequence[RunResult]) -> str:
     writer.writerow([*head, "flags", "seed", "recording"])
     for result in results:
         run = result.run
-        lead = [run.number, *([run.block] if blocked else []), run.replicate]
-        lead += [visible(run.levels[name]) for name in factors]
+        numbers = [run.number, *([run.block] if blocked else []), run.replicate]
+        lead = [*numbers, *(visible(run.levels[name]) for name in factors)]
         for one in result.figures:
             values = ["" if (value := getattr(one, name)) is None else value for name in names]
             flags = "; ".join(visible(flag) for flag in result.flags)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import statistics
 import time
@@ -20,10 +19,10 @@ from satline.experiment.designed._drift import (
     within_run,
     work_of_others,
 )
-from satline.experiment.designed._store import Attempt, Store, is_late
+from satline.experiment.designed._store import Attempt, Store, digest_of, is_late
 from satline.experiment.designs import Plan, Run
 from satline.experiment.progress import clock
-from satline.systems import Limits, Knobs
+from satline.systems import Knobs, Limits
 
 if TYPE_CHECKING:
     from satline.experiment.emulator import Progress
@@ -59,17 +58,12 @@ class Carried:
 class Executor(Protocol):
     """Carries out one run into the recording; returns what is left behind and the signal that ended it."""
 
-    def __call__(self, run: Run, recording: Path, place: Mapping[str, Any]) -> tuple[list[str], int | None]: ...
+    def __call__(
+        self, run: Run, recording: Path, place: Mapping[str, Any]
+    ) -> tuple[list[str], int | None]: ...
 
 
-def digest_of(text: str, parts: list[str]) -> str:
-    """Of all that decides what the runs of a study are."""
-    return hashlib.sha256("\0".join([text, *parts]).encode()).hexdigest()[:32]
-
-
-def carry_out(
-    designed: Designed[Study], out: Path, options: Options, view: View, quiet: View
-) -> Carried:
+def carry_out(designed: Designed[Study], out: Path, options: Options, view: View, quiet: View) -> Carried:
     """Run what has not been run yet of a designed study on a real system.
 
     Parameters
@@ -80,7 +74,7 @@ def carry_out(
     Raises
     ------
     InputError
-        Some cell cannot run here, a factor cannot be set, or something else is in `out`: said before anything runs.
+        Some cell cannot run here, a factor cannot be set, or something else is in `out`: said before any run.
     SatlineError
         The first runs all failed.
     """
@@ -106,7 +100,7 @@ def carry_out(
         # Replicates differ by their random numbers; the cells of one share them.
         study = study.with_load(seed=study.file.load.seed + run.replicate - 1)
         needed = {
-            name: f'factor {part.name}, level {run.levels[part.name]}: {setting}'
+            name: f"factor {part.name}, level {run.levels[part.name]}: {setting}"
             for part in designed.parts
             for setting in dict(part.every_level)[run.levels[part.name]]
             for name in _names_in_force(setting)
@@ -280,5 +274,3 @@ class SaidOnce:
     def show(self, progress: Progress) -> None:
         if self._live:
             self._view.show(progress)
-
-

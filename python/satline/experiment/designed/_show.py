@@ -28,7 +28,9 @@ def cells_table(outcome: Outcome, class_name: str) -> Table:
             values = [v for one in figures if (v := getattr(one, measure)) is not None]
             row.append(_value(measure, statistics.fmean(values) if values else None))
         table.append((*levels, *row))
-    return table
+    # A simulated user has no reaction apart from the response.
+    seen = [n for n in range(len(table[0])) if any(row[n] != "–" for row in table[1:])]
+    return [tuple(row[n] for n in seen) for row in table]
 
 
 def _cells(outcome: Outcome, class_name: str) -> list[tuple[tuple[str, ...], list[Figures]]]:
@@ -69,13 +71,9 @@ def verdict_table(outcome: Outcome, measure: str) -> Table:
     """Significance of each term, kept for all terms together, by class of commands."""
     parts = [part for part in outcome.parts if part.measure == measure]
     terms = list(dict.fromkeys(term for part in parts for term in _chances(part)))
-    table: Table = [("class", *terms)]
-    for part in parts:
-        if part.analysis is None:
-            table.append((part.class_name, *["–"] * len(terms)))
-        else:
-            found = _chances(part)
-            table.append((part.class_name, *(chance(found.get(term)) for term in terms)))
+    table: Table = [("", *(part.class_name for part in parts))]
+    found = [_chances(part) for part in parts]
+    table += [(term, *(chance(own.get(term)) for own in found)) for term in terms]
     return table
 
 
@@ -152,7 +150,7 @@ def print_outcome(outcome: Outcome, console: Console) -> None:
         print_table(cells_table(outcome, ALL), console)
     for measure in measures:
         table = verdict_table(outcome, measure)
-        if len(table[0]) > 1:
+        if len(table) > 1:
             console.print()
             say(f"Significance by class of commands: {MEASURES[measure]}", "bold cyan")
             print_table(table, console)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -69,9 +70,13 @@ class Store:
             same, plan = content["digest"] == digest, _plan(content)
             version = content["satline_design"]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{file}: not a plan: {error!r}", hint="name another directory with --out") from None
+            raise InputError(
+                f"{file}: not a plan: {error!r}", hint="name another directory with --out"
+            ) from None
         if version != VERSION:
-            raise InputError(f"{file} is of version {version}, not {VERSION}", hint="use the Satline that began it")
+            raise InputError(
+                f"{file} is of version {version}, not {VERSION}", hint="use the Satline that began it"
+            )
         if not same:
             raise InputError(
                 f"{study} or its workload has changed since the runs in {self.path} were begun",
@@ -118,7 +123,8 @@ class Store:
             return False
         if description["recording"].get("end_reason") != "complete" or is_late(sources):
             return False
-        return self.place(run, digest).items() <= description.get("study", {}).get("design", {}).items()
+        said = description.get("study", {}).get("design", {})
+        return all(said.get(key) == value for key, value in self.place(run, digest).items())
 
     def place(self, run: Run, digest: str) -> dict[str, Any]:
         """What the recording of a run says of its place in the design."""
@@ -141,7 +147,9 @@ class Store:
     def log(self, attempt: Attempt) -> None:
         """Append to log.jsonl; durable when this returns."""
         line = json.dumps(asdict(attempt)).encode() + b"\n"
-        descriptor = os.open(self.path / "log.jsonl", os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(
+            self.path / "log.jsonl", os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644
+        )
         try:
             end = os.lseek(descriptor, 0, os.SEEK_END)
             if end and os.pread(descriptor, 1, end - 1) != b"\n":  # a kill cut the last line
@@ -165,6 +173,11 @@ class Store:
                 continue
             found[attempt.run] = attempt
         return found
+
+
+def digest_of(text: str, parts: Sequence[str]) -> str:
+    """Of all that decides what the runs of a study are."""
+    return hashlib.sha256("\0".join([text, *parts]).encode()).hexdigest()[:32]
 
 
 def is_late(sources: Mapping[str, Any]) -> bool:
