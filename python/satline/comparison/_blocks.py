@@ -1,0 +1,153 @@
+"""Independent blocks of time on each side, and estimates from drawing them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satline.comparison._results import Estimate
+from satline.diagnosis._blocks import lengthen
+from satline.experiment.variance._distributions import t_quantile, t_two_sided
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+LEAST_DAYS = 5
+LEAST_HOURS = 16
+# Fewer tell nothing: the interval of so few would be a matter of luck.
+LEAST_EFFECTIVE = 3.5
+REPLICATES = 2000
+_SEED = 20261122
+CONFIDENCE, POWER = 0.95, 0.80
+
+
+@dataclass(frozen=True)
+class Side:
+    """Blocks of one side.
+
+    block
+        Of each observation, from 0 in the order of time.
+    draws
+        How often each block is in each replicate, shape (replicates, blocks).
+    wider
+        How much wider intervals must be for the likeness of neighbouring blocks that is left.
+    """
+
+    block: Integers
+    draws: Floats
+    wider: float
+
+    @property
+    def count(self) -> int:
+        """Number of blocks."""
+        return int(self.draws.shape[1])
+
+    def totals(self, cell: Integers, cells: int, *values: Floats) -> Floats:
+        """Sums by block and cell: shape (blocks, cells, values); a cell of −1 counts nowhere."""
+        inside = cell >= 0
+        place = self.block[inside] * cells + cell[inside]
+        sums = [np.bincount(place, v[inside], self.count * cells) for v in values]
+        stacked = np.stack(sums, axis=1).reshape(self.count, cells, len(values))
+        return np.asarray(stacked, dtype=np.float64)
+
+    def replicate(self, totals: Floats) -> Floats:
+        """Sums over each replicate's blocks: shape (replicates, cells, values); the first is the real one."""
+        flat = totals.reshape(self.count, -1)
+        whole = np.concatenate([flat.sum(axis=0, keepdims=True), self.draws @ flat])
+        return np.asarray(whole.reshape(-1, *totals.shape[1:]))
+
+    def effective(self, totals: Floats) -> float:
+        """Blocks of equal size that would tell as much, (Σ s)²/Σ s² of their sizes."""
+        sizes = totals.reshape(self.count, -1).sum(axis=1)
+        square = float((sizes**2).sum())
+        return float(sizes.sum()) ** 2 / square if square > 0 else 0.0
+
+
+def choose(days: tuple[Integers, Integers], hours: tuple[Integers, Integers]) -> tuple[str, bool, bool]:
+    """Which blocks both sides suffice for: words, and whether they are days, whether hours."""
+    if all(len(np.unique(d)) >= LEAST_DAYS for d in days):
+        return "days", True, False
+    if all(len(np.unique(h)) >= LEAST_HOURS for h in hours):
+        return "hours", False, True
+    return "batches of successive observations", False, False
+
+
+def make_side(block: Integers, deviation: Floats, heavy: Integers, whole_days: bool, seed: int) -> Side:
+    """The blocks of a side.
+
+    Parameters
+    ----------
+    block
+        Of each observation, ascending in time.
+    deviation
+        Of each observation from what is usual at its load, times its weight; 0 where missing.
+    heavy
+        1 for the upper half of the loads, 0 for the lower.
+    whole_days
+        Days are taken as they are: what one has to do with the next, so few cannot tell.
+    """
+    _, number = np.unique(block, return_inverse=True)
+    number = np.asarray(number, dtype=np.int64).reshape(-1)
+    wider = 1.0
+    if not whole_days and len(number) and number.max() > 0:
+        number, wider = lengthen(number, deviation, heavy)
+        # A correlation found in B blocks is too small by about 1/B.
+        wider *= float(np.sqrt(1 + 2 / (number.max() + 1)))
+    count = int(number.max()) + 1 if len(number) else 0
+    random = np.random.default_rng((_SEED, seed))
+    # One block fewer than there are: of n blocks the spread is (n − 1)/n of what it is.
+    draws = random.multinomial(max(1, count - 1), np.full(count, 1 / count), REPLICATES) if count else None
+    return Side(
+        number,
+        np.zeros((REPLICATES, 0)) if draws is None else np.asarray(draws, dtype=np.float64),
+        wider,
+    )
+
+
+def estimate(
+    value: float,
+    parts: Sequence[Floats],
+    wider: Sequence[float],
+    effective: Sequence[float],
+) -> Estimate:
+    """`value` with its interval, by Student's t with the degrees of freedom of Welch and Satterthwaite.
+
+    Parameters
+    ----------
+    parts
+        Of each side that is in the value: replicates in which only its blocks were drawn anew.
+    """
+    if min(effective) < LEAST_EFFECTIVE or not all(_enough(p) for p in parts) or not np.isfinite(value):
+        return Estimate(value)
+    variances = [float(np.nanvar(p)) * w * w for p, w in zip(parts, wider, strict=True)]
+    total = sum(variances)
+    if total <= 0:
+        return Estimate(value)
+    freedom = total**2 / sum(v**2 / (n - 1) for v, n in zip(variances, effective, strict=True))
+    error = float(np.sqrt(total))
+    half = t_quantile(CONFIDENCE, round(freedom, 2)) * error
+    return Estimate(
+        value, value - half, value + half, error, freedom, t_two_sided(value / error, round(freedom, 2))
+    )
+
+
+def detectable(found: Estimate) -> float | None:
+    """Difference that is found with a chance of `POWER`: (t₀.₉₇₅ + t₀.₈) standard errors."""
+    if found.error is None or found.freedom is None:
+        return None
+    freedom = round(found.freedom, 2)
+    return (t_quantile(CONFIDENCE, freedom) + t_quantile(2 * POWER - 1, freedom)) * found.error
+
+
+def in_parts(found: Estimate, change: Callable[[float], float] = np.expm1) -> Estimate:
+    """A difference of logarithms as a part: e^x − 1. The error is that of the logarithm."""
+    ends = (None if end is None else float(change(end)) for end in (found.low, found.high))
+    low, high = ends
+    return Estimate(float(change(found.value)), low, high, found.error, found.freedom, found.chance)
+
+
+def _enough(replicates: Floats) -> bool:
+    return bool(np.isfinite(replicates).mean() > 0.9)

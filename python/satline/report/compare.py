@@ -1,0 +1,264 @@
+"""The page of a comparison: trade-off curves, equal loads and hours, with the numbers behind them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from satline.comparison._results import Comparison, CurvePoint, Estimate
+from satline.report import _compare_words as words
+from satline.report import _numbers
+from satline.report._escape import visible
+from satline.report._plot import Line, Mark, Plot
+from satline.report.html import _drawn, _page, write_page
+
+_BARS = "Bars are 95 % intervals."
+
+
+def write_comparison(path: Path, found: Comparison, *, now: datetime | None = None) -> None:
+    """Writes the page to `path`, replacing what is there in one step.
+
+    Raises
+    ------
+    InputError
+        `path` cannot be written.
+    """
+    write_page(path, render_comparison(found, now=now))
+
+
+def write_pictures(directory: Path, found: Comparison) -> list[Path]:
+    """Writes each plot as an SVG file that stands by itself; returns the files.
+
+    Raises
+    ------
+    InputError
+        One cannot be written.
+    """
+    from satline.errors import InputError
+    from satline.report import _draw
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{directory}: {error.strerror}", hint="name a directory that may be made") from None
+    made = []
+    for plot in plots(found):
+        made.append(directory / f"{plot.name}.svg")
+        write_page(made[-1], _draw.picture(plot))
+    return made
+
+
+def render_comparison(found: Comparison, *, now: datetime | None = None) -> str:
+    """The page as text; it opens without a network and without scripts."""
+    across, along = words.equal_rows(found)
+    tables = [
+        ("The two periods", words.period_rows(found), ()),
+        (
+            f"At equal load: {found.measure_words}",
+            words.matched_rows(found),
+            ("Intervals are 95 %; p is after Holm's correction for all classes, that of all by itself.",),
+        ),
+        ("At equal throughput", across, ()),
+        (f"At equal {found.measure_words}", along, ()),
+        ("Points of the trade-off curves", words.curve_rows(found), ()),
+        ("Hour by hour", words.hour_rows(found), tuple(words.hour_words(found))),
+        ("Processor time for the work", words.work_rows(found), ()),
+        ("What changed", words.change_rows(found), (found.confounded,) if found.confounded else ()),
+    ]
+    return _page(
+        "compare.html.j2",
+        _Where(found),
+        now,
+        found=found,
+        plots=_drawn(plots(found)),
+        tables=[(title, rows, notes) for title, rows, notes in tables if rows],
+    )
+
+
+class _Where:
+    """Where a comparison comes from, as the page's last line says it."""
+
+    description: dict[str, object] = {}  # noqa: RUF012
+    sources: dict[str, dict[str, object]] = {}  # noqa: RUF012
+
+    def __init__(self, found: Comparison) -> None:
+        every = dict.fromkeys((*found.before.recordings, *found.after.recordings))
+        self.path = Path(", ".join(every))
+
+
+def plots(found: Comparison) -> tuple[Plot, ...]:
+    """The plots that there is something for."""
+    made = (_trade_off(found), _equal(found), _differences(found), _hours(found))
+    return tuple(plot for plot in made if plot is not None)
+
+
+def _trade_off(found: Comparison) -> Plot | None:
+    curves = found.trade_off
+    if curves is None or not (curves.before or curves.after):
+        return None
+    factor = words.throughput_factor(curves)
+    every = [p.measure for p in (*curves.before, *curves.after)]
+    scale = _numbers.scale(found.unit, max(_top(e) for e in every))
+
+    def marks(side: str, points: tuple[CurvePoint, ...]) -> tuple[Mark, ...]:
+        return tuple(
+            _mark(p.throughput.value * factor, p.measure, scale, f"{side}, {p.label} {found.load_words}")
+            for p in points
+        )
+
+    lines = (
+        Line("before", marks("before", curves.before), 0),
+        Line("after", marks("after", curves.after), 1),
+    )
+    top = max(m.x for line in lines for m in line.marks)
+    return _plot(
+        found,
+        "trade-off",
+        "Trade-off curve",
+        "scatter",
+        words.throughput_words(curves),
+        scale,
+        lines,
+        (0.0, top * 1.05 or 1.0),
+        (
+            _BARS,
+            "A point for each class of load. A change that helps moves the curve down and right [TB84].",
+        ),
+        words.curve_rows(found),
+    )
+
+
+def _equal(found: Comparison) -> Plot | None:
+    """Class means of the trade-off's classes against load."""
+    curves = found.trade_off
+    if curves is None or not (curves.before or curves.after):
+        return None
+    every = [p.measure for p in (*curves.before, *curves.after)]
+    scale = _numbers.scale(found.unit, max(_top(e) for e in every))
+    lines = tuple(
+        Line(
+            side,
+            tuple(_mark(p.load, p.measure, scale, f"{side}, {p.label} {found.load_words}") for p in points),
+            slot,
+        )
+        for slot, (side, points) in enumerate((("before", curves.before), ("after", curves.after)))
+    )
+    top = max(m.x for line in lines for m in line.marks)
+    return _plot(
+        found,
+        "load",
+        "Against load",
+        "lines",
+        found.load_words,
+        scale,
+        lines,
+        (0.0, top * 1.05 or 1.0),
+        (_BARS,),
+        words.curve_rows(found),
+    )
+
+
+def _differences(found: Comparison) -> Plot | None:
+    """The difference in each class of equal load, in percent where there is one."""
+    if found.matched is None or not found.matched.classes:
+        return None
+    relative = all(c.relative is not None for c in found.matched.classes)
+    estimates = [(c.relative if relative else c.difference) or c.difference for c in found.matched.classes]
+    top = max(_top(e) for e in estimates)
+    scale = _numbers.Scale(100.0, "%") if relative else _numbers.scale(found.unit, top)
+    marks = tuple(
+        _mark(c.at, e, scale, f"{c.label} {found.load_words}")
+        for c, e in zip(found.matched.classes, estimates, strict=True)
+    )
+    last = max(m.x for m in marks) * 1.05 or 1.0
+    zero = tuple(Mark(x, 0.0, None, None, "0", "no difference") for x in (0.0, last))
+    made = _plot(
+        found,
+        "difference",
+        "Difference at equal load",
+        "lines",
+        found.load_words,
+        scale,
+        (Line("after − before", marks, 2),),
+        (0.0, last),
+        (f"{_BARS} The dashed line is no difference.",),
+        words.matched_rows(found),
+    )
+    label = f"difference, {scale.label}" if scale.label else "difference"
+    from dataclasses import replace
+
+    return replace(made, y_label=label, limit=Line("no difference", zero))
+
+
+def _hours(found: Comparison) -> Plot | None:
+    if found.hours is None:
+        return None
+    hours = found.hours.hours
+    scale = _numbers.scale(found.unit, max(abs(v) for h in hours for v in (h.before, h.after)))
+    lines = tuple(
+        Line(
+            side,
+            tuple(
+                _mark(h.hour + 0.5, Estimate(value), scale, f"{side}, hour {h.hour:02d}")
+                for h in hours
+                for value in ((h.before, h.after)[slot],)
+            ),
+            slot,
+        )
+        for slot, side in enumerate(("before", "after"))
+    )
+    return _plot(
+        found,
+        "hours",
+        "Hour by hour",
+        "lines",
+        f"hour of the day ({found.hours.timezone})",
+        scale,
+        lines,
+        (0.0, 24.0),
+        ("At whatever load there was in each hour.",),
+        words.hour_rows(found),
+    )
+
+
+def _plot(
+    found: Comparison,
+    name: str,
+    title: str,
+    kind: str,
+    x_label: str,
+    scale: _numbers.Scale,
+    lines: tuple[Line, ...],
+    span: tuple[float, float],
+    notes: tuple[str, ...],
+    rows: words.Rows,
+) -> Plot:
+    y_label = f"{found.measure_words}, {scale.label}" if scale.label else found.measure_words
+    return Plot(
+        name=name,
+        title=title,
+        kind=kind,  # type: ignore[arg-type]
+        x_label=visible(x_label),
+        y_label=visible(y_label),
+        lines=lines,
+        notes=notes,
+        rows=tuple(rows),
+        span=span,
+    )
+
+
+def _mark(x: float, found: Estimate, scale: _numbers.Scale, label: str) -> Mark:
+    low, high = (None if end is None else end * scale.factor for end in (found.low, found.high))
+    shown = _numbers.number(found.value * scale.factor)
+    return Mark(
+        x=x,
+        y=found.value * scale.factor,
+        low=low,
+        high=high,
+        shown=shown,
+        title=visible(f"{label}: {_numbers.joined(shown, scale.label)}"),
+    )
+
+
+def _top(found: Estimate) -> float:
+    return max(abs(v) for v in (found.value, found.low or 0.0, found.high or 0.0))
