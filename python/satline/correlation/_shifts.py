@@ -1,0 +1,115 @@
+"""Level shifts: a series that from some moment on is another, and series that shift at the same time.
+
+Whether a series shifts is told by the self-normalised CUSUM test [Shao and Zhang 2010], which needs no
+estimate of its autocorrelation: with S_k the sums of the first k values, R_t = S_n − S_(t−1),
+
+    G = max_k (S_k − k/n S_n)² / n / V_k,
+    n² V_k = Σ_(t ≤ k) (S_t − t/k S_k)² + Σ_(t > k) (R_t − (n − t + 1)/(n − k) R_(k+1))².
+
+Whether two shift together is told by the distance of the two moments alone, so that it does not matter how
+many series shift by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from satline.correlation._chance import adjusted
+from satline.correlation._panel import Floats, Integers
+
+# G is beyond these by chance in this part of series without a shift: limit of 20,000 random walks of
+# 240 steps (`python benches/correlation/run.py --critical`).
+CRITICAL = ((0.01, 68.0), (0.001, 122.0))
+_SURE = CRITICAL[1][1]
+_PIECES = 240
+_EDGE = 0.05
+
+
+@dataclass(frozen=True)
+class Shift:
+    """One shift of level.
+
+    place
+        The first moment after it.
+    before, after
+        Mean values.
+    """
+
+    place: int
+    before: float
+    after: float
+
+
+def shift_of(values: Floats) -> Shift | None:
+    """The shift of level of a series; ``None``: none is sure (a chance of 0.001), or too few values."""
+    at = np.flatnonzero(np.isfinite(values))
+    n = len(at)
+    if n < 40:
+        return None
+    x = values[at]
+    edges = np.linspace(0, n, min(_PIECES, n // 4) + 1).astype(np.int64)
+    pieces = np.add.reduceat(x - x.mean(), edges[:-1]) / np.diff(edges)
+    statistic, k = self_normalised(pieces)
+    if not statistic > _SURE:
+        return None
+    # The moment itself, within the pieces around.
+    low, high = edges[max(0, k - 2)], edges[min(len(edges) - 1, k + 3)]
+    path = np.abs(np.cumsum(x - x.mean()))
+    place = int(low + np.argmax(path[low:high])) + 1
+    place = min(max(place, 1), n - 1)
+    return Shift(int(at[place]), float(x[:place].mean()), float(x[place:].mean()))
+
+
+def self_normalised(x: Floats) -> tuple[float, int]:
+    """G of a series, and the k at which it is greatest."""
+    n = len(x)
+    s = np.cumsum(x)
+    first, last = max(2, int(n * _EDGE)), min(n - 2, int(n * (1 - _EDGE)))
+    if not np.ptp(x) > 0 or last <= first:
+        return 0.0, 0
+    t = np.arange(1, n + 1, dtype=np.float64)
+    k = np.arange(first, last)
+    before = _inside(s, t)
+    # The same from the other end.
+    r = s[-1] - np.concatenate([[0.0], s[:-1]])
+    after = _inside(r[::-1], t)[::-1]
+    v = (before[k - 1] + after[k]) / n**2
+    bridge = (s[k - 1] - k / n * s[-1]) ** 2 / n
+    good = v > 0
+    g = np.where(good, bridge / np.where(good, v, 1.0), 0.0)
+    best = int(np.argmax(g))
+    return float(g[best]), int(k[best])
+
+
+def _inside(s: Floats, t: Floats) -> Floats:
+    """Σ_{u ≤ k} (S_u − u/k S_k)² for every k."""
+    squares, products, sides = np.cumsum(s * s), np.cumsum(t * s), np.cumsum(t * t)
+    slope = s / t
+    return np.maximum(0.0, squares - 2 * slope * products + slope**2 * sides)
+
+
+def together(
+    values: Iterable[Floats], one: Floats, rate: float
+) -> tuple[Shift | None, dict[int, tuple[Shift, float]]]:
+    """The shift of `one`, and the series that shift with it, each with its rate of false discoveries.
+
+    The chance that a shift anywhere in n moments lies within d of a given one is (2d + 1) / n; only series
+    that shift at all are compared.
+    """
+    own = shift_of(one)
+    if own is None:
+        return None, {}
+    found: dict[int, Shift] = {}
+    for k, row in enumerate(values):
+        if (shift := shift_of(row)) is not None:
+            found[k] = shift
+    if not found:
+        return own, {}
+    n = int(np.count_nonzero(np.isfinite(one)))
+    places = list(found)
+    away: Integers = np.array([abs(found[k].place - own.place) for k in places])
+    q = adjusted(np.minimum(1.0, (2 * away + 1) / n))
+    return own, {k: (found[k], float(q[j])) for j, k in enumerate(places) if q[j] <= rate}
