@@ -53,6 +53,7 @@ _MARKS = {
     "dash": "M-8,0h6M1,0h6",
 }
 _SVG = "{http://www.w3.org/2000/svg}"
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 
 
@@ -63,7 +64,8 @@ def svg(plot: Plot) -> str:
 
 def _drawing(plot: Plot) -> str:
     drawing: str = vl_convert.vegalite_to_svg(_description(plot), allowed_base_urls=[])
-    return drawing
+    # A title passes through an expression, in which a visible escape becomes the character again.
+    return _CONTROL.sub("", drawing)
 
 
 def _description(plot: Plot) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from satline.errors import InputError
@@ -32,6 +32,7 @@ def test_an_effect_is_seen_as_often_as_promised() -> None:
     assert seen == pytest.approx(needed.power, abs=0.03)
 
 
+@settings(deadline=None)
 @given(st.floats(0.2, 3.0), st.floats(0.1, 3.0), st.integers(2, 5))
 def test_one_replicate_fewer_would_not_do(difference: float, deviation: float, levels: int) -> None:
     needed = replicates_needed([levels, 2], difference, deviation)

@@ -161,7 +161,14 @@ def designed(
     values = tomllib.loads(text)
     if design.users is not None:
         put(values, "load.users", [design.users])
-    skips = [parse_skip(one, factors) for one in design.skip]
+    skips = []
+    for number, one in enumerate(design.skip):
+        try:
+            skips.append(parse_skip(one, factors))
+        except InputError as error:
+            line = line_of(text, ("design", "skip", number))
+            message = f"{path}:{line}: design.{error.message.removeprefix('--')}"
+            raise InputError(message, hint=error.hint) from None
     made: dict[Key, Cell] = {}
     wrong: dict[str, str] = {}
     for chosen in itertools.product(*(part.every_level for part in parts)):
@@ -186,7 +193,10 @@ def designed(
             where = _where(path, text, parts, key, tuple(message.partition(":")[0].split(".")), place)
             wrong.setdefault(f"{where}: {message}", error.hint)
     if wrong:
-        raise joined(list(wrong.items()), hint="a setting is a dotted key of the study: limits.memory")
+        raise joined(
+            sorted(wrong.items(), key=lambda one: _line(path, one[0])),
+            hint="a setting is a dotted key of the study: limits.memory",
+        )
     return Designed(path, text, tuple(parts), factors, design, made)
 
 
@@ -204,6 +214,11 @@ def _where(
             return f"{path}:{line}: factor {part.name}, level {level}"
     cell = ", ".join(f"{part.name} {level}" for part, level in zip(parts, key, strict=True))
     return f"{path}:{line_of(text, ('factor',))}: with {cell}"
+
+
+def _line(path: Path, message: str) -> int:
+    number = message.removeprefix(f"{path}:").partition(":")[0]
+    return int(number) if number.isdecimal() else 0
 
 
 def _touches(setting: tuple[str, ...], spot: tuple[str, ...]) -> bool:

@@ -124,9 +124,10 @@ def _begin(designed: Designed[Any], out: Path, digest: str, name: str) -> Carrie
 
 def _names_in_force(setting: str) -> list[str]:
     """How a limit or a knob is called where it is said what could not be set."""
-    table, _, key = setting.rpartition(".")
+    *tables, key = setting.split(".")
     known = {*Limits.__dataclass_fields__, *Knobs.__dataclass_fields__}
-    return [name for name in (key, f"{key}_bytes") if table and (name in known or "knobs" in table)]
+    names = [name for name in (key, f"{key}_bytes") if name in known]
+    return names if "limits" in tables else [key] if "knobs" in tables else []
 
 
 def _go_through(
