@@ -56,9 +56,18 @@ pub struct RunOptions {
     /// Workload file.
     #[arg(long, value_name = "FILE.toml")]
     pub workload: PathBuf,
-    /// Where the users' lines lead: pty, tcp:HOST:PORT or telnet:HOST:PORT. Default: as the workload says.
+    /// Where the users' lines lead: pty, tcp:HOST:PORT, telnet:HOST:PORT or ssh:USER@HOST:PORT. Default: as the workload says.
     #[arg(long, value_name = "LINE", value_parser = Target::parse)]
     pub line: Option<Target>,
+    /// Lines over SSH: file of the key. Default: as the workload says, then as ssh is configured.
+    #[arg(long, value_name = "FILE")]
+    pub ssh_identity: Option<PathBuf>,
+    /// Lines over SSH: file of known hosts; the host's key must be in it. Default: as for --ssh-identity.
+    #[arg(long, value_name = "FILE")]
+    pub ssh_known_hosts: Option<PathBuf>,
+    /// Lines over SSH: users on one connection; 1: each has its own. Default: as the workload says, then 1.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub ssh_sessions: Option<u16>,
     /// List of hosts other than this one that may be driven, from their owners.
     #[arg(long, value_name = "FILE.toml")]
     pub allow: Option<PathBuf>,

@@ -5,9 +5,12 @@ use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 
+use crate::clients::{Clients, Used};
 use crate::clock::{SECOND_NS, monotonic_ns};
+use crate::door::Door;
 use crate::error::TerminalError;
-use crate::lines::{Lines, Link};
+use crate::lines::pty::COLUMNS;
+use crate::lines::{Lines, Link, Target};
 use crate::open::Open;
 use crate::plan::{Phase, Plan};
 use crate::poll::Poll;
@@ -75,6 +78,12 @@ pub struct Common {
     pub statistics: Statistics,
     /// Users by their shell's process number.
     pub shells: HashMap<i32, usize>,
+    /// Processes that carry lines.
+    pub clients: Clients,
+    /// What they and the emulator had used when the open window began.
+    pub window_began: Option<Used>,
+    /// Log-ons that may not begin yet.
+    pub door: Door,
     /// Sessions that were hung up, and when.
     pub hung_up: Vec<(i32, i64)>,
     /// Step from 1, 0 before the first.
@@ -105,6 +114,13 @@ impl Common {
         });
     }
 
+    /// Columns of the users' terminals.
+    pub fn columns(&self) -> usize {
+        let own = matches!(self.workload.line.target, Target::Ssh { .. }) && self.workload.shell.is_empty();
+        // Without a command of ours nobody tells the host's terminal its size.
+        usize::from(if own { 80 } else { COLUMNS })
+    }
+
     /// Appends a shell to the users file.
     pub fn list_user(&mut self, pid: i32, user: &str) {
         if let Some(file) = &mut self.users_file {
@@ -118,10 +134,51 @@ impl Common {
         }
     }
 
+    pub fn begin_window(&mut self) {
+        self.window_began = Some(self.clients.begin());
+        self.statistics.begin_window(monotonic_ns());
+    }
+
+    pub fn end_window(&mut self) {
+        if let Some(began) = self.window_began.take() {
+            self.statistics
+                .end_window(monotonic_ns(), self.clients.since(began));
+        }
+    }
+
+    /// A process that carries lines was started.
+    pub fn add_client(&mut self, pid: i32) {
+        self.clients.add(pid);
+        self.list_user(pid, "_satline");
+    }
+
+    pub fn end_clients(&self) {
+        for pid in self.clients.all() {
+            processes::send(pid, libc::SIGTERM);
+        }
+    }
+
+    pub fn reap_clients(&mut self) {
+        while let Some(child) = processes::reap() {
+            self.clients.ended(&child);
+        }
+    }
+
+    /// One log-on less is under way: the next may begin.
+    pub fn through_the_door(&mut self) {
+        if let Some(user) = self.door.leave() {
+            self.timers.set(monotonic_ns(), What::LogOn(user));
+        }
+    }
+
     /// Closes a line; what survives the hang-up of a terminal is killed a second later.
     pub fn hang_up(&mut self, link: Link) {
         self.poll.remove(link.fd());
-        let Some(pid) = link.pid() else { return };
+        // A client that has been reaped is nobody, or somebody else.
+        let client = link.client().filter(|&pid| self.clients.is_running(pid));
+        let Some(pid) = link.pid().or(client) else {
+            return;
+        };
         // SAFETY: a plain query of a descriptor that is open.
         let foreground = unsafe { libc::tcgetpgrp(link.fd()) };
         // A failed query gives -1, whose negative is process 1.

@@ -6,8 +6,10 @@
 
 pub mod allow;
 pub mod cli;
+mod clients;
 pub mod clock;
 mod common;
+mod door;
 mod emulator;
 mod environment;
 pub mod error;

@@ -148,6 +148,14 @@ impl Signals {
     }
 }
 
+/// The error says: not now.
+pub fn later(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
+}
+
 /// A system call's result, or its error.
 pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 {

@@ -71,12 +71,39 @@ pub fn send(pid: i32, signal: libc::c_int) {
     }
 }
 
-/// Reaps one ended child, if there is one: its process number and wait status.
-pub fn reap() -> Option<(i32, libc::c_int)> {
+/// An ended child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reaped {
+    pub pid: i32,
+    /// Wait status.
+    pub status: libc::c_int,
+    /// Processor time that it used.
+    pub cpu_us: i64,
+}
+
+/// Reaps one ended child, if there is one.
+pub fn reap() -> Option<Reaped> {
+    wait(-1, libc::WNOHANG)
+}
+
+/// Reaps this child when it has ended.
+pub fn reap_one(pid: i32) -> Option<Reaped> {
+    wait(pid, 0)
+}
+
+fn wait(which: i32, options: libc::c_int) -> Option<Reaped> {
     let mut status = 0;
-    // SAFETY: `status` is valid.
-    let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
-    (pid > 0).then_some((pid, status))
+    // SAFETY: all-zero is a valid rusage; both pointers are valid.
+    let (pid, usage) = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        (libc::wait4(which, &mut status, options, &mut usage), usage)
+    };
+    let us = |time: libc::timeval| time.tv_sec * 1_000_000 + time.tv_usec;
+    (pid > 0).then(|| Reaped {
+        pid,
+        status,
+        cpu_us: us(usage.ru_utime) + us(usage.ru_stime),
+    })
 }
 
 /// A wait status in words.

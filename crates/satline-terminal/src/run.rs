@@ -15,8 +15,10 @@ use serde::Serialize;
 
 use crate::allow::Consent;
 use crate::cli::{ProgressOption, RunOptions};
-use crate::clock::{process_cpu_us, real_ns};
+use crate::clients::Clients;
+use crate::clock::real_ns;
 use crate::common::Common;
+use crate::door::Door;
 use crate::emulator::{Emulator, End, recording_failed};
 use crate::error::TerminalError;
 use crate::lines::{Lines, pty};
@@ -27,7 +29,7 @@ use crate::progress::Progress;
 use crate::rate::Rate;
 use crate::recorder::Recorder;
 use crate::secret::{self, Passwords};
-use crate::start::{consent, lines, look_at_limits, look_for_programs, plan_of};
+use crate::start::{consent, lines, look_at_limits, look_for_programs, plan_of, ssh_options};
 use crate::statistics::{Lateness, Statistics};
 use crate::timers::Timers;
 use crate::workload::{self, Workload};
@@ -59,14 +61,18 @@ struct Source<'a> {
 
 #[derive(Debug, Serialize)]
 struct Cost {
+    /// Clients that carry lines included, as in the shares.
     cpu_us: i64,
     transactions: u64,
     /// Lines that did not come to be or were lost; times that a line waited for --max-rate.
     lines_lost: u64,
     lines_held: u64,
-    /// Part of one processor over the measured windows.
+    /// Part of one processor over the measured windows, clients that carry lines included.
     #[serde(skip_serializing_if = "Option::is_none")]
     window_processor_share: Option<f64>,
+    /// The same of the busiest: the emulator itself, or a client that carries lines for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window_busiest_share: Option<f64>,
 }
 
 /// The users' private directories; what was made here is removed.
@@ -77,7 +83,8 @@ struct Directory {
 
 /// Runs the users; gives the exit status.
 pub fn run(options: &RunOptions) -> Result<i32, TerminalError> {
-    let workload = workload::load(&options.workload, options.line.as_ref())?;
+    let mut workload = workload::load(&options.workload, options.line.as_ref())?;
+    ssh_options(options, &mut workload)?;
     let plan = plan_of(options)?;
     // Variables that are no UTF-8 stay behind.
     let text =
@@ -130,7 +137,7 @@ fn record(
     workload: Workload,
     plan: Plan,
     environment: Vec<(String, String)>,
-    (lines, passwords, consent): (Lines, Option<Passwords>, Option<Consent>),
+    (mut lines, passwords, consent): (Lines, Option<Passwords>, Option<Consent>),
     users_file: Option<fs::File>,
     signals: Signals,
     directory: &Path,
@@ -145,7 +152,8 @@ fn record(
     let scheduling = satline_scheduling::prefer();
     let source_path = recording.join("sources/terminal.toml");
     let (name, target) = (workload.name.clone(), workload.line.target.to_string());
-    let source = |end: Option<&End>, figures: Option<&Statistics>, arrivals: Option<Counts>| {
+    let source = |end: Option<&End>, figures: Option<(&Statistics, i64)>, arrivals: Option<Counts>| {
+        let (figures, cpu_us) = figures.unzip();
         let failure = end.and_then(|end| {
             if let End::Failed(error) = end {
                 Some(error)
@@ -165,11 +173,12 @@ fn record(
             valid: figures.map(Statistics::valid),
             lateness: figures.and_then(Statistics::window_lateness),
             cost: figures.map(|figures| Cost {
-                cpu_us: process_cpu_us(),
+                cpu_us: cpu_us.unwrap_or(0),
                 transactions: figures.transactions,
                 lines_lost: figures.lines_lost,
                 lines_held: figures.lines_held,
                 window_processor_share: figures.window_cpu(),
+                window_busiest_share: figures.window_busiest(),
             }),
             arrivals,
         };
@@ -184,6 +193,13 @@ fn record(
     let open = workload
         .arrivals
         .map(|arrivals| Open::new(arrivals, options.seed));
+    let log_ons_at_once = match &mut lines {
+        Lines::Ssh(ssh) => {
+            ssh.directory = directory.to_path_buf();
+            workload.line.ssh.log_ons_at_once
+        }
+        _ => usize::MAX,
+    };
     let mut c = Common {
         extra: variables(options, directory),
         workload,
@@ -203,6 +219,9 @@ fn record(
         recorder,
         statistics: Statistics::default(),
         shells: HashMap::new(),
+        clients: Clients::default(),
+        window_began: None,
+        door: Door::new(log_ons_at_once),
         hung_up: Vec::new(),
         step: 0,
         phase: Phase::Ramp,
@@ -212,6 +231,9 @@ fn record(
         closing: false,
     };
     c.list_user(std::process::id() as i32, "_satline");
+    if let Some(client) = consent.as_ref().and_then(|consent| consent.client) {
+        c.add_client(client);
+    }
     let progress = if options.progress == ProgressOption::Json {
         Progress::Json
     } else {
@@ -227,7 +249,7 @@ fn record(
     }
     source(
         Some(&end),
-        Some(&c.statistics),
+        Some((&c.statistics, c.clients.begin().all_us)),
         c.open.as_ref().map(|open| open.counts),
     )?;
     if created {

@@ -1,14 +1,16 @@
 //! Everything that is looked at before anything starts.
 
 use std::fs::{self, OpenOptions};
+use std::path::Path;
 
 use crate::allow::{self, Ask, Consent};
 use crate::cli::RunOptions;
 use crate::error::TerminalError;
 use crate::lines::pty::{self, Launcher};
+use crate::lines::ssh::{Host, Ssh, is_loopback};
 use crate::lines::{Lines, Target};
 use crate::plan::Plan;
-use crate::workload::Workload;
+use crate::workload::{Ending, Workload};
 
 pub(crate) fn plan_of(options: &RunOptions) -> Result<Plan, TerminalError> {
     for &users in &options.steps {
@@ -71,6 +73,9 @@ pub(crate) fn lines(
             echo: workload.line.echo,
         });
     }
+    if let Target::Ssh { user, host, port } = target {
+        return ssh(options, workload, environment, (user.as_deref(), host, *port));
+    }
     let shell = &workload.shell[0];
     let program = pty::find_program(shell, search_path(environment, &options.env)).ok_or_else(|| {
         let what = format!("{}: key shell: {shell} is no program in PATH", workload.origin);
@@ -88,6 +93,96 @@ pub(crate) fn lines(
     .map_err(|error| TerminalError::input(format!("key shell or --cgroup-procs: {error}"), "remove it"))
 }
 
+/// How sessions over SSH are opened.
+fn ssh(
+    options: &RunOptions,
+    workload: &Workload,
+    environment: &[(String, String)],
+    place: (Option<&str>, &str, u16),
+) -> Result<Lines, TerminalError> {
+    let program = pty::find_program("ssh", search_path(environment, &[])).ok_or_else(|| {
+        let what = format!(
+            "{}: the line {}: no `ssh` in PATH",
+            workload.origin, workload.line.target
+        );
+        TerminalError::input(what, "install OpenSSH's client (apt-get install openssh-client)")
+    })?;
+    let settings = &workload.line.ssh;
+    for (key, file) in [
+        ("identity", &settings.identity),
+        ("known_hosts", &settings.known_hosts),
+        ("config", &settings.config),
+    ] {
+        // `ssh` goes on without a file that is not there.
+        if let Some(Err(error)) = file.as_ref().map(fs::File::open) {
+            let shown = file.as_deref().unwrap_or(Path::new("")).display();
+            let what = format!(
+                "{}: key line.{key}: cannot read {shown}: {error}",
+                workload.origin
+            );
+            return Err(TerminalError::input(what, "name a file that is there"));
+        }
+    }
+    let marks = matches!(workload.ending, Ending::Marks);
+    let terminal = if marks { "xterm" } else { "dumb" };
+    let host = Host::new(program, place, settings, environment.to_vec(), terminal);
+    Ok(Lines::Ssh(Ssh::new(
+        host,
+        settings.sessions_per_connection,
+        options.logon_timeout,
+    )))
+}
+
+/// What the options say of SSH goes before the workload.
+pub(crate) fn ssh_options(options: &RunOptions, workload: &mut Workload) -> Result<(), TerminalError> {
+    let given =
+        options.ssh_identity.is_some() || options.ssh_known_hosts.is_some() || options.ssh_sessions.is_some();
+    if given && !matches!(workload.line.target, Target::Ssh { .. }) {
+        let what = format!("--ssh-…: the line is {}", workload.line.target);
+        return Err(TerminalError::input(
+            what,
+            "write --line ssh:USER@HOST:PORT, or leave them out",
+        ));
+    }
+    let settings = &mut workload.line.ssh;
+    if let Some(file) = &options.ssh_identity {
+        settings.identity = Some(file.clone());
+    }
+    if let Some(file) = &options.ssh_known_hosts {
+        settings.known_hosts = Some(file.clone());
+    }
+    if let Some(count) = options.ssh_sessions {
+        settings.sessions_per_connection = usize::from(count);
+    }
+    Ok(())
+}
+
+/// Sees whether the host can be reached over SSH, and asks its owner unless it is this host.
+fn ssh_consent(
+    options: &RunOptions,
+    workload: &Workload,
+    ssh: &Ssh,
+    name: &str,
+    ask: &Ask,
+) -> Result<Option<Consent>, TerminalError> {
+    let wrong = |what: String| {
+        let what = format!("{}: the line {}{what}", workload.origin, workload.line.target);
+        TerminalError::input(
+            what,
+            "try it by hand with `ssh`; see the keys identity and known_hosts of [line]",
+        )
+    };
+    let facts = ssh.host.facts().map_err(|error| wrong(format!(": {error}")))?;
+    let own = !facts.by_proxy
+        && is_loopback(&facts.host, facts.port)
+            .map_err(|error| wrong(format!(": {}: {error}", facts.host)))?;
+    ssh.try_out().map_err(wrong)?;
+    if own {
+        return Ok(None);
+    }
+    allow::file::consent(options.allow.as_deref(), name, &ssh.host, ask).map(Some)
+}
+
 /// Asks the owner of a host that is not this one.
 pub(crate) fn consent(
     options: &RunOptions,
@@ -96,18 +191,23 @@ pub(crate) fn consent(
     lines: &Lines,
     users: usize,
 ) -> Result<Option<Consent>, TerminalError> {
-    let (Lines::Remote { address, .. }, Target::Remote { host, .. }) = (lines, &workload.line.target) else {
-        return Ok(None);
-    };
-    if address.ip().is_loopback() {
-        return Ok(None);
-    }
-    let ask = Ask {
-        port: address.port(),
+    let ask = |port| Ask {
+        port,
         users,
         rate: options.max_rate,
         seconds: plan.total_s() + options.drain as f64 / 1e9,
     };
+    let (address, host) = match (lines, &workload.line.target) {
+        (Lines::Remote { address, .. }, Target::Remote { host, .. }) => (address, host),
+        (Lines::Ssh(ssh), Target::Ssh { host, port, .. }) => {
+            return ssh_consent(options, workload, ssh, host, &ask(*port));
+        }
+        _ => return Ok(None),
+    };
+    if address.ip().is_loopback() {
+        return Ok(None);
+    }
+    let ask = ask(address.port());
     allow::consent(options.allow.as_deref(), host, address.ip(), &ask).map(Some)
 }
 

@@ -3,9 +3,12 @@
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use crate::clients::Used;
+
 /// A window whose 99th percentile of lateness is above this is not valid, us.
 pub const LATENESS_LIMIT_US: u64 = 10_000;
-/// Nor is one in which the emulator used more than this part of one processor.
+/// Nor is one in which the emulator, or a client that carries lines for it, used more than this part of one processor,
+/// or all of them together more than this part of those that they may run on.
 pub const CPU_LIMIT: f64 = 0.8;
 
 /// Counts and distributions so far.
@@ -26,10 +29,14 @@ pub struct Statistics {
     /// Times that a line had to wait for the bound on their rate, and those of them in measured windows.
     pub lines_held: u64,
     window_held: u64,
+    /// Of the emulator and the clients of its lines; of the busiest of them.
     window_cpu_us: i64,
+    window_busiest_us: i64,
     window_ns: i64,
-    /// Processor time and monotonic time at the beginning of the open window.
-    window_open: Option<(i64, i64)>,
+    /// Monotonic time at the beginning of the open window.
+    window_open: Option<i64>,
+    /// Processors that emulator and clients may run on.
+    processors: usize,
 }
 
 /// `[lateness]` of `sources/terminal.toml`.
@@ -62,8 +69,10 @@ impl Default for Statistics {
             lines_held: 0,
             window_held: 0,
             window_cpu_us: 0,
+            window_busiest_us: 0,
             window_ns: 0,
             window_open: None,
+            processors: std::thread::available_parallelism().map_or(1, usize::from),
         }
     }
 }
@@ -92,13 +101,15 @@ impl Statistics {
         self.response.reset();
     }
 
-    pub fn begin_window(&mut self, now_ns: i64, cpu_us: i64) {
-        self.window_open = Some((cpu_us, now_ns));
+    pub fn begin_window(&mut self, now_ns: i64) {
+        self.window_open = Some(now_ns);
     }
 
-    pub fn end_window(&mut self, now_ns: i64, cpu_us: i64) {
-        if let Some((cpu_before, began)) = self.window_open.take() {
-            self.window_cpu_us += cpu_us - cpu_before;
+    /// `used`: since the window began.
+    pub fn end_window(&mut self, now_ns: i64, used: Used) {
+        if let Some(began) = self.window_open.take() {
+            self.window_cpu_us += used.all_us;
+            self.window_busiest_us += used.busiest_us;
             self.window_ns += now_ns - began;
         }
     }
@@ -121,9 +132,19 @@ impl Statistics {
         })
     }
 
-    /// Part of one processor that the emulator used over the measured windows; None before the first one ended.
+    fn window_part(&self, used_us: i64) -> Option<f64> {
+        (self.window_ns > 0).then(|| used_us as f64 * 1000.0 / self.window_ns as f64)
+    }
+
+    /// Part of one processor that the emulator and the clients of its lines used over the measured windows; None
+    /// before the first one ended.
     pub fn window_cpu(&self) -> Option<f64> {
-        (self.window_ns > 0).then(|| self.window_cpu_us as f64 * 1000.0 / self.window_ns as f64)
+        self.window_part(self.window_cpu_us)
+    }
+
+    /// The same of whichever of them used most.
+    pub fn window_busiest(&self) -> Option<f64> {
+        self.window_part(self.window_busiest_us)
     }
 
     /// False if the emulator was late, too busy, or held back to what it may send.
@@ -132,7 +153,10 @@ impl Statistics {
             && self
                 .window_lateness()
                 .is_none_or(|lateness| lateness.p99_us <= LATENESS_LIMIT_US)
-            && self.window_cpu().is_none_or(|part| part <= CPU_LIMIT)
+            && self.window_busiest().is_none_or(|part| part <= CPU_LIMIT)
+            && self
+                .window_cpu()
+                .is_none_or(|part| part <= CPU_LIMIT * self.processors as f64)
     }
 }
 
@@ -145,19 +169,27 @@ mod tests {
         let mut statistics = Statistics::default();
         statistics.sent(50_000);
         assert!(statistics.valid() && statistics.window_lateness().is_none());
-        statistics.begin_window(0, 0);
+        let used = |all_us, busiest_us| Used { all_us, busiest_us };
+        statistics.processors = 2;
+        statistics.begin_window(0);
         (0..200).for_each(|_| statistics.sent(100));
         statistics.sent(-5);
-        statistics.end_window(1_000_000_000, 500_000);
+        statistics.end_window(1_000_000_000, used(500_000, 500_000));
         assert_eq!(statistics.window_lateness().unwrap().p50_us, 100);
         assert_eq!(statistics.window_cpu(), Some(0.5));
         assert!(statistics.valid());
-        statistics.begin_window(2_000_000_000, 500_000);
-        statistics.end_window(3_000_000_000, 2_000_000);
-        assert_eq!(statistics.window_cpu(), Some(1.0));
+        statistics.begin_window(2_000_000_000);
+        statistics.end_window(3_000_000_000, used(1_500_000, 700_000));
+        assert_eq!(
+            (statistics.window_cpu(), statistics.window_busiest()),
+            (Some(1.0), Some(0.6))
+        );
+        assert!(statistics.valid(), "two processors, none of them too busy");
+        statistics.begin_window(4_000_000_000);
+        statistics.end_window(5_000_000_000, used(1_500_000, 1_500_000));
         assert!(!statistics.valid(), "too busy");
         let mut late = Statistics::default();
-        late.begin_window(0, 0);
+        late.begin_window(0);
         (0..10).for_each(|_| late.sent(20_000));
         assert!(!late.valid(), "late");
     }

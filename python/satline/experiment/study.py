@@ -38,8 +38,10 @@ def _known_target(name: str) -> str:
 
 
 def _known_line(text: str) -> str:
-    if not re.fullmatch(r"pty|(tcp|telnet):(\[[0-9A-Fa-f:.]+\]|[^:\s\[\]]+):[0-9]{1,5}", text):
-        raise ValueError(f'"{text}" is no line; write "pty", "tcp:HOST:PORT" or "telnet:HOST:PORT"')
+    place = r"(\[[0-9A-Fa-f:.]+\]|[^:@\s\[\]]+):[0-9]{1,5}"
+    if not re.fullmatch(rf"pty|(tcp|telnet):{place}|ssh:([^:@\s]+@)?{place}", text):
+        written = '"pty", "tcp:HOST:PORT", "telnet:HOST:PORT" or "ssh:USER@HOST:PORT"'
+        raise ValueError(f'"{text}" is no line; write {written}')
     return text
 
 

@@ -10,19 +10,25 @@ use crate::error::TerminalError;
 #[serde(deny_unknown_fields)]
 struct List {
     #[serde(default)]
-    target: Vec<Allowed>,
+    target: Vec<Entry>,
 }
 
-/// One entry, as the owner's `satline-terminal allow` prints it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+/// One entry as it is written, or as the owner's `satline-terminal allow` prints it.
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Allowed {
+struct Entry {
     /// As the line names it.
-    pub host: String,
-    pub port: u16,
-    /// Where the owner answers.
-    pub confirm_port: u16,
-    pub token: String,
+    host: String,
+    port: u16,
+    confirm_port: Option<u16>,
+    token: Option<String>,
+}
+
+/// A host that may be driven, if its owner agrees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allowed {
+    /// Where the owner's program answers, and what it is told; None: the owner agrees by a file (SSH).
+    pub program: Option<(u16, String)>,
 }
 
 /// The entry of a host and port; errors have exit code 2.
@@ -39,11 +45,19 @@ pub fn find(path: &Path, host: &str, port: u16) -> Result<Allowed, TerminalError
         .find(|entry| entry.host == host && entry.port == port);
     let found = found
         .ok_or_else(|| TerminalError::input(format!("{shown}: {host}, port {port}, is not in it"), hint))?;
-    if found.token.len() < 16 || !found.token.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        return Err(TerminalError::input(
-            format!("{shown}: {host}: key token: is none"),
-            hint,
-        ));
-    }
-    Ok(found)
+    let program = match (found.confirm_port, found.token) {
+        (None, None) => None,
+        (Some(port), Some(token))
+            if token.len() >= 16 && token.bytes().all(|b| b.is_ascii_alphanumeric()) =>
+        {
+            Some((port, token))
+        }
+        _ => {
+            return Err(TerminalError::input(
+                format!("{shown}: {host}: key token: is none"),
+                hint,
+            ));
+        }
+    };
+    Ok(Allowed { program })
 }

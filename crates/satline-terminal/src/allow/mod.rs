@@ -5,12 +5,14 @@
 //! the owner, and over when the owner's program ends: the emulator keeps the connection and stops when it closes.
 //! The token is sent in the clear: it keeps mistakes out, not somebody who listens on the network.
 
+pub mod file;
 mod list;
 mod owner;
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::time::Duration;
 
@@ -63,18 +65,20 @@ impl Ask {
 /// The owner's leave, for as long as this connection stands.
 #[derive(Debug)]
 pub struct Consent {
-    stream: TcpStream,
+    connection: File,
+    /// The process on this host that carries it, if there is one.
+    pub client: Option<i32>,
 }
 
 impl Consent {
     pub fn fd(&self) -> RawFd {
-        self.stream.as_raw_fd()
+        self.connection.as_raw_fd()
     }
 
     /// The owner has closed the connection, or it is lost.
     pub fn is_withdrawn(&mut self) -> bool {
         let mut buffer = [0u8; 64];
-        match self.stream.read(&mut buffer) {
+        match self.connection.read(&mut buffer) {
             Ok(got) => got == 0,
             Err(error) => !matches!(
                 error.kind(),
@@ -93,13 +97,20 @@ pub fn consent(
     address: IpAddr,
     ask: &Ask,
 ) -> Result<Consent, TerminalError> {
-    let Some(list) = list else {
-        let what = format!("the line leads to {host}, which is not this host");
-        let hint = "have its owner run `satline-terminal allow` there, and name the list with --allow";
-        return Err(TerminalError::input(what, hint));
-    };
+    let list = listed(
+        list,
+        host,
+        "have its owner run `satline-terminal allow` there, and name the list with --allow",
+    )?;
     let allowed = find(list, host, ask.port)?;
-    let place = SocketAddr::new(address, allowed.confirm_port);
+    let Some((confirm_port, token)) = allowed.program else {
+        let what = format!("{}: {host}: confirm_port and token are missing", list.display());
+        return Err(TerminalError::input(
+            what,
+            "put in what the owner's `satline-terminal allow` prints",
+        ));
+    };
+    let place = SocketAddr::new(address, confirm_port);
     let refused = |what: String| {
         let what = format!("{}: {host}: {what}", list.display());
         TerminalError::input(
@@ -107,9 +118,12 @@ pub fn consent(
             "ask the owner of the host to run `satline-terminal allow` there",
         )
     };
-    let answer = converse(place, &ask.line(&allowed.token));
+    let answer = converse(place, &ask.line(&token));
     match answer.map_err(|error| refused(format!("nobody confirms at {place}: {error}")))? {
-        (stream, answer) if answer == "satline-yes" => Ok(Consent { stream }),
+        (stream, answer) if answer == "satline-yes" => Ok(Consent {
+            connection: File::from(OwnedFd::from(stream)),
+            client: None,
+        }),
         (_, answer) => match answer.strip_prefix("satline-no ") {
             Some(why) => Err(refused(format!("its owner says no: {why}"))),
             None => Err(refused(format!(
@@ -117,6 +131,15 @@ pub fn consent(
             ))),
         },
     }
+}
+
+fn listed<'a>(list: Option<&'a Path>, host: &str, hint: &str) -> Result<&'a Path, TerminalError> {
+    list.ok_or_else(|| {
+        TerminalError::input(
+            format!("the line leads to {host}, which is not this host, and there is no list (--allow)"),
+            hint,
+        )
+    })
 }
 
 fn converse(place: SocketAddr, line: &str) -> io::Result<(TcpStream, String)> {
@@ -182,8 +205,11 @@ mod tests {
         }
         let mut consent = to_owner(&list, &ask()).unwrap();
         assert!(!consent.is_withdrawn());
-        consent.stream.set_nonblocking(false).unwrap();
-        assert!(consent.is_withdrawn(), "its time is over");
+        let began = std::time::Instant::now();
+        while !consent.is_withdrawn() {
+            assert!(began.elapsed() < Duration::from_secs(30), "its time is over");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 pub mod pty;
 mod socket;
+pub mod ssh;
 mod telnet;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use pty::{Launcher, Started};
 use socket::Socket;
+use ssh::{Session, Ssh};
 
 /// What is spoken over TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,20 +35,33 @@ pub enum Target {
         host: String,
         port: u16,
     },
+    Ssh {
+        /// None: as `ssh` is configured.
+        user: Option<String>,
+        host: String,
+        port: u16,
+    },
 }
 
 impl Target {
-    /// From `pty`, `tcp:HOST:PORT` or `telnet:HOST:PORT`; an IPv6 address stands in brackets.
+    /// From `pty`, `tcp:HOST:PORT`, `telnet:HOST:PORT` or `ssh:USER@HOST:PORT`; an IPv6 address stands in brackets.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is no line: write pty, tcp:HOST:PORT or telnet:HOST:PORT");
+        let wrong = || {
+            format!("{text:?} is no line: write pty, tcp:HOST:PORT, telnet:HOST:PORT or ssh:USER@HOST:PORT")
+        };
         if text == "pty" {
             return Ok(Self::Pty);
         }
         let (protocol, place) = text.split_once(':').ok_or_else(wrong)?;
         let protocol = match protocol {
-            "tcp" => Protocol::Tcp,
-            "telnet" => Protocol::Telnet,
+            "tcp" => Some(Protocol::Tcp),
+            "telnet" => Some(Protocol::Telnet),
+            "ssh" => None,
             _ => return Err(wrong()),
+        };
+        let (user, place) = match place.rsplit_once('@').filter(|_| protocol.is_none()) {
+            Some((user, place)) => (Some(user), place),
+            None => (None, place),
         };
         let (host, port) = place.rsplit_once(':').ok_or_else(wrong)?;
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
@@ -55,13 +70,19 @@ impl Target {
         }
         let port = port.parse().ok().filter(|&port| port > 0).ok_or_else(wrong)?;
         let host = bare.unwrap_or(host);
-        if host.is_empty() {
+        let odd =
+            |name: &str| name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control());
+        if odd(host) || user.is_some_and(odd) {
             return Err(wrong());
         }
-        Ok(Self::Remote {
-            protocol,
-            host: host.to_owned(),
-            port,
+        let host = host.to_owned();
+        Ok(match protocol {
+            Some(protocol) => Self::Remote { protocol, host, port },
+            None => Self::Ssh {
+                user: user.map(str::to_owned),
+                host,
+                port,
+            },
         })
     }
 
@@ -85,18 +106,24 @@ impl Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Remote { protocol, host, port } = self else {
-            return f.write_str("pty");
-        };
-        let protocol = if *protocol == Protocol::Tcp {
-            "tcp"
-        } else {
-            "telnet"
+        let (before, host, port) = match self {
+            Self::Pty => return f.write_str("pty"),
+            Self::Remote { protocol, host, port } => match protocol {
+                Protocol::Tcp => ("tcp:", host, port),
+                Protocol::Telnet => ("telnet:", host, port),
+            },
+            Self::Ssh { user, host, port } => {
+                f.write_str("ssh:")?;
+                if let Some(user) = user {
+                    write!(f, "{user}@")?;
+                }
+                ("", host, port)
+            }
         };
         if host.contains(':') {
-            write!(f, "{protocol}:[{host}]:{port}")
+            write!(f, "{before}[{host}]:{port}")
         } else {
-            write!(f, "{protocol}:{host}:{port}")
+            write!(f, "{before}{host}:{port}")
         }
     }
 }
@@ -110,6 +137,7 @@ pub enum Lines {
         protocol: Protocol,
         echo: Option<bool>,
     },
+    Ssh(Ssh),
 }
 
 /// What a look at a line gave.
@@ -120,6 +148,8 @@ pub enum Received {
     Later,
     /// The line is of no use any more; how that came, as the end of a sentence about the other side.
     Ended(String),
+    /// The same of a line that never came to be.
+    Refused(String),
 }
 
 /// One user's open line.
@@ -127,6 +157,7 @@ pub enum Received {
 pub enum Link {
     Pty(Started),
     Socket(Socket),
+    Ssh(Session),
 }
 
 impl Link {
@@ -139,6 +170,7 @@ impl Link {
         match self {
             Self::Pty(pty) => pty.master.as_raw_fd(),
             Self::Socket(socket) => socket.fd(),
+            Self::Ssh(session) => session.fd(),
         }
     }
 
@@ -146,14 +178,22 @@ impl Link {
     pub fn pid(&self) -> Option<i32> {
         match self {
             Self::Pty(pty) => Some(pty.pid),
-            Self::Socket(_) => None,
+            Self::Socket(_) | Self::Ssh(_) => None,
+        }
+    }
+
+    /// The process on this host that carries the line.
+    pub fn client(&self) -> Option<i32> {
+        match self {
+            Self::Ssh(session) => session.client(),
+            Self::Pty(_) | Self::Socket(_) => None,
         }
     }
 
     /// True once the line stands; the error if it cannot be had.
     pub fn establish(&mut self) -> io::Result<bool> {
         match self {
-            Self::Pty(_) => Ok(true),
+            Self::Pty(_) | Self::Ssh(_) => Ok(true),
             Self::Socket(socket) => socket.establish(),
         }
     }
@@ -161,7 +201,7 @@ impl Link {
     /// Something is to be sent as soon as the other end can take it.
     pub fn wants_to_write(&self) -> bool {
         match self {
-            Self::Pty(_) => false,
+            Self::Pty(_) | Self::Ssh(_) => false,
             Self::Socket(socket) => socket.wants_to_write(),
         }
     }
@@ -169,7 +209,7 @@ impl Link {
     /// What is typed comes back before the response.
     pub fn echoes(&self) -> bool {
         match self {
-            Self::Pty(_) => true,
+            Self::Pty(_) | Self::Ssh(_) => true,
             Self::Socket(socket) => socket.echoes(),
         }
     }
@@ -177,7 +217,7 @@ impl Link {
     /// An interrupt key reaches the command.
     pub fn takes_interrupts(&self) -> bool {
         match self {
-            Self::Pty(_) => true,
+            Self::Pty(_) | Self::Ssh(_) => true,
             Self::Socket(socket) => socket.is_telnet(),
         }
     }
@@ -187,6 +227,7 @@ impl Link {
         match self {
             Self::Pty(pty) => pty.receive(buffer),
             Self::Socket(socket) => socket.receive(buffer),
+            Self::Ssh(session) => session.receive(buffer),
         }
     }
 
@@ -194,6 +235,7 @@ impl Link {
     pub fn send(&mut self, text: &[u8]) -> io::Result<usize> {
         match self {
             Self::Pty(pty) => pty.send(text),
+            Self::Ssh(session) => session.send(text),
             Self::Socket(socket) => Ok(if socket.send(text)? { text.len() } else { 0 }),
         }
     }
@@ -201,7 +243,7 @@ impl Link {
     /// Sends what waited.
     pub fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Pty(_) => Ok(()),
+            Self::Pty(_) | Self::Ssh(_) => Ok(()),
             Self::Socket(socket) => socket.flush(),
         }
     }
@@ -213,12 +255,22 @@ mod tests {
 
     #[test]
     fn targets_are_read_and_written_alike() {
-        for text in ["pty", "tcp:127.0.0.1:7000", "telnet:localhost:23", "tcp:[::1]:9"] {
+        for text in [
+            "pty",
+            "tcp:127.0.0.1:7000",
+            "telnet:localhost:23",
+            "tcp:[::1]:9",
+            "ssh:load@host:22",
+            "ssh:[::1]:22",
+        ] {
             assert_eq!(Target::parse(text).unwrap().to_string(), text);
         }
         for wrong in [
             "",
-            "ssh:host:22",
+            "ssh:@host:22",
+            "ssh:a b@host:22",
+            "ssh:host",
+            "tcp:a b:7",
             "tcp:host",
             "tcp:host:0",
             "tcp::1",

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::Received;
-use crate::poll::check;
+use crate::poll::{check, later};
 
 /// Size of every terminal.
 pub const COLUMNS: u16 = 200;
@@ -56,13 +56,6 @@ impl Started {
             other => other.map(|written| written as usize),
         }
     }
-}
-
-fn later(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-    )
 }
 
 /// Where in PATH a program is, or the program itself if it names a path.

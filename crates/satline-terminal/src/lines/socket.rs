@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use super::telnet::{self, Telnet};
 use super::{Protocol, Received};
-use crate::poll::check;
+use crate::poll::{check, later};
 
 /// What may wait to be sent, bytes: more is only reached by a server that asks without end and never reads.
 const OUT_LIMIT: usize = 64 * 1024;
@@ -150,13 +150,6 @@ impl Socket {
         }
         Ok(())
     }
-}
-
-fn later(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-    )
 }
 
 fn ended(error: io::Error) -> Received {

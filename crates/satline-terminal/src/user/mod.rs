@@ -2,6 +2,7 @@
 
 mod failing;
 mod logon;
+mod session;
 mod typing;
 
 use std::io;
@@ -83,6 +84,8 @@ pub struct User {
     restarts: u32,
     /// Logs off when the answer is there.
     leaving: bool,
+    /// Its log-on is one of those that may be under way at one time.
+    at_door: bool,
 }
 
 impl User {
@@ -111,6 +114,7 @@ impl User {
             fresh: true,
             restarts: 0,
             leaving: false,
+            at_door: false,
         }
     }
 
@@ -152,7 +156,11 @@ impl User {
         if self.state != State::Off || c.closing {
             return;
         }
+        if !self.pass_the_door(c) {
+            return;
+        }
         if let Err(wait) = c.rate.take(monotonic_ns()) {
+            self.through_the_door(c);
             c.timers.set(monotonic_ns() + wait, What::LogOn(self.index()));
             return;
         }
@@ -164,15 +172,14 @@ impl User {
             .map_or(&c.workload.ending, |step| &step.wait);
         let wait = Wait::for_prompt(&[first]);
         // A line that is connected is a transaction from here on.
-        let line = matches!(c.lines, Lines::Remote { .. }).then(|| Line::connecting(wait.clone()));
+        let line = (c.workload.line.target.is_remote()).then(|| Line::connecting(wait.clone()));
         let link = match self.open(c) {
             Ok(link) => link,
             Err(error) if line.is_some() => return self.lost(c, Outcome::Refused, &error.to_string()),
             Err(error) => return self.fail(c, &format!("cannot start the shell: {error}")),
         };
         let nonce = matches!(c.workload.ending, Ending::Marks).then_some(self.nonce.as_str());
-        let columns = usize::from(crate::lines::pty::COLUMNS);
-        let mut reader = Reader::new(nonce, columns, c.workload.uses_patterns());
+        let mut reader = Reader::new(nonce, c.columns(), c.workload.uses_patterns());
         reader.begin(wait);
         self.session = Some(Session {
             link,
@@ -206,6 +213,7 @@ impl User {
                 protocol,
                 echo,
             } => Link::connect(*address, *protocol, *echo)?,
+            Lines::Ssh(_) => Link::Ssh(self.open_session(c)?),
         };
         c.poll.add(link.fd(), self.index() as u64)?;
         if let Some(pid) = link.pid() {
@@ -250,6 +258,7 @@ impl User {
         }
         self.session = None;
         self.line = None;
+        self.through_the_door(c);
         if self.state != State::Failed {
             self.enter(State::Off);
         }
@@ -278,6 +287,10 @@ impl User {
         };
         match received {
             Received::Later => return false,
+            Received::Refused(how) => {
+                self.lost(c, Outcome::Refused, &how);
+                return false;
+            }
             Received::Ended(how) => {
                 let Some(pid) = session.link.pid() else {
                     self.lost(c, Outcome::Died, &how);
@@ -297,6 +310,7 @@ impl User {
                     session.banner.extend_from_slice(&data[..data.len().min(400)]);
                 }
                 session.reader.feed(data, now);
+                self.through_the_door(c);
             }
         }
         self.look(c, now);

@@ -122,24 +122,26 @@ pub(super) fn check(
     if file.name.trim().is_empty() {
         return Err(place.wrong("name", "is empty", "give the workload a name"));
     }
-    let Some(program) = file.shell.first().filter(|program| !program.is_empty()) else {
+    let line = line(&file.line, target, &place)?;
+    let over_ssh = matches!(line.target, Target::Ssh { .. });
+    let program = file.shell.first().map_or("", String::as_str);
+    if program.is_empty() && !(over_ssh && file.shell.is_empty()) {
         return Err(place.wrong(
             "shell",
             "names no program",
             "for example shell = [\"bash\", \"--noprofile\", \"--norc\", \"-i\"]",
         ));
-    };
+    }
     if file.shell.iter().any(|part| part.contains('\0')) {
         return Err(place.wrong("shell", "holds a NUL", "remove it"));
     }
-    let line = line(&file.line, target, &place)?;
     let ending = ending(&file.prompt, &place)?;
     if matches!(ending, Ending::Marks) && !line.logon.is_empty() {
         let hint = "write prompt = { pattern = … }, or take the log-on out";
         return Err(place.wrong("line.logon", "a shell with marks has none", hint));
     }
-    if matches!(ending, Ending::Marks) && line.target.is_remote() {
-        let what = format!("marks need a shell of this host, and the line is {}", line.target);
+    if matches!(ending, Ending::Marks) && line.target.is_remote() && !over_ssh {
+        let what = format!("marks need a shell of ours, and the line is {}", line.target);
         let hint = "write prompt = { pattern = 'regular expression of the prompt' }";
         return Err(place.wrong("prompt", what, hint));
     }
@@ -151,6 +153,11 @@ pub(super) fn check(
             format!("marks need bash, and the shell is {program}"),
             hint,
         ));
+    }
+    if file.shell.is_empty() && line.ssh.sessions_per_connection > 1 {
+        // The client that holds the connection gives such terminals no modes at all.
+        let hint = "name the shell, for example shell = [\"bash\", \"-il\"]";
+        return Err(place.wrong("shell", "users who share a connection need one", hint));
     }
     if !(file.timeout_seconds > 0.0 && file.timeout_seconds <= 86_400.0) {
         let what = format!("{} is not a time between 0 and 86400", file.timeout_seconds);

@@ -1,5 +1,7 @@
 //! `[line]`: how the users reach the system, and how they log on.
 
+use std::path::Path;
+
 use serde::Deserialize;
 
 use super::check::{Ending, Place, ending, template};
@@ -7,13 +9,14 @@ use super::template::Template;
 use super::{PatternKey, PromptKey};
 use crate::clock::seconds_to_ns;
 use crate::error::TerminalError;
+use crate::lines::ssh::Settings;
 use crate::lines::{Protocol, Target};
 use crate::secret::Source;
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LineKey {
-    /// `pty` (default), `tcp:HOST:PORT`, `telnet:HOST:PORT`; option --line has the last word.
+    /// `pty` (default), `tcp:HOST:PORT`, `telnet:HOST:PORT`, `ssh:USER@HOST:PORT`; option --line has the last word.
     pub to: Option<String>,
     /// What is sent where a user presses return. Default: `lf` on tcp, `cr` on all others.
     pub line_end: Option<LineEndKey>,
@@ -27,6 +30,15 @@ pub struct LineKey {
     pub retries: Option<u32>,
     /// Pause before a log-on is tried again; doubled each time, to a minute.
     pub retry_seconds: Option<f64>,
+    /// SSH only, as the next four. File of the key; beside the workload.
+    pub identity: Option<String>,
+    /// File of known hosts; beside the workload.
+    pub known_hosts: Option<String>,
+    /// Configuration of `ssh` in place of the system's and the user's; beside the workload.
+    pub config: Option<String>,
+    pub sessions_per_connection: Option<usize>,
+    /// Connections that may be under way at one time.
+    pub log_ons_at_once: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -76,6 +88,7 @@ pub struct Line {
     pub logon: Vec<LogOn>,
     pub retries: u32,
     pub retry_ns: i64,
+    pub ssh: Settings,
 }
 
 /// One prompt of the log-on and what is typed at it.
@@ -127,6 +140,7 @@ pub(super) fn line(key: &LineKey, target: Option<&Target>, place: &Place<'_>) ->
         .line_end
         .unwrap_or(if plain { LineEndKey::Lf } else { LineEndKey::Cr });
     Ok(Line {
+        ssh: ssh(key, &target, place)?,
         target,
         line_end: match end {
             LineEndKey::Cr => b"\r",
@@ -138,6 +152,52 @@ pub(super) fn line(key: &LineKey, target: Option<&Target>, place: &Place<'_>) ->
         logon,
         retries: key.retries.unwrap_or(3),
         retry_ns: seconds_to_ns(retry_seconds),
+    })
+}
+
+fn ssh(key: &LineKey, target: &Target, place: &Place<'_>) -> Result<Settings, TerminalError> {
+    let files = [
+        ("identity", &key.identity),
+        ("known_hosts", &key.known_hosts),
+        ("config", &key.config),
+    ];
+    let counts = [
+        ("sessions_per_connection", key.sessions_per_connection, 1000),
+        ("log_ons_at_once", key.log_ons_at_once, 10_000),
+    ];
+    let mut given = files
+        .iter()
+        .filter(|(_, value)| value.is_some())
+        .map(|(name, _)| *name);
+    let counted = counts
+        .iter()
+        .find(|(_, value, _)| value.is_some())
+        .map(|(name, ..)| *name);
+    if let (false, Some(name)) = (matches!(target, Target::Ssh { .. }), given.next().or(counted)) {
+        let what = format!("belongs to ssh, and the line is {target}");
+        return Err(place.wrong(
+            &format!("line.{name}"),
+            what,
+            "remove it, or write to = \"ssh:USER@HOST:PORT\"",
+        ));
+    }
+    for (name, value, most) in counts {
+        if value.is_some_and(|value| value == 0 || value > most) {
+            let what = format!("is not between 1 and {most}");
+            return Err(place.wrong(&format!("line.{name}"), what, "for example 8"));
+        }
+    }
+    let beside = Path::new(place.origin).parent().unwrap_or(Path::new("."));
+    let file = |text: &Option<String>| text.as_ref().map(|text| beside.join(text));
+    let default = Settings::default();
+    Ok(Settings {
+        identity: file(&key.identity),
+        known_hosts: file(&key.known_hosts),
+        config: file(&key.config),
+        sessions_per_connection: key
+            .sessions_per_connection
+            .unwrap_or(default.sessions_per_connection),
+        log_ons_at_once: key.log_ons_at_once.unwrap_or(default.log_ons_at_once),
     })
 }
 

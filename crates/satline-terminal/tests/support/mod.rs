@@ -2,6 +2,7 @@
 #![allow(dead_code)] // every test file uses its own part
 
 pub mod server;
+pub mod sshd;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

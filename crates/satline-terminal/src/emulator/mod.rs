@@ -1,13 +1,17 @@
 //! The run: one thread, one timer heap, one epoll set.
 
+mod arrivals;
+
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use crate::allow::Consent;
-use crate::clock::{SECOND_NS, monotonic_ns, process_cpu_us};
+use crate::clock::{SECOND_NS, monotonic_ns};
 use crate::common::{Common, What, descendants};
 use crate::error::TerminalError;
+use crate::lines::Lines;
+use crate::lines::ssh::News;
 use crate::plan::Phase;
 use crate::poll::Signals;
 use crate::processes;
@@ -18,6 +22,8 @@ use crate::user::{State, User};
 const SIGNALS: u64 = u64::MAX;
 const STDIN: u64 = u64::MAX - 1;
 const OWNER: u64 = u64::MAX - 2;
+/// Of the connections that several users share, from here on.
+pub const CONNECTIONS: u64 = 1 << 32;
 const TICK_NS: i64 = SECOND_NS / 2;
 /// How long processes may take to end after SIGHUP, and after SIGKILL, when the run is over.
 const HANG_UP_NS: i64 = SECOND_NS;
@@ -125,6 +131,7 @@ impl Emulator {
                 SIGNALS => self.take_signals(),
                 STDIN => self.look_at_stdin(),
                 OWNER => self.look_at_owner(),
+                connection if connection >= CONNECTIONS => self.look_at_connection(connection - CONNECTIONS),
                 user => {
                     self.users[user as usize].read(&mut self.c);
                 }
@@ -155,7 +162,7 @@ impl Emulator {
             What::WindowStart => {
                 self.c.phase = Phase::Window;
                 self.c.event("window-start", None, "");
-                self.c.statistics.begin_window(monotonic_ns(), process_cpu_us());
+                self.c.begin_window();
             }
             What::WindowEnd => self.end_window(due_ns),
             What::Tick => {
@@ -192,67 +199,8 @@ impl Emulator {
         self.c.event("step", Some(length as f64 / SECOND_NS as f64), "");
     }
 
-    /// Commands arrive at this step's rate from now on.
-    fn begin_arrivals(&mut self, at: i64) {
-        let users = self.c.plan.steps[self.c.step - 1];
-        let Some(open) = &mut self.c.open else { return };
-        open.series += 1;
-        open.dry = false;
-        let (next, series) = (open.next_ns(at, users), open.series);
-        self.c.timers.set(next, What::Arrival(series));
-    }
-
-    /// A command is to start now: in the session that has been idle longest, else as soon as one is free.
-    fn arrive(&mut self, series: u64, intended_ns: i64) {
-        let users = self.c.plan.steps[self.c.step - 1];
-        let closing = self.c.closing;
-        let Some(open) = self
-            .c
-            .open
-            .as_mut()
-            .filter(|open| open.series == series && !closing)
-        else {
-            return;
-        };
-        open.counts.due += 1;
-        let next = open.next_ns(intended_ns, users);
-        self.c.timers.set(next, What::Arrival(series));
-        while let Some((user, generation)) = open.idle.pop_front() {
-            if self.users[user].is_idle(generation) {
-                return self.users[user].start(&mut self.c, intended_ns, Some(intended_ns));
-            }
-        }
-        if open.wait(intended_ns) {
-            let what = "no session is free: arrivals wait; more sessions (--steps) would keep them in time";
-            self.c.event("pool-dry", Some(users as f64), what);
-        }
-    }
-
-    /// Arrivals that found no session are told, not forgotten.
-    fn end_arrivals(&mut self) {
-        let Some(open) = &mut self.c.open else { return };
-        open.counts.never_started += open.waiting.len() as u64;
-        open.waiting.clear();
-        let counts = open.counts;
-        if counts.never_started > 0 {
-            let what = "arrivals found no free session before the end";
-            self.c
-                .event("never-started", Some(counts.never_started as f64), what);
-        }
-        if counts.waited > 0 {
-            // Standard error may be closed.
-            let _ = writeln!(
-                io::stderr(),
-                "satline-terminal: of {} arrivals {} found no free session, {} of them until the end",
-                counts.due,
-                counts.waited,
-                counts.never_started
-            );
-        }
-    }
-
     fn end_window(&mut self, at: i64) {
-        self.c.statistics.end_window(monotonic_ns(), process_cpu_us());
+        self.c.end_window();
         self.c.event("window-end", None, "");
         if self.c.step < self.c.plan.steps.len() {
             return self.begin_step(self.c.step, at);
@@ -292,6 +240,9 @@ impl Emulator {
         if let Err(error) = self.c.recorder.flush_due(monotonic_ns()) {
             self.c.abort = Some(recording_failed(&error));
         }
+        for user in self.c.door.overlooked() {
+            self.c.timers.set(now, What::LogOn(user));
+        }
         self.progress
             .show(&self.c, (now - self.began_ns) as f64 / SECOND_NS as f64);
         self.look_if_drained();
@@ -304,12 +255,29 @@ impl Emulator {
                     .get_or_insert(End::Interrupted(signal, signal_name(signal)));
             }
         }
-        while let Some((pid, status)) = processes::reap() {
-            if let Some(user) = self.c.shells.remove(&pid) {
-                self.users[user].died(&mut self.c, &processes::ending(status));
+        while let Some(child) = processes::reap() {
+            self.c.clients.ended(&child);
+            if let Some(user) = self.c.shells.remove(&child.pid) {
+                self.users[user].died(&mut self.c, &processes::ending(child.status));
             }
         }
         self.look_if_drained();
+    }
+
+    /// A connection that several users share stands, or is lost.
+    fn look_at_connection(&mut self, connection: u64) {
+        let Lines::Ssh(ssh) = &mut self.c.lines else {
+            return;
+        };
+        let news = ssh.news(connection as usize);
+        let users = ssh.users_of(connection as usize);
+        for index in users.start..users.end.min(self.users.len()) {
+            match &news {
+                News::None => {}
+                News::Ready => self.users[index].connected(&mut self.c),
+                News::Lost(why) => self.users[index].not_connected(&mut self.c, why),
+            }
+        }
     }
 
     fn look_at_owner(&mut self) {
@@ -338,10 +306,11 @@ impl Emulator {
         if !std::mem::replace(&mut self.c.closing, true) {
             self.end_arrivals();
         }
-        self.c.statistics.end_window(monotonic_ns(), process_cpu_us());
+        self.c.end_window();
         for user in &mut self.users {
             user.log_off(&mut self.c);
         }
+        self.c.end_clients();
         let began = monotonic_ns();
         let mut left = descendants();
         while !left.is_empty() && monotonic_ns() - began < HANG_UP_NS + KILL_NS {
@@ -350,10 +319,10 @@ impl Emulator {
                     .for_each(|process| processes::send(process.pid, libc::SIGKILL));
             }
             std::thread::sleep(Duration::from_millis(20));
-            while processes::reap().is_some() {}
+            self.c.reap_clients();
             left = descendants();
         }
-        while processes::reap().is_some() {}
+        self.c.reap_clients();
         if !left.is_empty() {
             // Unlike eprintln!, no panic where standard error is closed.
             let _ = writeln!(

@@ -1,0 +1,86 @@
+//! Log-ons over SSH: how many may be under way, and users who share a connection.
+
+use std::io;
+
+use crate::common::Common;
+use crate::emulator::CONNECTIONS;
+use crate::environment;
+use crate::lines::ssh::Session;
+use crate::lines::{Lines, Link};
+use crate::recorder::Outcome;
+
+use super::User;
+
+impl User {
+    /// False if too many log-ons are under way: then this one's turn comes later.
+    pub(super) fn pass_the_door(&mut self, c: &mut Common) -> bool {
+        let connects = match &c.lines {
+            Lines::Ssh(ssh) => ssh.must_connect(self.index()),
+            _ => false,
+        };
+        if connects && !self.at_door {
+            self.at_door = c.door.enter(self.index());
+            return self.at_door;
+        }
+        true
+    }
+
+    /// The log-on is through, or has failed: it keeps nobody waiting any more.
+    pub(super) fn through_the_door(&mut self, c: &mut Common) {
+        if std::mem::take(&mut self.at_door) {
+            c.through_the_door();
+        }
+    }
+
+    /// A session, which waits where the connection that it shares does not stand yet.
+    pub(super) fn open_session(&self, c: &mut Common) -> io::Result<Session> {
+        let remote = environment::remote_command(c, &self.name, &self.nonce);
+        let Lines::Ssh(ssh) = &mut c.lines else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        let made = ssh.connect(self.index())?;
+        let session = ssh.open(self.index(), remote.as_deref())?;
+        if let Some((connection, fd, pid)) = made {
+            c.poll.add(fd, CONNECTIONS + connection as u64)?;
+            c.add_client(pid);
+        }
+        if let Some(client) = session.client() {
+            c.add_client(client);
+        }
+        Ok(session)
+    }
+
+    /// The shared connection stands: the session begins, if it waited for that.
+    pub fn connected(&mut self, c: &mut Common) {
+        let remote = environment::remote_command(c, &self.name, &self.nonce);
+        let index = self.index();
+        let (Some(session), Lines::Ssh(ssh)) = (&mut self.session, &c.lines) else {
+            return;
+        };
+        let Link::Ssh(link) = &mut session.link else {
+            return;
+        };
+        if !link.waits_for_connection() {
+            return;
+        }
+        match ssh.begin(index, link, remote.as_deref()) {
+            Err(error) => self.lost(c, Outcome::Refused, &error.to_string()),
+            Ok(()) => {
+                if let Some(client) = link.client() {
+                    c.add_client(client);
+                }
+            }
+        }
+    }
+
+    /// The shared connection is lost: so is a session that waited for it. Those that were open learn it themselves.
+    pub fn not_connected(&mut self, c: &mut Common, why: &str) {
+        let waits = self
+            .session
+            .as_ref()
+            .is_some_and(|session| matches!(&session.link, Link::Ssh(link) if link.waits_for_connection()));
+        if waits {
+            self.lost(c, Outcome::Refused, &format!("gave no connection{why}"));
+        }
+    }
+}

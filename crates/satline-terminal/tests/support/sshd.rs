@@ -1,0 +1,120 @@
+//! An sshd of our own on a port of loopback, with keys, configuration and accounts' keys in a temporary place.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use super::eventually;
+
+/// Ends with its sessions when it is dropped.
+pub struct Sshd {
+    address: String,
+    pub port: u16,
+    /// This user's name.
+    pub user: String,
+    directory: tempfile::TempDir,
+    child: Child,
+}
+
+const PROGRAM: &str = "/usr/sbin/sshd";
+
+fn key(path: &Path) {
+    let made = Command::new("ssh-keygen")
+        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+        .arg(path)
+        .status();
+    assert!(made.unwrap().success());
+}
+
+impl Sshd {
+    /// With these further lines of configuration; None, and why on standard error: there is no sshd here.
+    pub fn start(more: &str) -> Option<Self> {
+        Self::on("127.0.0.1", more)
+    }
+
+    /// The same on another address of this host.
+    pub fn on(address: &str, more: &str) -> Option<Self> {
+        let found = Path::new(PROGRAM).exists() && Command::new("ssh").arg("-V").output().is_ok();
+        // It wants its place for separated privileges if it runs for root.
+        let placed = fs::create_dir_all("/run/sshd").is_ok() || Path::new("/run/sshd").exists();
+        if !found || !placed {
+            eprintln!("skipped: no OpenSSH server and client here (apt-get install openssh-server)");
+            return None;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        key(&path("host"));
+        key(&path("key"));
+        fs::copy(path("key.pub"), path("accounts")).unwrap();
+        let port = std::net::TcpListener::bind((address, 0))
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let public = fs::read_to_string(path("host.pub")).unwrap();
+        fs::write(path("known"), format!("[{address}]:{port} {public}")).unwrap();
+        let place = directory.path().display();
+        let config = format!(
+            "Port {port}\nListenAddress {address}\nHostKey {place}/host\nAuthorizedKeysFile {place}/accounts\n\
+             PidFile none\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nUsePAM no\nStrictModes no\n\
+             PermitRootLogin prohibit-password\n{more}\n"
+        );
+        fs::write(path("config"), config).unwrap();
+        let child = Command::new(PROGRAM)
+            .args(["-D", "-f"])
+            .arg(path("config"))
+            .arg("-E")
+            .arg(path("log"))
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let user = Command::new("id").arg("-un").output().unwrap();
+        let user = String::from_utf8(user.stdout).unwrap().trim().to_owned();
+        eventually("sshd listens", || {
+            std::net::TcpStream::connect((address, port)).is_ok()
+        });
+        Some(Self {
+            address: address.to_owned(),
+            port,
+            user,
+            directory,
+            child,
+        })
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// `[line]` of a workload, with further keys.
+    pub fn line(&self, more: &str) -> String {
+        let (user, address, port) = (&self.user, &self.address, self.port);
+        let (key, known) = (self.path("key"), self.path("known"));
+        format!(
+            "line = {{ to = \"ssh:{user}@{address}:{port}\", identity = {key:?}, known_hosts = {known:?}, \
+             retry_seconds = 0.05{more} }}\n"
+        )
+    }
+
+    /// The processes that serve connections.
+    pub fn connections(&self) -> Vec<i32> {
+        let all = satline_terminal::processes::all(Path::new("/proc"));
+        let below = satline_terminal::processes::descendants(&all, self.child.id() as i32);
+        let own = self.child.id() as i32;
+        below
+            .iter()
+            .filter(|process| process.parent == own)
+            .map(|process| process.pid)
+            .collect()
+    }
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        for pid in self.connections() {
+            satline_terminal::processes::send(pid, libc::SIGKILL);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
