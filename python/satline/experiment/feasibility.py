@@ -12,6 +12,7 @@ from pathlib import Path
 from satline.errors import InputError
 from satline.experiment.sizes import format_size
 from satline.experiment.study import Study
+from satline.experiment.targets import elsewhere
 from satline.problems import line_of
 from satline.systems import resources
 from satline.systems.binaries import find_binary
@@ -38,6 +39,8 @@ def check_feasible(
     """
     if not scratch.is_dir():
         raise InputError(f"{scratch} is not a directory", hint="name one on a local disk with --scratch")
+    if elsewhere(study):
+        return  # what is there is asked there
     available = len(os.sched_getaffinity(0)) if processors is None else processors
     problems = [
         (f"{study.path}:{line_of(study.text, place)}: {'.'.join(place)}: {message}", remedy)

@@ -24,6 +24,7 @@ from satline.experiment.progress import View
 from satline.experiment.series import Series
 from satline.experiment.sizes import format_size
 from satline.experiment.study import Study
+from satline.experiment.targets import required_programs, target_settings, workload_for
 from satline.systems import Conditions, Configuration, Monitoring, SystemUnderTest, system_named
 from satline.systems.binaries import find_binary
 from satline.systems.janitor_process import clean_stale
@@ -216,6 +217,11 @@ class _Run:
             scratch=options.scratch.absolute(),
             delay_accounting=study.file.monitor.delay_accounting,
             knobs=study.knobs(),
+            target=target_settings(study),
+            users=max(study.file.load.users),
+            seconds=study.file.load.seconds(),
+            requires=required_programs(study),
+            say=view.note,
         )
         self._recorded = False
 
@@ -277,12 +283,13 @@ class _Run:
         emulator = Emulator(
             command_line(
                 self._programs["satline-terminal"],
-                self._study.workload.absolute(),
+                workload_for(self._study, conditions),
                 self._recording.absolute(),
                 self._study.file.load,
                 conditions,
                 series.steps,
-            ),
+            )
+            + conditions.emulator_options,
             conditions.environment,
             conditions.data.parent / "satline-terminal.log",
         )
@@ -313,11 +320,13 @@ class _Run:
             "limits": conditions.limits,
             "knobs": conditions.knobs or None,
             "not_set": conditions.not_set,
+            **conditions.described,
         }
         load = study.file.load
         describe.create(
             self._recording,
             "satline study",
+            host=conditions.host,
             system_under_test=system,
             study={
                 "name": study.name,

@@ -24,6 +24,7 @@ from satline import share
 from satline.errors import InputError
 from satline.experiment.designed import Designed, DesignPart, FactorPart, designed
 from satline.experiment.sizes import parse_size
+from satline.experiment.targets import StudyGuest, StudyRemote, check_target
 from satline.problems import line_of, none_such, read_toml
 from satline.systems import SYSTEMS, Knobs, Limits, Server
 
@@ -73,6 +74,10 @@ class Load(_Part):
         if self.steady == "wait" and len(self.users) > 1:
             raise ValueError('steady: "wait" is for one number of users; leave it out, or write one')
         return self
+
+    def seconds(self) -> float:
+        """Length of all steps."""
+        return len(self.users) * (self.ramp_seconds + self.warmup_seconds + self.window_seconds)
 
 
 class StudyLimits(_Part):
@@ -130,6 +135,8 @@ class StudyFile(_Part):
     load: Load
     limits: StudyLimits = StudyLimits()
     knobs: StudyKnobs = StudyKnobs()
+    guest: StudyGuest | None = None
+    remote: StudyRemote | None = None
     monitor: Monitor = Monitor()
     prepare: Prepare = Prepare()
     server: list[StudyServer] = []
@@ -145,6 +152,7 @@ class StudyFile(_Part):
             raise ValueError("knobs: swap_device stands in place of limits.swap; leave one of them out")
         if self.design is not None and not self.factor:
             raise ValueError("design: there is nothing to vary; add [[factor]] tables")
+        check_target(self.target, self.guest, self.remote)
         return self
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from satline.errors import InputError
 
@@ -95,6 +95,14 @@ class Configuration:
         Directory in which the run makes its own; its disk holds the data and the swap file.
     environment
         Variables for programs that run as load, beside those inherited.
+    target
+        The system's own settings; ``None``: it has none.
+    users, seconds
+        The most users that are to be on it, and for how long.
+    requires
+        Programs that the load needs there.
+    say
+        Tells whoever waits what is being done.
     """
 
     run_id: str
@@ -103,6 +111,11 @@ class Configuration:
     environment: Mapping[str, str] = field(default_factory=dict)
     delay_accounting: bool = True
     knobs: Knobs = Knobs()
+    target: Any = None
+    users: int = 1
+    seconds: float = 0.0
+    requires: tuple[str, ...] = ()
+    say: Callable[[str], None] = lambda _: None
 
 
 @dataclass
@@ -127,6 +140,14 @@ class Conditions:
         Processors to which the load's processes bind themselves, where no control group does it.
     data, users, users_file
         Directories of the study's data and of the users' own; the list of whose process is whose.
+    shell_prefix
+        Words in front of the workload's shell that bring a user to another host; empty: the load runs here.
+    emulator_options
+        Further words for the emulator's command.
+    host
+        ``[host]`` of the recording; ``None``: this host's.
+    described
+        Further keys of ``[system_under_test]``.
     """
 
     data: Path
@@ -141,6 +162,10 @@ class Conditions:
     cgroup_procs: list[Path] = field(default_factory=list)
     affinity: list[int] | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    shell_prefix: list[str] = field(default_factory=list)
+    emulator_options: list[str] = field(default_factory=list)
+    host: dict[str, Any] | None = None
+    described: dict[str, Any] = field(default_factory=dict)
 
 
 class SystemUnderTest(Protocol):
@@ -183,8 +208,22 @@ def _this_host(state: Path | None) -> SystemUnderTest:
     return ThisHost(state=state)
 
 
+def _remote(state: Path | None) -> SystemUnderTest:
+    from satline.systems.remote.host import RemoteHost
+
+    return RemoteHost(state=state)
+
+
+def _guest(state: Path | None) -> SystemUnderTest:
+    from satline.systems.guest.guest import Guest
+
+    return Guest(state=state)
+
+
 SYSTEMS: dict[str, Callable[[Path | None], SystemUnderTest]] = {
     "this-host": _this_host,
+    "remote": _remote,
+    "guest": _guest,
 }
 
 

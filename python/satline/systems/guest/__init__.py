@@ -1,0 +1,1 @@
+"""A guest as the system under test: a machine of QEMU's with chosen storage, processors and paging devices."""

@@ -1,0 +1,116 @@
+"""A guest: a machine of QEMU's, started for a run, reached over SSH at 127.0.0.1, thrown away after."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from satline.errors import InputError, SatlineError
+from satline.systems import Conditions, Configuration
+from satline.systems.guest import accelerator, snapshot
+from satline.systems.guest.files import cache_directory
+from satline.systems.guest.image import ALIAS, find_image
+from satline.systems.guest.settings import KVM, GuestSettings
+from satline.systems.remote.calls import Agent
+from satline.systems.remote.host import OverSsh
+from satline.systems.remote.settings import RemoteSettings
+
+MANY = 100_000
+
+
+class Guest(OverSsh):
+    """A guest with the memory, processors, paging devices and kernel's settings that the study names.
+
+    Parameters
+    ----------
+    state
+        Directory for the ledger; ``None``: the usual place.
+    cache
+        Where the image and the snapshots are; ``None``: the usual place.
+    """
+
+    kind = "guest"
+
+    def __init__(self, *, state: Path | None = None, cache: Path | None = None) -> None:
+        super().__init__(state=state)
+        self._cache = cache or cache_directory()
+        self._started: snapshot.Started | None = None
+        self._settings = GuestSettings()
+        self._accelerator = accelerator.Accelerator("", "")
+
+    def reach(self, configuration: Configuration, directory: Path, mark: dict[str, str]) -> RemoteSettings:
+        if isinstance(configuration.target, GuestSettings):
+            self._settings = configuration.target
+        settings = self._settings
+        image = find_image(self._cache, settings.disk, settings.kernel)
+        self._accelerator = accelerator.choose(settings.accelerator, image, self._cache, mark)
+        if self._accelerator.name != KVM:
+            configuration.say(f"the guest's processors are emulated: {self._accelerator.why}")
+        self._started = snapshot.start(
+            image,
+            settings,
+            self._accelerator.name,
+            directory,
+            self._cache,
+            environment=mark,
+            making=lambda: self._making(configuration),
+            say=configuration.say,
+        )
+        booted = self._started.boot_s
+        configuration.say(
+            ("" if booted is None else f"booted in {booted:.1f} s; ")
+            + f"restored from its snapshot in {self._started.restore_s:.1f} s"
+        )
+        return RemoteSettings(
+            host="root@127.0.0.1",
+            port=self._started.port,
+            identity=image.identity,
+            known_hosts=image.known_hosts,
+            sessions_per_connection=MANY,
+            options=(f"HostKeyAlias={ALIAS}",),
+            config=False,
+            where="the guest",
+        )
+
+    def _making(self, configuration: Configuration) -> Path:
+        (self._cache / "snapshots").mkdir(exist_ok=True, mode=0o700)
+        return self._directory(self._cache / "snapshots", configuration.run_id, "-snapshot")
+
+    def set_up(self, agent: Agent, conditions: Conditions) -> None:
+        assert self._started is not None
+        settings = self._settings
+        # It goes on with the clock that it was saved with.
+        agent.do("set_clock", time_ns=time.time_ns())
+        told, why = settings.stated(), ""
+        devices = [f"/dev/vd{chr(ord('b') + number)}" for number in range(settings.swap_disks)]
+        if devices:
+            why = (
+                agent.do("swap_on", devices=devices, size_bytes=settings.swap_disk_bytes // 4096 * 4096) or ""
+            )
+        if why:
+            raise SatlineError(f"the guest's paging devices cannot be used: {why}")
+        not_set = agent.do("set", files=settings.knobs())
+        if not_set:
+            raise InputError(
+                f"the guest does not take [guest.knobs]: {'; '.join(not_set.values())}",
+                hint="leave out what its kernel lacks",
+            )
+        conditions.limits = {**told, **conditions.limits}
+        conditions.described |= {
+            "accelerator": self._accelerator.name,
+            "restore_seconds": round(self._started.restore_s, 2),
+        }
+        if self._accelerator.why:
+            conditions.described["accelerator_why"] = self._accelerator.why
+        if self._started.boot_s is not None:
+            conditions.described["boot_seconds"] = round(self._started.boot_s, 2)
+
+    def restore(self) -> list[str]:
+        # Nothing in it need be undone: it is thrown away.
+        if self._agent is not None:
+            self._agent.kill()
+            self._agent = None
+        if self._started is not None:
+            self._started.machine.kill()
+            self._started = None
+        return super().restore()
