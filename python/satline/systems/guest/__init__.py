@@ -1,1 +1,1 @@
-"""A guest as the system under test: a machine of QEMU's with chosen storage, processors and paging devices."""
+"""A guest as the system under test: a machine of QEMU's of chosen storage, processors, paging devices."""

@@ -153,7 +153,12 @@ class OverSsh:
                 }
             )
         )
-        conditions.shell_prefix = [sys.executable, "-I", "-S", user_shell.__file__, str(parameters)]
+        # The emulator sets prompts' marks for bash only, and goes by the name.
+        shell = directory / "bash"
+        words = shlex.join([sys.executable, "-I", "-S", user_shell.__file__, str(parameters)])
+        shell.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+        shell.chmod(0o700)
+        conditions.shell_prefix = [str(shell)]
         conditions.emulator_options = ["--logon-timeout", f"{LOG_ON_TIMEOUT_S}s"]
         self.set_up(self._agent, conditions)
         return conditions
