@@ -27,6 +27,7 @@ class Satline:
         self.scratch = directory / "scratch"
         self.scratch.mkdir()
         self.recording = directory / "x.satline"
+        self.home = directory
         path = os.pathsep.join([str(TREE / "python"), *(path for path in sys.path if path)])
         self.environment = {
             **os.environ,
