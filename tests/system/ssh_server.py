@@ -1,8 +1,8 @@
 """An SSH server of the tests' own: its keys, its configuration and its log in a directory."""
 
 import os
-import signal
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -67,12 +67,14 @@ class SshServer:
             "known_hosts": str(self.known_hosts),
             **changes,
         }
-        lines = "".join(f'{k} = {v if isinstance(v, int) else chr(34) + str(v) + chr(34)}\n' for k, v in keys.items())
+        lines = "".join(
+            f"{k} = {v if isinstance(v, int) else chr(34) + str(v) + chr(34)}\n" for k, v in keys.items()
+        )
         return f"[remote]\n{lines}"
 
     def sessions(self) -> list[int]:
         """Processes of its connections."""
-        return [pid for pid in _children(self.process.pid)]
+        return list(_children(self.process.pid))
 
     def drop_all(self) -> None:
         """Cut every connection."""

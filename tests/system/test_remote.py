@@ -1,4 +1,4 @@
-"""Studies on a remote host: an SSH server of the tests' own, on this host and in another network namespace."""
+"""Studies on a remote host: on this host, and in another network namespace."""
 
 import os
 import shutil
@@ -60,7 +60,10 @@ def left(satline: Satline) -> list[str]:
     found += [line for line in Path("/proc/swaps").read_text().splitlines() if str(satline.scratch) in line]
     for process in Path("/proc").iterdir():
         try:
-            if process.name.isdecimal() and os.fsencode(satline.scratch) in (process / "cmdline").read_bytes():
+            if (
+                process.name.isdecimal()
+                and os.fsencode(satline.scratch) in (process / "cmdline").read_bytes()
+            ):
                 found.append(process.name)
         except OSError:
             continue
@@ -74,7 +77,9 @@ def far(satline: Satline, server: SshServer) -> Satline:
 
 
 @pytest.mark.slow
-def test_a_study_on_a_remote_host_runs_to_its_verdict_and_leaves_nothing(far: Satline, server: SshServer) -> None:
+def test_a_study_on_a_remote_host_runs_to_its_verdict_and_leaves_nothing(
+    far: Satline, server: SshServer
+) -> None:
     status, output = ended(far.study(STUDY.format(remote=server.table())))
     assert status == 0, output
     assert left(far) == []
@@ -168,7 +173,7 @@ def test_a_python_that_is_not_there_is_told(far: Satline, server: SshServer) -> 
 
 
 @pytest.fixture
-def namespace(tmp_path: Path) -> Iterator[str]:
+def namespace() -> Iterator[str]:
     """A network namespace that a pair of interfaces leads to, at 10.213.77.2."""
     if os.geteuid() != 0 or shutil.which("ip") is None:
         pytest.skip("needs root and ip (iproute2)")

@@ -231,6 +231,10 @@ class OverSsh:
                 Path(directory) / "recording.satline", into, clocks.Shift(before, after), self._name
             )
 
+    def client(self) -> list[str]:
+        """Command that logs a person on to the prepared host, on a terminal."""
+        return self._connections[-1].client("-t")
+
     def restore(self) -> list[str]:
         left: list[str] = []
         if self._agent is not None:
