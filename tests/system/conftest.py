@@ -69,14 +69,14 @@ class Satline:
         assert isinstance(found, list)
         return str(found[0].stem)
 
-    def member(self, name: str) -> int:
+    def member(self, name: str, within_s: float = WAIT_S) -> int:
         """Number of the run's process whose program is `name`, once there is one."""
         marker = f"SATLINE_RUN={self.run_id()}"
 
         def find() -> list[int]:
             return [pid for pid in marked_processes(marker) if _program(pid) == name]
 
-        found = wait_for(find, name)
+        found = wait_for(find, name, within_s)
         assert isinstance(found, list)
         return int(found[0])
 
@@ -113,9 +113,9 @@ def _program(pid: int) -> str:
         return ""
 
 
-def wait_for(condition: Callable[[], object], what: str) -> object:
+def wait_for(condition: Callable[[], object], what: str, within_s: float = WAIT_S) -> object:
     """The condition's value once it is true."""
-    end = time.monotonic() + WAIT_S
+    end = time.monotonic() + within_s
     while not (value := condition()):
         assert time.monotonic() < end, f"waited in vain for {what}"
         time.sleep(0.05)

@@ -25,6 +25,7 @@ from satline.systems.ledger import boot_id
 
 PROBE_TIMEOUT_S = 15.0
 PROBE_MEMORY_MIB = 128
+LONGEST = 100
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,8 @@ def probe(
                     return ""
                 if process.poll() is not None:
                     said = (Path(directory) / "log").read_text(errors="replace").strip().splitlines()
-                    return f"QEMU ended with exit code {process.returncode}" + (
-                        f": {said[-1]}" if said else ""
-                    )
+                    how = said[-1].removeprefix("qemu-system-x86_64: ") if said else "it says nothing"
+                    return f"QEMU ends when a kernel starts under {accelerator}: {how[:LONGEST]}"
                 time.sleep(0.05)
             return f"a kernel does not start under it within {timeout_s:.0f} s"
         finally:

@@ -47,20 +47,23 @@ def command_line(
     settings: GuestSettings,
     accelerator: str,
     directory: Path,
+    qmp: Path,
     disks: Disks,
     port: int,
-    restore: Path | None = None,
+    restore: bool = False,
 ) -> list[str]:
     """QEMU's command.
 
     Parameters
     ----------
     directory
-        For its sockets and the console's log.
+        For the console's log.
+    qmp
+        Socket to be, for its machine protocol.
     port
         Of 127.0.0.1, which leads to the guest's SSH; nothing else leads in, and nothing out.
     restore
-        File of a saved state to start from.
+        A saved state is to be taken over.
     """
     command = [find_program("qemu-system-x86_64"), "-nodefaults", "-no-user-config", "-display", "none"]
     command += ["-machine", "pc", *accelerator_words(accelerator)]
@@ -68,7 +71,7 @@ def command_line(
     command += ["-no-reboot", "-rtc", "base=utc,clock=host"]
     command += ["-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", KERNEL_OPTIONS]
     command += ["-serial", f"file:{_escaped(directory / 'console.log')}"]
-    command += ["-qmp", f"unix:{_escaped(directory / 'qmp')},server=on,wait=off"]
+    command += ["-qmp", f"unix:{_escaped(qmp)},server=on,wait=off"]
     command += ["-drive", f"file={_escaped(disks.root)},if=none,id=root,format=qcow2,cache=unsafe"]
     command += ["-device", "virtio-blk-pci,drive=root,serial=root"]
     for number, path in enumerate(disks.swap):
@@ -93,7 +96,7 @@ def command_line(
         "virtio-net-pci,netdev=net,romfile=",
     ]
     command += ["-object", "rng-random,id=rng,filename=/dev/urandom", "-device", "virtio-rng-pci,rng=rng"]
-    if restore is not None:
+    if restore:
         command += ["-incoming", "defer"]
     return command
 
@@ -117,13 +120,15 @@ class Machine:
     ----------
     command
         From `command_line`.
-    directory
+    directory, qmp
         The same as there.
     environment
         Variables beside those inherited; the run's mark is one of them.
     """
 
-    def __init__(self, command: Sequence[str], directory: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, command: Sequence[str], directory: Path, qmp: Path, environment: Mapping[str, str]
+    ) -> None:
         self._directory = directory
         with (directory / "qemu.log").open("wb") as log:
             self._process = subprocess.Popen(
@@ -135,7 +140,7 @@ class Machine:
                 start_new_session=True,
             )
         try:
-            self.qmp = Qmp(directory / "qmp", self.lives)
+            self.qmp = Qmp(qmp, self.lives)
         except SatlineError as error:
             self.kill()
             raise self.failure(error.message) from None

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from pathlib import Path
 
 from satline.errors import InputError, SatlineError
 from satline.systems import Conditions, Configuration
+from satline.systems.binaries import find_binary
 from satline.systems.guest import accelerator, snapshot
 from satline.systems.guest.files import cache_directory
-from satline.systems.guest.image import ALIAS, find_image
+from satline.systems.guest.image import ALIAS, Image, find_image
 from satline.systems.guest.settings import KVM, GuestSettings
+from satline.systems.remote.bundle import make_bundle
 from satline.systems.remote.calls import Agent
-from satline.systems.remote.host import OverSsh
+from satline.systems.remote.connection import Connection
+from satline.systems.remote.host import PROGRAMS, OverSsh
 from satline.systems.remote.settings import RemoteSettings
 
 MANY = 100_000
+FURNISH_TIMEOUT_S = 300.0
+PARTS = "/opt/satline"
+_FURNISH = (
+    f"mkdir -p {PARTS} && tar -xf - -C {PARTS} && {PARTS}/bin/satline-monitor --version && "
+    f"export PYTHONPATH={PARTS}/python && python3 -S -m compileall -q {PARTS}/python && "
+    f"python3 -S -m satline.systems.remote.agent {PARTS} < /dev/null && sync"
+)
 
 
 class Guest(OverSsh):
@@ -37,11 +48,13 @@ class Guest(OverSsh):
         self._started: snapshot.Started | None = None
         self._settings = GuestSettings()
         self._accelerator = accelerator.Accelerator("", "")
+        self._bundle = b""
 
     def reach(self, configuration: Configuration, directory: Path, mark: dict[str, str]) -> RemoteSettings:
         if isinstance(configuration.target, GuestSettings):
             self._settings = configuration.target
         settings = self._settings
+        self._bundle = make_bundle(find_binary(name) for name in PROGRAMS)
         image = find_image(self._cache, settings.disk, settings.kernel)
         self._accelerator = accelerator.choose(settings.accelerator, image, self._cache, mark)
         if self._accelerator.name != KVM:
@@ -51,9 +64,12 @@ class Guest(OverSsh):
             settings,
             self._accelerator.name,
             directory,
+            self._sockets / "qmp",
             self._cache,
             environment=mark,
             making=lambda: self._making(configuration),
+            furniture=hashlib.sha256(self._bundle).hexdigest(),
+            furnish=lambda port: self._furnish(self._ssh(image, port), directory, mark),
             say=configuration.say,
         )
         booted = self._started.boot_s
@@ -61,9 +77,12 @@ class Guest(OverSsh):
             ("" if booted is None else f"booted in {booted:.1f} s; ")
             + f"restored from its snapshot in {self._started.restore_s:.1f} s"
         )
+        return self._ssh(image, self._started.port)
+
+    def _ssh(self, image: Image, port: int) -> RemoteSettings:
         return RemoteSettings(
             host="root@127.0.0.1",
-            port=self._started.port,
+            port=port,
             identity=image.identity,
             known_hosts=image.known_hosts,
             sessions_per_connection=MANY,
@@ -71,6 +90,23 @@ class Guest(OverSsh):
             config=False,
             where="the guest",
         )
+
+    def _furnish(self, settings: RemoteSettings, directory: Path, mark: dict[str, str]) -> None:
+        """Put the run's parts into a guest that is to be saved, and use them once: they are warm then."""
+        connection = Connection(settings, self._sockets, 0, mark)
+        connection.open()
+        try:
+            with connection.start(_FURNISH, directory / "furnish.log") as process:
+                _, _ = process.communicate(self._bundle, FURNISH_TIMEOUT_S)
+            if process.returncode != 0:
+                said = (directory / "furnish.log").read_text(errors="replace").strip()
+                raise SatlineError(f"the guest cannot be furnished: {said}")
+        finally:
+            connection.close()
+
+    def parts(self, directory: str) -> tuple[str, bytes | None]:
+        del directory
+        return PARTS, None
 
     def _making(self, configuration: Configuration) -> Path:
         (self._cache / "snapshots").mkdir(exist_ok=True, mode=0o700)

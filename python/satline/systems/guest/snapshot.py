@@ -61,9 +61,9 @@ def snapshots(cache: Path) -> list[Snapshot]:
     return [Snapshot(path.parent) for path in sorted((cache / "snapshots").glob("*/about.json"))]
 
 
-def snapshot_name(image: Image, settings: GuestSettings, accelerator: str, qemu: str) -> str:
+def snapshot_name(image: Image, settings: GuestSettings, accelerator: str, furniture: str) -> str:
     """A name that changes with all that a saved state depends on."""
-    parts = [VERSION, image.name(), settings.machine(), accelerator, qemu]
+    parts = [VERSION, image.name(), settings.machine(), accelerator, qemu_version(), furniture]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -80,10 +80,13 @@ def start(
     settings: GuestSettings,
     accelerator: str,
     directory: Path,
+    qmp: Path,
     cache: Path,
     *,
     environment: Mapping[str, str],
     making: Callable[[], Path],
+    furniture: str,
+    furnish: Callable[[int], None],
     say: Callable[[str], None],
 ) -> Started:
     """Start a guest from its snapshot, which is made before if there is none.
@@ -91,26 +94,30 @@ def start(
     Parameters
     ----------
     directory
-        For the run's disks, sockets and logs.
+        For the run's disks and logs.
+    qmp
+        Socket to be; its name must be short.
     making
         Gives a directory beside the snapshots to make a new one in; its removal is the caller's.
+    furniture, furnish
+        Name of what is put into a guest before it is saved; what puts it there, at a port.
 
     Raises
     ------
     SatlineError
         It does not boot, or its state cannot be saved or restored; with what its console said.
     """
-    snapshot = Snapshot(cache / "snapshots" / snapshot_name(image, settings, accelerator, qemu_version()))
+    snapshot = Snapshot(cache / "snapshots" / snapshot_name(image, settings, accelerator, furniture))
     boot_s = None
     if not (snapshot.directory / "about.json").exists():
         say("booting a guest of this kind, once …")
-        boot_s = _make(snapshot, image, settings, accelerator, directory, making(), environment)
+        boot_s = _make(snapshot, image, settings, accelerator, directory, qmp, making(), environment, furnish)
     begun = time.monotonic()
     overlay(snapshot.disk, "qcow2", directory / "root.qcow2")
     disks = Disks(directory / "root.qcow2", swap_files(directory, settings))
     port = free_port()
-    command = command_line(image, settings, accelerator, directory, disks, port, restore=snapshot.state)
-    machine = Machine(command, directory, environment)
+    command = command_line(image, settings, accelerator, directory, qmp, disks, port, restore=True)
+    machine = Machine(command, directory, qmp, environment)
     try:
         machine.restore(snapshot.state)
         machine.wait_until_answers(port)
@@ -126,8 +133,10 @@ def _make(
     settings: GuestSettings,
     accelerator: str,
     directory: Path,
+    qmp: Path,
     making: Path,
     environment: Mapping[str, str],
+    furnish: Callable[[int], None],
 ) -> float:
     """Boot, save, and give the snapshot its name; returns the seconds that the boot took."""
     made = Snapshot(making)
@@ -137,17 +146,19 @@ def _make(
     port = free_port()
     begun = time.monotonic()
     machine = Machine(
-        command_line(image, settings, accelerator, directory, disks, port), directory, environment
+        command_line(image, settings, accelerator, directory, qmp, disks, port), directory, qmp, environment
     )
     try:
         machine.wait_until_ready()
         machine.wait_until_answers(port)
         boot_s = time.monotonic() - begun
+        furnish(port)
         time.sleep(SETTLE_S)  # what the boot began in the background is to be over
         machine.save(made.state)
     finally:
         machine.kill()
-    for name in ("qmp", "console.log", "qemu.log"):
+    qmp.unlink(missing_ok=True)
+    for name in ("console.log", "qemu.log"):
         path = directory / name
         if path.exists():
             path.rename(directory / f"boot-{name}")

@@ -23,9 +23,11 @@ ANSWER_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 20.0
 # One session carries the bundle and then the requests, so that a connection that drops leaves nothing behind.
 _SCRIPT = """umask 077; d={directory}
+[ -n "{furnished}" ] || {{
 mkdir -p "${{d%/*}}" && mkdir "$d" || exit 91
 trap 'rm -rf "$d"' EXIT; trap 'exit 129' HUP INT TERM
 head -c {size} | tar -xf - -C "$d" || exit 92
+}}
 cd / || exit; export PYTHONPATH="$d/python" PYTHONDONTWRITEBYTECODE=1
 {python} -S -m satline.systems.remote.agent "$d" {mark}"""
 
@@ -39,6 +41,8 @@ class Agent:
         Open.
     directory
         To be made there for the bundle; its name holds the run's id.
+    bundle
+        ``None``: the directory is there already, and stays.
     log
         File for what it prints to standard error.
 
@@ -48,20 +52,26 @@ class Agent:
         It does not start there; says why.
     """
 
-    def __init__(self, connection: Connection, directory: str, run_id: str, bundle: bytes, log: Path) -> None:
+    def __init__(
+        self, connection: Connection, directory: str, run_id: str, bundle: bytes | None, log: Path
+    ) -> None:
         self._name = connection.settings.name()
         self._log = log
         self._ids = itertools.count()
         self._rest = b""
         python = shlex.quote(connection.settings.python)
         script = _SCRIPT.format(
-            directory=shlex.quote(directory), size=len(bundle), python=python, mark=shlex.quote(run_id)
+            directory=shlex.quote(directory),
+            furnished="" if bundle is not None else "yes",
+            size=len(bundle or b""),
+            python=python,
+            mark=shlex.quote(run_id),
         )
         self._process: subprocess.Popen[bytes] = connection.start(f"exec sh -c {shlex.quote(script)}", log)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         os.set_blocking(self._process.stdout.fileno(), False)
-        feeder = threading.Thread(target=self._feed, args=(bundle,), daemon=True)
+        feeder = threading.Thread(target=self._feed, args=(bundle or b"",), daemon=True)
         feeder.start()
         # What the account prints at log-on comes first.
         end = time.monotonic() + START_TIMEOUT_S

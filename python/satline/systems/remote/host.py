@@ -32,6 +32,8 @@ from satline.systems.remote.calls import Agent
 from satline.systems.remote.connection import Connection
 from satline.systems.remote.settings import RemoteSettings
 
+OWN_SESSIONS = 3
+PROGRAMS = ("satline-monitor", "satline-thermometer")
 CHECK_EVERY_S = 5.0
 # An emulated processor takes seconds for what a user begins with.
 LOG_ON_TIMEOUT_S = 120
@@ -67,6 +69,7 @@ class OverSsh:
         self._checked_at = 0.0
         self._name = ""
         self._there = ""
+        self._sockets = Path()
 
     def reach(self, configuration: Configuration, directory: Path, mark: dict[str, str]) -> RemoteSettings:
         """Bring the host up, as far as it needs it; returns how it is reached."""
@@ -75,6 +78,10 @@ class OverSsh:
     def allow(self, configuration: Configuration, connection: Connection) -> None:
         """Raise InputError unless the host may be driven."""
 
+    def parts(self, directory: str) -> tuple[str, bytes | None]:
+        """Where the run's parts are there, and the archive to be unpacked if they are not yet."""
+        return directory, make_bundle(find_binary(name) for name in PROGRAMS)
+
     def set_up(self, agent: Agent, conditions: Conditions) -> None:
         """Settings of the host that are not the load's limits."""
 
@@ -82,14 +89,16 @@ class OverSsh:
         self._janitor = JanitorProcess.start(configuration.run_id, self._state)
         mark = {"SATLINE_RUN": configuration.run_id}
         directory = self._directory(configuration.scratch, configuration.run_id, "")
-        sockets = self._directory(Path(tempfile.gettempdir()), configuration.run_id, "-s")
+        self._sockets = self._directory(Path(tempfile.gettempdir()), configuration.run_id, "-s")
         # Last, so that it is undone first: what still runs may write into the directories.
         self._janitor.ledger.add("processes", marker=f"SATLINE_RUN={configuration.run_id}")
         settings = self.reach(configuration, directory, mark)
         self._name = settings.name()
-        count = math.ceil(configuration.users / settings.sessions_per_connection)
-        for number in range(count + 1):  # the first is the run's own
-            connection = Connection(settings, sockets, number, mark)
+        # The run's own sessions are on the first; where it takes more, so are the users'.
+        share = configuration.users + OWN_SESSIONS <= settings.sessions_per_connection
+        count = 1 if share else 1 + math.ceil(configuration.users / settings.sessions_per_connection)
+        for number in range(count):
+            connection = Connection(settings, self._sockets, number, mark)
             self._connections.append(connection)
             connection.open()
             if number == 0:
@@ -110,13 +119,10 @@ class OverSsh:
         return directory
 
     def _bring_up(self, configuration: Configuration, directory: Path) -> Conditions:
-        programs = [find_binary(name) for name in ("satline-monitor", "satline-thermometer")]
         # An id of its own there: "there" may be this host, with its ledgers and directories.
         run_id = hashlib.sha256(configuration.run_id.encode()).hexdigest()[:32]
-        self._there = f"{configuration.scratch}/satline-{run_id}-parts"
-        self._agent = Agent(
-            self._connections[0], self._there, run_id, make_bundle(programs), directory / "agent.log"
-        )
+        self._there, bundle = self.parts(f"{configuration.scratch}/satline-{run_id}-parts")
+        self._agent = Agent(self._connections[0], self._there, run_id, bundle, directory / "agent.log")
         facts = self._agent.do("facts", programs=list(configuration.requires))
         self._check_facts(facts)
         told = self._agent.do(
@@ -146,7 +152,9 @@ class OverSsh:
         parameters.write_text(
             json.dumps(
                 {
-                    "clients": [one.client("-tt", "-e", "none") for one in self._connections[1:]],
+                    "clients": [
+                        one.client("-tt", "-e", "none") for one in self._connections[1:] or self._connections
+                    ],
                     "enter": told["enter"],
                     "users": told["users"],
                     "environment": environment,
