@@ -56,7 +56,8 @@ pub struct RunOptions {
     /// Workload file.
     #[arg(long, value_name = "FILE.toml")]
     pub workload: PathBuf,
-    /// Where the users' lines lead: pty, tcp:HOST:PORT, telnet:HOST:PORT or ssh:USER@HOST:PORT. Default: as the workload says.
+    /// Where the users' lines lead: pty, tcp:HOST:PORT, telnet:HOST:PORT, ssh:USER@HOST:PORT or
+    /// http://HOST:PORT. Default: as the workload says.
     #[arg(long, value_name = "LINE", value_parser = Target::parse)]
     pub line: Option<Target>,
     /// Lines over SSH: file of the key. Default: as the workload says, then as ssh is configured.

@@ -154,6 +154,11 @@ impl Line {
             return Outcome::Ok;
         };
         let command = &script.commands[command];
+        if let (Some(request), Some(answer)) = (&command.request, reader.answer()) {
+            if !answer.status().is_some_and(|status| request.is_right(status)) {
+                return Outcome::Unexpected;
+            }
+        }
         let other_prompt = matches!(command.ending, Ending::Pattern(_)) && ended_by == EndedBy::Marks;
         let matched = command
             .expect

@@ -40,8 +40,8 @@ def _known_target(name: str) -> str:
 
 def _known_line(text: str) -> str:
     place = r"(\[[0-9A-Fa-f:.]+\]|[^:@\s\[\]]+):[0-9]{1,5}"
-    if not re.fullmatch(rf"pty|(tcp|telnet):{place}|ssh:([^:@\s]+@)?{place}", text):
-        written = '"pty", "tcp:HOST:PORT", "telnet:HOST:PORT" or "ssh:USER@HOST:PORT"'
+    if not re.fullmatch(rf"pty|(tcp|telnet):{place}|ssh:([^:@\s]+@)?{place}|http://{place}/?", text):
+        written = '"pty", "tcp:HOST:PORT", "telnet:HOST:PORT", "ssh:USER@HOST:PORT" or "http://HOST:PORT"'
         raise ValueError(f'"{text}" is no line; write {written}')
     return text
 

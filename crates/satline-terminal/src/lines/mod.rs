@@ -3,6 +3,7 @@
 //! A further kind of line is a variant of `Lines` (how one is opened) and of `Link` (one that is open); nothing outside
 //! this directory asks which it is, but for what belongs to processes of this host (`Link::pid`).
 
+mod http;
 pub mod pty;
 mod socket;
 pub mod ssh;
@@ -13,6 +14,7 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsRawFd, RawFd};
 
+pub use http::Answer;
 use pty::{Launcher, Started};
 use socket::Socket;
 use ssh::{Session, Ssh};
@@ -23,6 +25,8 @@ pub enum Protocol {
     /// Lines out, answers in, nothing added.
     Tcp,
     Telnet,
+    /// Requests and their answers, on a connection that is kept.
+    Http,
 }
 
 /// Where the users' lines lead.
@@ -44,10 +48,13 @@ pub enum Target {
 }
 
 impl Target {
-    /// From `pty`, `tcp:HOST:PORT`, `telnet:HOST:PORT` or `ssh:USER@HOST:PORT`; an IPv6 address stands in brackets.
+    /// From `pty`, `tcp:HOST:PORT`, `telnet:HOST:PORT`, `ssh:USER@HOST:PORT` or `http://HOST:PORT`; an IPv6 address
+    /// stands in brackets.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
-            format!("{text:?} is no line: write pty, tcp:HOST:PORT, telnet:HOST:PORT or ssh:USER@HOST:PORT")
+            format!(
+                "{text:?} is no line: write pty, tcp:HOST:PORT, telnet:HOST:PORT, ssh:USER@HOST:PORT or http://HOST:PORT"
+            )
         };
         if text == "pty" {
             return Ok(Self::Pty);
@@ -57,7 +64,20 @@ impl Target {
             "tcp" => Some(Protocol::Tcp),
             "telnet" => Some(Protocol::Telnet),
             "ssh" => None,
+            "http" => Some(Protocol::Http),
+            "https" | "tls" => {
+                return Err(format!(
+                    "{text:?}: there is no TLS; a tunnel on this host (stunnel, socat) makes it a line"
+                ));
+            }
             _ => return Err(wrong()),
+        };
+        let place = match protocol {
+            Some(Protocol::Http) => {
+                let place = place.strip_prefix("//").ok_or_else(wrong)?;
+                place.strip_suffix('/').unwrap_or(place)
+            }
+            _ => place,
         };
         let (user, place) = match place.rsplit_once('@').filter(|_| protocol.is_none()) {
             Some((user, place)) => (Some(user), place),
@@ -86,8 +106,27 @@ impl Target {
         })
     }
 
+    pub fn is_http(&self) -> bool {
+        let http = Protocol::Http;
+        matches!(self, Self::Remote { protocol, .. } if *protocol == http)
+    }
+
     pub fn is_remote(&self) -> bool {
         *self != Self::Pty
+    }
+
+    /// Host and port as they are written.
+    pub fn place(&self) -> String {
+        match self {
+            Self::Pty => String::new(),
+            Self::Remote { host, port, .. } | Self::Ssh { host, port, .. } => {
+                if host.contains(':') {
+                    format!("[{host}]:{port}")
+                } else {
+                    format!("{host}:{port}")
+                }
+            }
+        }
     }
 
     /// The address to which all users connect, looked up once: the first of IPv4, else the first.
@@ -106,25 +145,21 @@ impl Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (before, host, port) = match self {
+        match self {
             Self::Pty => return f.write_str("pty"),
-            Self::Remote { protocol, host, port } => match protocol {
-                Protocol::Tcp => ("tcp:", host, port),
-                Protocol::Telnet => ("telnet:", host, port),
-            },
-            Self::Ssh { user, host, port } => {
+            Self::Remote { protocol, .. } => f.write_str(match protocol {
+                Protocol::Tcp => "tcp:",
+                Protocol::Telnet => "telnet:",
+                Protocol::Http => "http://",
+            })?,
+            Self::Ssh { user, .. } => {
                 f.write_str("ssh:")?;
                 if let Some(user) = user {
                     write!(f, "{user}@")?;
                 }
-                ("", host, port)
             }
-        };
-        if host.contains(':') {
-            write!(f, "{before}[{host}]:{port}")
-        } else {
-            write!(f, "{before}{host}:{port}")
         }
+        f.write_str(&self.place())
     }
 }
 
@@ -262,12 +297,16 @@ mod tests {
             "tcp:[::1]:9",
             "ssh:load@host:22",
             "ssh:[::1]:22",
+            "http://localhost:80",
         ] {
             assert_eq!(Target::parse(text).unwrap().to_string(), text);
         }
         for wrong in [
             "",
             "ssh:@host:22",
+            "http:host:80",
+            "https://host:443",
+            "http://host:80/path",
             "ssh:a b@host:22",
             "ssh:host",
             "tcp:a b:7",

@@ -16,6 +16,8 @@ const OUT_LIMIT: usize = 64 * 1024;
 pub struct Socket {
     stream: TcpStream,
     connecting: bool,
+    /// What is sent before the connection stands goes with it.
+    eager: bool,
     telnet: Option<Telnet>,
     /// The server repeats what is typed; None: as telnet agrees, and else not.
     echo: Option<bool>,
@@ -67,6 +69,7 @@ impl Socket {
         Ok(Self {
             stream,
             connecting: true,
+            eager: protocol == Protocol::Http,
             telnet: (protocol == Protocol::Telnet).then(Telnet::default),
             echo,
             out: Vec::new(),
@@ -126,7 +129,7 @@ impl Socket {
     /// Sends text; false: not now, and nothing of it was taken.
     pub fn send(&mut self, text: &[u8]) -> io::Result<bool> {
         self.flush()?;
-        if self.wants_to_write() {
+        if self.wants_to_write() && !self.eager {
             return Ok(false);
         }
         if self.telnet.is_some() {

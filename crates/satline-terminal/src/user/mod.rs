@@ -2,6 +2,7 @@
 
 mod failing;
 mod logon;
+mod request;
 mod session;
 mod typing;
 
@@ -50,6 +51,8 @@ struct Session {
     banner: Vec<u8>,
     /// The password was sent: from here on nothing is quoted.
     confided: bool,
+    /// The server has closed the connection, which is made anew with the next request (HTTP).
+    closed: bool,
 }
 
 struct Streams {
@@ -179,7 +182,11 @@ impl User {
             Err(error) => return self.fail(c, &format!("cannot start the shell: {error}")),
         };
         let nonce = matches!(c.workload.ending, Ending::Marks).then_some(self.nonce.as_str());
-        let mut reader = Reader::new(nonce, c.columns(), c.workload.uses_patterns());
+        let mut reader = if c.workload.line.target.is_http() {
+            Reader::of_messages()
+        } else {
+            Reader::new(nonce, c.columns(), c.workload.uses_patterns())
+        };
         reader.begin(wait);
         self.session = Some(Session {
             link,
@@ -187,6 +194,7 @@ impl User {
             reader,
             banner: Vec::new(),
             confided: false,
+            closed: false,
         });
         self.line = line;
         if let Some(line) = &mut self.line {
@@ -271,6 +279,10 @@ impl User {
             return false;
         };
         match session.link.establish() {
+            Ok(true) if self.state == State::Starting && session.reader.answer().is_some() => {
+                self.stands(c);
+                return false;
+            }
             Ok(true) => {}
             Ok(false) => return false,
             Err(error) => {
@@ -292,6 +304,10 @@ impl User {
                 return false;
             }
             Received::Ended(how) => {
+                if session.reader.answer().is_some() {
+                    self.closed(c, &how, now);
+                    return false;
+                }
                 let Some(pid) = session.link.pid() else {
                     self.lost(c, Outcome::Died, &how);
                     return false;
@@ -310,6 +326,9 @@ impl User {
                     session.banner.extend_from_slice(&data[..data.len().min(400)]);
                 }
                 session.reader.feed(data, now);
+                if self.answer_is_wrong(c) {
+                    return false;
+                }
                 self.through_the_door(c);
             }
         }

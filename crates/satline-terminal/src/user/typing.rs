@@ -3,10 +3,11 @@
 use crate::clock::{monotonic_ns, seconds_to_ns};
 use crate::common::{Common, Due};
 use crate::line::{Kind, Line};
+use crate::lines::Answer;
 use crate::random::{Purpose, stream, unit};
 use crate::reader::{EndedBy, Wait};
 use crate::recorder::Outcome;
-use crate::workload::Subject;
+use crate::workload::{Request, Subject};
 
 use super::{State, User};
 
@@ -69,8 +70,20 @@ impl User {
             user: &self.name,
             number: self.number,
         };
-        let text = command.input.fill(subject, &mut self.streams.input);
+        let text = match &command.request {
+            None => command.input.fill(subject, &mut self.streams.input),
+            Some(request) => {
+                let cookie = self
+                    .session
+                    .as_ref()
+                    .and_then(|session| session.reader.answer())
+                    .and_then(Answer::cookie);
+                let host = c.workload.line.target.place();
+                request.fill(&host, cookie.as_deref(), subject, &mut self.streams.input)
+            }
+        };
         let wait = Wait {
+            bodiless: command.request.as_ref().is_some_and(Request::is_head),
             typed: Some(text.clone().into_bytes()),
             inside: self.inside,
             keep_output: command.expect.is_some(),
@@ -81,14 +94,12 @@ impl User {
             // The prompt was believed only after a quiet time, which is not lateness.
             due = due.max(monotonic_ns());
         }
-        let line = Line::new(
-            Kind::Command(chosen),
-            text,
-            c.workload.line.line_end,
-            think,
-            due,
-            wait,
-        );
+        let end = if command.request.is_some() {
+            b""
+        } else {
+            c.workload.line.line_end
+        };
+        let line = Line::new(Kind::Command(chosen), text, end, think, due, wait);
         self.begin(c, line.intended(intended_ns));
     }
 
@@ -129,6 +140,15 @@ impl User {
         if last {
             session.reader.sent();
         }
+        if std::mem::take(&mut session.closed) {
+            // Its time counts: it is waited for.
+            if let Err(error) = self.connect_anew(c) {
+                return self.lost(c, Outcome::Refused, &error.to_string());
+            }
+        }
+        let (Some(line), Some(session)) = (&mut self.line, &mut self.session) else {
+            return;
+        };
         match line.write_next(&mut session.link, gap.is_some()) {
             Ok(true) if last => {
                 self.line_sent(c, due_ns);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use regex::bytes::Regex;
 
 use super::line::{Line, line};
+use super::request::{Request, request};
 use super::template::Template;
 use super::times::{Arrivals, Think, arrivals, think, typing};
 use super::{CommandKey, OrderKey, PromptKey, ScriptKey, TypingKey, WorkloadFile};
@@ -42,6 +43,8 @@ pub enum Ending {
     Marks,
     /// Output that ends in a match.
     Pattern(Arc<Regex>),
+    /// The answer says itself where it ends (HTTP).
+    Message,
 }
 
 #[derive(Debug, Clone)]
@@ -56,7 +59,9 @@ pub struct Script {
 #[derive(Debug, Clone)]
 pub struct Command {
     pub class: Arc<str>,
+    /// What is typed, where it is not a request.
     pub input: Template,
+    pub request: Option<Request>,
     pub weight: f64,
     pub expect: Option<Regex>,
     pub think: Think,
@@ -135,7 +140,26 @@ pub(super) fn check(
     if file.shell.iter().any(|part| part.contains('\0')) {
         return Err(place.wrong("shell", "holds a NUL", "remove it"));
     }
-    let ending = ending(&file.prompt, &place)?;
+    let ending = match ending(&file.prompt, &place)? {
+        Ending::Marks if line.target.is_http() => Ending::Message,
+        ending => ending,
+    };
+    if line.target.is_http() {
+        let key = match (&ending, line.logon.is_empty(), file.setup.is_empty()) {
+            (Ending::Pattern(_), ..) => Some("prompt"),
+            (_, false, _) => Some("line.logon"),
+            (.., false) => Some("setup"),
+            _ => None,
+        };
+        if let Some(key) = key {
+            let hint = "remove it; the first requests of a script with order = \"sequence\" can log on";
+            return Err(place.wrong(
+                key,
+                format!("belongs to terminals, and the line is {}", line.target),
+                hint,
+            ));
+        }
+    }
     if matches!(ending, Ending::Marks) && !line.logon.is_empty() {
         let hint = "write prompt = { pattern = … }, or take the log-on out";
         return Err(place.wrong("line.logon", "a shell with marks has none", hint));
@@ -172,14 +196,15 @@ pub(super) fn check(
         .as_ref()
         .map(|key| arrivals(key, &place))
         .transpose()?;
-    let key_gap = match (&file.typing, arrivals) {
+    let at_once = arrivals.is_some() || matches!(ending, Ending::Message);
+    let key_gap = match (&file.typing, at_once) {
         // An arrival is a whole line at its time.
-        (None, Some(_)) => None,
-        (Some(key), Some(_)) if key.characters_per_second != 0.0 => {
+        (None, true) => None,
+        (Some(key), true) if key.characters_per_second != 0.0 => {
             let hint = "write typing = { characters_per_second = 0 }, or leave it out";
-            return Err(place.wrong("typing", "commands that arrive are not typed", hint));
+            return Err(place.wrong("typing", "requests and commands that arrive are not typed", hint));
         }
-        (None, None) => typing(&TypingKey::default(), &place)?,
+        (None, false) => typing(&TypingKey::default(), &place)?,
         (Some(key), _) => typing(key, &place)?,
     };
     let setup = file.setup.iter().enumerate().map(|(number, line)| {
@@ -316,7 +341,8 @@ fn command(
     });
     Ok(Command {
         class: key.class.as_str().into(),
-        input: template(&key.input, "input", place)?,
+        input: template(key.input.as_deref().unwrap_or_default(), "input", place)?,
+        request: request(key, matches!(shell, Ending::Message), place)?,
         weight: key.weight,
         expect: expect.transpose()?,
         think: key

@@ -132,7 +132,7 @@ pub(super) fn line(key: &LineKey, target: Option<&Target>, place: &Place<'_>) ->
     let plain = matches!(
         &target,
         Target::Remote {
-            protocol: Protocol::Tcp,
+            protocol: Protocol::Tcp | Protocol::Http,
             ..
         }
     );

@@ -2,15 +2,18 @@
 
 mod check;
 mod line;
+mod request;
 mod template;
 mod times;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
 
 pub use check::{Command, Ending, Script, Workload};
 pub use line::{Line, LineKey, LogOn};
+pub use request::Request;
 pub use template::{Subject, Template};
 pub use times::{Arrivals, ArrivalsKey, Think};
 
@@ -156,7 +159,14 @@ pub enum OrderKey {
 #[serde(deny_unknown_fields)]
 pub struct CommandKey {
     pub class: String,
-    pub input: String,
+    /// What is typed; every line but HTTP.
+    pub input: Option<String>,
+    /// Method and path; HTTP only, as the next three.
+    pub request: Option<String>,
+    pub headers: Option<BTreeMap<String, String>>,
+    pub body: Option<String>,
+    /// Status of the right answer. Default: any below 400.
+    pub status: Option<u16>,
     #[serde(default = "one")]
     pub weight: f64,
     pub expect: Option<String>,

@@ -46,6 +46,21 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// So many bytes.
+    pub fn bytes(&mut self, count: usize) -> std::io::Result<String> {
+        while self.rest.len() < count {
+            let mut buffer = [0u8; 4096];
+            match self.stream.read(&mut buffer)? {
+                0 => break,
+                got => self.rest.extend_from_slice(&buffer[..got]),
+            }
+        }
+        let text = self.rest.drain(..count.min(self.rest.len())).collect();
+        Ok(String::from_utf8(text).unwrap_or_default())
+    }
+}
+
 impl Server {
     pub fn new(talk: impl Fn(&mut Connection) -> std::io::Result<()> + Send + Sync + 'static) -> Self {
         Self::on("127.0.0.1", talk)

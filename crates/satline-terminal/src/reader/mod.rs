@@ -14,6 +14,8 @@
 //!   erasing, colours) therefore stays echo. The line end after it ends the echo. The response is over when what
 //!   has been received ends in a match of the pattern; the caller waits a moment to see that nothing more comes.
 
+mod messages;
+
 use std::sync::Arc;
 
 use regex::bytes::Regex;
@@ -21,6 +23,7 @@ use regex::bytes::Regex;
 use crate::screen::{Echo, ScreenLine};
 use crate::strip::{Item, Stripper};
 use crate::workload::Ending;
+use messages::Messages;
 
 /// Text at the end of the output that a prompt's pattern can see, bytes.
 const TAIL_LIMIT: usize = 1024;
@@ -32,6 +35,8 @@ pub const OUTPUT_LIMIT: usize = 64 * 1024;
 pub enum EndedBy {
     Marks,
     Pattern,
+    /// The answer says itself where it ends.
+    Message,
 }
 
 /// Where a reading stands.
@@ -57,13 +62,15 @@ pub struct Wait {
     pub no_echo: bool,
     /// Keep the beginning of the output for `expect`.
     pub keep_output: bool,
+    /// The answer has no body.
+    pub bodiless: bool,
 }
 
 impl Wait {
     /// Waits for one of these prompts with nothing typed.
     pub fn for_prompt(endings: &[&Ending]) -> Self {
         let patterns = endings.iter().filter_map(|ending| match ending {
-            Ending::Marks => None,
+            Ending::Marks | Ending::Message => None,
             Ending::Pattern(regex) => Some(Arc::clone(regex)),
         });
         Self {
@@ -78,6 +85,8 @@ impl Wait {
 pub struct Reader {
     stripper: Stripper,
     reading: Reading,
+    /// Where answers are messages, and not what a terminal prints.
+    messages: Option<Box<Messages>>,
 }
 
 #[derive(Debug)]
@@ -127,11 +136,16 @@ impl Reader {
         Self {
             stripper: Stripper::default(),
             reading,
+            messages: None,
         }
     }
 
     /// Begins a reading: call it before the first key is sent.
     pub fn begin(&mut self, wait: Wait) {
+        if let Some(messages) = &mut self.messages {
+            messages.answer.begin(wait.bodiless);
+            messages.bytes = 0;
+        }
         let reading = &mut self.reading;
         reading.echo_over = wait.typed.is_none();
         reading.surely = wait.typed.is_none();
@@ -164,7 +178,14 @@ impl Reader {
 
     /// Takes in output that was read at `now_ns`.
     pub fn feed(&mut self, data: &[u8], now_ns: i64) {
-        let Self { stripper, reading } = self;
+        let Self {
+            stripper,
+            reading,
+            messages,
+        } = self;
+        if let Some(messages) = messages {
+            return messages.feed(data, reading, now_ns);
+        }
         stripper.feed(data, |item, start, end| reading.take(&item, start, end, now_ns));
         reading.look_for_pattern(now_ns);
     }
@@ -200,6 +221,9 @@ impl Reader {
 
     /// Bytes of the response so far, escape sequences included, prompt and echo excepted.
     pub fn output_bytes(&self) -> u64 {
+        if let Some(messages) = &self.messages {
+            return messages.bytes;
+        }
         let reading = &self.reading;
         let end = if reading.done_mark {
             reading.output_end
@@ -238,6 +262,13 @@ impl Reader {
 }
 
 impl Reading {
+    fn keep(&mut self, text: &[u8]) {
+        if self.wait.keep_output {
+            let room = OUTPUT_LIMIT - self.output.len();
+            self.output.extend_from_slice(&text[..text.len().min(room)]);
+        }
+    }
+
     fn take(&mut self, item: &Item<'_>, start: u64, end: u64, now_ns: i64) {
         if let Item::Osc(text) = item {
             if let Some(mark) = self.mark(text) {
@@ -306,10 +337,7 @@ impl Reading {
         if visible && self.reaction_ns.is_none() {
             self.reaction_ns = Some(now_ns);
         }
-        if self.wait.keep_output {
-            let room = OUTPUT_LIMIT - self.output.len();
-            self.output.extend_from_slice(&text[..text.len().min(room)]);
-        }
+        self.keep(text);
         if !self.wait.patterns.is_empty() {
             self.status = Status::Pending;
             self.tail
