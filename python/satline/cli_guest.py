@@ -87,9 +87,10 @@ def _kind(one: Snapshot) -> str:
 
     about: dict[str, Any] = one.about()
     disks = about.get("swap_disks")
+    size = _size(used_bytes(one.directory))
     return (
         f"{about.get('memory_mib')} MiB, {about.get('processors')} processor(s), {disks} paging device(s), "
-        f"{about.get('accelerator')}, booted in {about.get('boot_seconds')} s, {_size(used_bytes(one.directory))}"
+        f"{about.get('accelerator')}, booted in {about.get('boot_seconds')} s, {size}"
     )
 
 

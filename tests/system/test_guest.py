@@ -127,20 +127,8 @@ def test_a_guest_that_dies_ends_the_run(satline: Satline) -> None:
 
 
 def test_a_command_in_a_guest(satline: Satline) -> None:
-    status, output = ended(
-        satline.start(
-            "guest",
-            "shell",
-            "--memory",
-            "128 MB",
-            "--swap-disks",
-            "2",
-            "--scratch",
-            str(satline.scratch),
-            "-c",
-            "cat /proc/swaps; nproc",
-        )  # fmt: skip
-    )
+    options = ("--memory", "128 MB", "--swap-disks", "2", "--scratch", str(satline.scratch))
+    status, output = ended(satline.start("guest", "shell", *options, "-c", "cat /proc/swaps; nproc"))
     assert status == 0, output
     assert "/dev/vdb" in output
     assert "/dev/vdc" in output

@@ -1,4 +1,4 @@
-"""What a guest is put together from: its first file system, QEMU's command, the machine protocol, the accelerator."""
+"""What a guest is put together from: first file system, QEMU's command, machine protocol, accelerator."""
 
 import dataclasses
 import json

@@ -42,6 +42,7 @@ def test_leave_is_given_within_its_bounds() -> None:
         ("yes", 1, 1, TODAY, "cannot be read"),
         ("max_users = true\nuntil = 2030-01-01", 1, 1, TODAY, "does not say max_users"),
         ("max_users = 5", 1, 1, TODAY, "until which day"),
+        ("max_users = 5\nuntil = 2030-01-01", 1, 1, TODAY, "max_seconds and max_rate"),
         ('max_users = 5\nuntil = "2030-01-01"', 1, 1, TODAY, "until which day"),
     ],
 )

@@ -19,7 +19,7 @@ import tomllib
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from satline.errors import InputError, SatlineError
 from satline.systems import Conditions, Configuration, Monitoring, Server
@@ -44,7 +44,7 @@ _LEAVE = (
 )
 _LEAVE_HINT = (
     "its owner allows it with /etc/satline/allow-load there, the account with ~/.config/satline/allow-load: "
-    "max_users, max_seconds, until"
+    "max_users, max_rate, max_seconds, until"
 )
 
 
@@ -69,6 +69,7 @@ class OverSsh:
         self._checked_at = 0.0
         self._name = ""
         self._there = ""
+        self._emulator_options = ["--logon-timeout", f"{LOG_ON_TIMEOUT_S}s"]
         self._sockets = Path()
 
     def reach(self, configuration: Configuration, directory: Path, mark: dict[str, str]) -> RemoteSettings:
@@ -167,7 +168,7 @@ class OverSsh:
         shell.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
         shell.chmod(0o700)
         conditions.shell_prefix = [str(shell)]
-        conditions.emulator_options = ["--logon-timeout", f"{LOG_ON_TIMEOUT_S}s"]
+        conditions.emulator_options = self._emulator_options
         self.set_up(self._agent, conditions)
         return conditions
 
@@ -288,6 +289,7 @@ class RemoteHost(OverSsh):
         refusal = judge_leave(text, configuration.users, configuration.seconds, datetime.now(UTC).date())
         if refusal:
             raise InputError(f"{connection.settings.name()} may not be driven: {refusal}", hint=_LEAVE_HINT)
+        self._emulator_options += ["--max-rate", f"{tomllib.loads(text)['max_rate']:g}"]
 
 
 def judge_leave(text: str, users: int, seconds: float, today: date) -> str:
@@ -305,8 +307,14 @@ def judge_leave(text: str, users: int, seconds: float, today: date) -> str:
         return "its allow-load does not say until which day (until)"
     if users > most:
         return f"{users} users, its allow-load allows {most}"
-    longest = leave.get("max_seconds")
-    if isinstance(longest, int | float) and seconds > longest:
+    longest, rate = leave.get("max_seconds"), leave.get("max_rate")
+    if not _is_amount(longest) or not _is_amount(rate):
+        return "its allow-load does not say max_seconds and max_rate"
+    if seconds > longest:
         return f"{seconds:.0f} seconds, its allow-load allows {longest:g}"
     last = until.date() if isinstance(until, datetime) else until
     return f"its allow-load ended on {last}" if today > last else ""
+
+
+def _is_amount(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
