@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from satline.errors import InputError
+from satline.systems.janitor_process import python_environment
 from satline.systems.remote import user_shell
 from satline.systems.remote.agent import Agent, serve
 from satline.systems.remote.bundle import make_bundle
@@ -116,22 +117,31 @@ def test_the_bundle_is_enough_to_run_the_agent(tmp_path: Path) -> None:
         {"id": 1, "do": "clock", "with": {}},
         {"id": 2, "do": "nonsense", "with": {}},
     ]
-    done = subprocess.run(
+    environment = {
+        "PYTHONPATH": str(there / "python"),
+        "PATH": os.environ["PATH"],
+        "XDG_STATE_HOME": str(tmp_path),
+    }
+    process = subprocess.Popen(
         [sys.executable, "-S", "-m", "satline.systems.remote.agent", str(there)],
-        input="".join(json.dumps(one) + "\n" for one in requests),
-        env={
-            "PYTHONPATH": str(there / "python"),
-            "PATH": os.environ["PATH"],
-            "XDG_STATE_HOME": str(tmp_path),
-        },
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
         cwd="/",
-        capture_output=True,
         text=True,
-        check=True,
     )
-    greeting, *answers = done.stdout.splitlines()
-    assert greeting == "satline-agent 1"
-    facts, clock, nonsense = map(json.loads, answers)
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "satline-agent 1\n"
+        answers = []
+        for request in requests:
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
+            answers.append(json.loads(process.stdout.readline()))
+        process.stdin.close()
+    assert process.returncode == 0
+    facts, clock, nonsense = answers
     assert facts["answer"]["missing"] == ["no-such-program"]
     assert facts["answer"]["monitor_fails"] is None
     assert facts["answer"]["host"]["page_bytes"] == os.sysconf("SC_PAGESIZE")
@@ -188,6 +198,42 @@ def test_paging_devices_that_cannot_be_are_told(agent: Agent, tmp_path: Path) ->
     assert "No such file" in (
         agent.do("swap_on", {"devices": [str(tmp_path / "none")], "size_bytes": 1 << 20}) or ""
     )
+
+
+def test_the_end_of_the_pipe_stops_what_is_being_done_and_restores(tmp_path: Path) -> None:
+    """A study that is killed while its preparing commands run there must not wait for them."""
+    process = subprocess.Popen(
+        [sys.executable, "-S", "-m", "satline.systems.remote.agent", str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**python_environment(), "XDG_STATE_HOME": str(tmp_path / "state")},
+        text=True,
+    )
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+        configuration = {
+            "run_id": "ab" * 16,
+            "limits": {},
+            "scratch": str(tmp_path),
+            "delay_accounting": False,
+        }
+        for number, (name, arguments) in enumerate(
+            [
+                ("prepare", {"configuration": configuration}),
+                ("run_once", {"commands": ["touch begun; exec sleep 1000"], "timeout_s": 2000}),
+            ]
+        ):
+            process.stdin.write(json.dumps({"id": number, "do": name, "with": arguments}) + "\n")
+            process.stdin.flush()
+        told = json.loads(process.stdout.readline())["answer"]
+        while not (Path(told["data"]) / "begun").exists():
+            assert process.poll() is None
+        process.stdin.close()
+        assert process.wait(60) == 0
+    assert list(tmp_path.glob("satline-*")) == []
+    assert list((tmp_path / "state").rglob("*.ledger")) == []
 
 
 def test_a_broken_request_is_answered_and_the_next_is_carried_out(agent: Agent) -> None:
