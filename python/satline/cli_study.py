@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from satline.experiment.protocol import Result
+    from satline.experiment.study import Study
 
 
 @click.command(
@@ -164,7 +165,8 @@ def studies(as_json: bool) -> None:
                 "title": one.file.title,
                 "question": one.file.question,
                 "users": one.file.load.users,
-                "seconds": duration_s(one.file.load),
+                "runs": runs_of(one),
+                "seconds": runs_of(one) * duration_s(one.file.load),
                 "path": str(one.path),
             }
             for one in found
@@ -173,18 +175,25 @@ def studies(as_json: bool) -> None:
         return
     width = max(len(one.name) for one in found)
     for one in found:
-        minutes = duration_s(one.file.load) / 60
-        users = one.file.load.users
-        click.echo(
-            f"{one.name:{width}}  {one.file.title}: {min(users)}–{max(users)} users, about {minutes:.1f} min"
-        )
+        runs, users = runs_of(one), one.file.load.users
+        minutes = runs * duration_s(one.file.load) / 60
+        what = f"{min(users)}–{max(users)} users" if len(users) > 1 else f"{users[0]} users"
+        what += f", {runs} runs" if runs > 1 else ""
+        click.echo(f"{one.name:{width}}  {one.file.title}: {what}, about {minutes:.1f} min")
         if one.file.question:
             click.echo(f"{'':{width}}  {one.file.question}")
     click.echo(f"\nThe files are in {found[0].path.parent}; copy one to make your own.")
 
 
+def runs_of(study: Study) -> int:
+    """Runs of the design; one of a study without factors."""
+    from satline.experiment.study import designed_study
+
+    return len(designed_study(study).plan(1).runs) if study.file.factor else 1
+
+
 def duration_s(load: object) -> float:
-    """Length of a study's steps in seconds."""
+    """Length of a run's steps in seconds."""
     from satline.experiment.study import Load
 
     assert isinstance(load, Load)
