@@ -9,9 +9,14 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from satline.errors import InputError
+from satline.systems.janitor_process import clean_stale
 from satline.systems.ledger import state_directory
+
+if TYPE_CHECKING:
+    from satline.experiment.progress import View
 
 
 class Interrupted(KeyboardInterrupt):
@@ -85,3 +90,24 @@ def only_one(state: Path | None = None) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def check_writable(out: Path) -> None:
+    """Raises InputError where nothing can be written to `out`, which need not be there yet."""
+    above = next(directory for directory in (out.absolute(), *out.absolute().parents) if directory.exists())
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise InputError(
+            f"{above} may not be written", hint="name another place for the recording with --out"
+        )
+
+
+@contextlib.contextmanager
+def host_to_oneself(state: Path | None, view: View) -> Iterator[None]:
+    """No other study in the block, and nothing left of earlier ones."""
+    with only_one(state):
+        undone, stuck, _ = clean_stale(state)
+        if undone:
+            view.note(f"removed what {len(undone)} earlier run(s) had left behind")
+        for problem in stuck:
+            view.note(f"left behind by an earlier run: {problem}")
+        yield

@@ -12,7 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from satline.experiment.emulator import Progress
+from satline.experiment.sizes import format_size
 from satline.report._escape import visible
+from satline.systems import Conditions
 
 PLAIN_EVERY_S = 15.0
 
@@ -87,6 +89,20 @@ def print_visibly(console: Console, text: str) -> None:
     """Lines of text whose signs may be anyone's: nothing in them reaches the terminal as a command."""
     for line in text.splitlines():
         console.print(Text(visible(line)), soft_wrap=True)
+
+
+def limits_in_words(conditions: Conditions) -> list[str]:
+    """One line for the limits in force, one for each that could not be set."""
+    words = []
+    for name, value in conditions.limits.items():
+        shown = format_size(value) if "bytes" in name else f"{value:g}"
+        words.append(f"{name.replace('_bytes', '').replace('_', ' ')} {shown}")
+    lines = [f"limits of the load: {', '.join(words) if words else 'none'}"]
+    if conditions.knobs:
+        turned = ", ".join(f"{name} {value}" for name, value in conditions.knobs.items())
+        lines.append(f"knobs of the host: {turned.replace('_', ' ')}")
+    lines += [f"not set: {name}: {why}" for name, why in conditions.not_set.items()]
+    return lines
 
 
 def draw(progress: Progress) -> Table:

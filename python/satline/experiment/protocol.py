@@ -18,16 +18,21 @@ from typing import TYPE_CHECKING, Any
 from satline.errors import InputError, SatlineError
 from satline.experiment.emulator import Emulator, Progress, command_line
 from satline.experiment.feasibility import check_feasible, check_workload
-from satline.experiment.guard import Interrupted, only_one, signals_held, signals_interrupt
-from satline.experiment.peak import Peak, peak_of
-from satline.experiment.progress import View
+from satline.experiment.guard import (
+    Interrupted,
+    check_writable,
+    host_to_oneself,
+    signals_held,
+    signals_interrupt,
+)
+from satline.experiment.peak import Peak
+from satline.experiment.progress import View, limits_in_words
 from satline.experiment.series import Series
-from satline.experiment.sizes import format_size
 from satline.experiment.study import Study
 from satline.experiment.targets import required_programs, target_settings, workload_for
+from satline.experiment.verdict import judge
 from satline.systems import Conditions, Configuration, Monitoring, SystemUnderTest, system_named
 from satline.systems.binaries import find_binary
-from satline.systems.janitor_process import clean_stale
 
 if TYPE_CHECKING:
     from satline.diagnosis import Diagnosis
@@ -119,7 +124,9 @@ def run_study(study: Study, options: Options, view: View) -> Result:
     if result.interrupted is None or result.windows >= 2:
         view.note("reducing and diagnosing …")
         try:
-            _analyse(result, study.file.load.until == "peak")
+            result.diagnosis, result.peak, result.report = judge(
+                result.recording, study.file.load.until == "peak"
+            )
         except BaseException:
             view.note(f"kept: {recording}")
             raise
@@ -140,27 +147,6 @@ def checked(study: Study, scratch: Path) -> dict[str, Path]:
     if study.file.monitor.thermometers:
         programs["satline-thermometer"] = find_binary("satline-thermometer")
     return programs
-
-
-def check_writable(out: Path) -> None:
-    """Raises InputError where nothing can be written to `out`, which need not be there yet."""
-    above = next(directory for directory in (out.absolute(), *out.absolute().parents) if directory.exists())
-    if not os.access(above, os.W_OK | os.X_OK):
-        raise InputError(
-            f"{above} may not be written", hint="name another place for the recording with --out"
-        )
-
-
-@contextlib.contextmanager
-def host_to_oneself(state: Path | None, view: View) -> Iterator[None]:
-    """No other study in the block, and nothing left of earlier ones."""
-    with only_one(state):
-        undone, stuck, _ = clean_stale(state)
-        if undone:
-            view.note(f"removed what {len(undone)} earlier run(s) had left behind")
-        for problem in stuck:
-            view.note(f"left behind by an earlier run: {problem}")
-        yield
 
 
 def run_once(
@@ -396,23 +382,6 @@ class _Run:
         return int(row[0]) if row else 0
 
 
-def _analyse(result: Result, for_peak: bool) -> None:
-    """Compact, reduce, diagnose, write the report; the recording stays good whatever fails here."""
-    from satline.diagnosis import diagnose
-    from satline.recording import Recording, compact
-    from satline.reduction import reduce
-    from satline.report.html import write_report
-
-    compact(result.recording)
-    recording = Recording.open(result.recording)
-    curves = reduce(recording)
-    result.diagnosis = diagnose(recording, curves)
-    if for_peak:
-        result.peak = peak_of(recording, result.diagnosis)
-    result.report = result.recording / "report.html"
-    write_report(result.report, recording, curves, result.diagnosis)
-
-
 @contextlib.contextmanager
 def _away_from_the_load(conditions: Conditions) -> Iterator[None]:
     """This process on the processors that the load does not use, as far as there are any."""
@@ -425,17 +394,3 @@ def _away_from_the_load(conditions: Conditions) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
-
-
-def limits_in_words(conditions: Conditions) -> list[str]:
-    """One line for the limits in force, one for each that could not be set."""
-    words = []
-    for name, value in conditions.limits.items():
-        shown = format_size(value) if "bytes" in name else f"{value:g}"
-        words.append(f"{name.replace('_bytes', '').replace('_', ' ')} {shown}")
-    lines = [f"limits of the load: {', '.join(words) if words else 'none'}"]
-    if conditions.knobs:
-        turned = ", ".join(f"{name} {value}" for name, value in conditions.knobs.items())
-        lines.append(f"knobs of the host: {turned.replace('_', ' ')}")
-    lines += [f"not set: {name}: {why}" for name, why in conditions.not_set.items()]
-    return lines

@@ -111,7 +111,7 @@ def test_what_acts_is_found_and_what_does_not_is_not(replicates: int) -> None:
     assert math.exp(disks.value or 0) == pytest.approx(0.6, rel=0.1)
     assert outcome.missing == outcome.sensitivity == ()
     assert any(
-        line.startswith("disks from 1 to 2 multiplies it by 0.") for line in answers(outcome, "response_s")
+        line.startswith("disks 1 → 2: mean response times 0.") for line in answers(outcome, "response_s")
     )
 
 

@@ -13,8 +13,7 @@ from rich.console import Console
 from satline.errors import InputError, SatlineError
 from satline.experiment.emulator import Emulator, Progress, command_line
 from satline.experiment.guard import Interrupted, only_one, signals_held, signals_interrupt
-from satline.experiment.progress import LiveView, PlainView, clock, make_view
-from satline.experiment.protocol import limits_in_words
+from satline.experiment.progress import LiveView, PlainView, clock, limits_in_words, make_view
 from satline.experiment.study import Load
 from satline.systems import Conditions
 

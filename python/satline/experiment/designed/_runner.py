@@ -46,11 +46,9 @@ class Carried:
     store: Store
     plan: Plan
     digest: str
-    done_before: int = 0
     failed: dict[int, str] = field(default_factory=dict)
     late: list[int] = field(default_factory=list)
     repeated: int = 0
-    flags: dict[int, list[str]] = field(default_factory=dict)
     interrupted: int | None = None
     left_behind: list[str] = field(default_factory=list)
 
@@ -78,7 +76,8 @@ def carry_out(designed: Designed[Study], out: Path, options: Options, view: View
     SatlineError
         The first runs all failed.
     """
-    from satline.experiment.protocol import check_writable, checked, host_to_oneself, quickened, run_once
+    from satline.experiment.guard import check_writable, host_to_oneself
+    from satline.experiment.protocol import checked, quickened, run_once
 
     cells = {key: quickened(study) if options.quick else study for key, study in designed.cells.items()}
     programs: dict[str, Path] = {}
@@ -139,9 +138,6 @@ def _go_through(
     store, plan = carried.store, carried.plan
     attempts = store.attempts()
     done = {run.number for run in plan.runs if store.finished(run, carried.digest)}
-    carried.done_before = len(done)
-    for number in done & attempts.keys():
-        carried.flags[number] = attempts[number].flags
     if done:
         view.note(f"{len(done)} of {len(plan.runs)} runs are there already")
     states = [HostState(**a.state) for n, a in attempts.items() if n in done and a.state is not None]
@@ -236,7 +232,6 @@ def _note_end(carried: Carried, run: Run, attempt: Attempt, view: View) -> None:
         carried.failed[run.number] = attempt.reason
         view.note(f"run {run.number} FAILED: {attempt.reason}; the study goes on without it")
     else:
-        carried.flags[run.number] = attempt.flags
         for flag in attempt.flags:
             view.note(f"run {run.number} flagged: {flag}")
 

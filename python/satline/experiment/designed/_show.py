@@ -94,24 +94,26 @@ def _chances(part: Part) -> dict[str, float | None]:
 def answers(outcome: Outcome, measure: str) -> list[str]:
     """What changes the measure of all commands together, in sentences; the strongest first."""
     part = next((p for p in outcome.parts if p.class_name == ALL and p.measure == measure), None)
+    what = MEASURES[measure].removesuffix(", s").removesuffix(", part").replace(" within", "")
     if part is None or part.analysis is None:
-        return [f"No verdict on the {MEASURES[measure]}: {'no runs' if part is None else part.why}."]
+        return [f"No verdict on the {what}: {'no runs' if part is None else part.why}."]
     found = part.analysis
     sure = {term: p for term, p in _chances(part).items() if p is not None and p < 0.05}
     if not sure:
-        return [f"No factor is seen to change the {MEASURES[measure]} (held against {part.error})."]
+        return [f"No factor is seen to change the {what} (held against {part.error})."]
     lines = []
     for term in sorted(sure, key=lambda one: sure[one]):
         contrasts = [one for one in found.contrasts if one.source == term and one.value is not None]
         if " × " in term or not contrasts:
-            lines.append(f"{term} interact in the {MEASURES[measure]} (p {chance(sure[term])}).")
+            lines.append(f"{term}: they interact in the {what} (p {chance(sure[term])}).")
             continue
         last = contrasts[-1]
         value, low, high = (_back(x, found.log) for x in (last.value, last.low, last.high))
         ends = f" [{shown(low, 3)}, {shown(high, 3)}]" if low is not None and high is not None else ""
-        between = f" from {last.between[0]} to {last.between[1]}" if last.between else ""
-        change = f"multiplies it by {shown(value, 3)}" if found.log else f"changes it by {shown(value, 3)}"
-        lines.append(f"{term}{between} {change}{ends} (p {chance(sure[term])}): {MEASURES[measure]}.")
+        between = f" {last.between[0]} → {last.between[1]}" if last.between else ""
+        change = f"times {shown(value, 3)}" if found.log else f"changed by {shown(value, 3)}"
+        unit = " s" if measure.endswith("_s") and not found.log else ""
+        lines.append(f"{term}{between}: {what} {change}{ends}{unit} (p {chance(sure[term])}).")
     return lines
 
 

@@ -23,7 +23,7 @@ class Attempt:
     """One attempt at a run that has ended.
 
     outcome
-        ``complete``, ``late`` (the emulator was: void), ``failed``.
+        ``complete``, ``late`` (the emulator was: void), ``failed``, ``interrupted``.
     flags
         How its conditions differed from those of the others.
     """
@@ -79,7 +79,7 @@ class Store:
             )
         if not same:
             raise InputError(
-                f"{study} or its workload has changed since the runs in {self.path} were begun",
+                f"{study}, or a file or program that it uses, has changed since {self.path} was begun",
                 hint="undo the change to go on, or begin anew in another directory with --out",
             )
         return plan
