@@ -64,8 +64,20 @@ def test_what_failed_is_counted_and_was_not_in_time(tmp_path: Path) -> None:
         rows += [when[9] | {"phase": "window", "class": "a", "outcome": "cut"}]
         writer.write_rows("transaction", rows)
     whole = figures_of(tmp_path / "r", 2.0)[0]
-    assert (whole.interactions, whole.failed, whole.satisfaction) == (8, 4, 0.5)
+    assert (whole.interactions, whole.failed, whole.unanswered) == (9, 4, 1)
+    assert whole.satisfaction == pytest.approx(4 / 9)
     assert (whole.reaction_s, whole.response_s) == (None, 1.0)  # a recording that tells no reactions
+
+
+def test_runs_whose_users_still_waited_at_the_end_are_told() -> None:
+    plan = make_plan([DISKS, READ], seed=3)
+    results = [
+        RunResult(r, Path("r"), (), 1, (Figures(ALL, 4, 100, 0, 20 * (r.number == 2), 1, 1, 1, 1, 60, 1),))
+        for r in plan.runs
+    ]
+    text = "\n".join(notes(found(plan, results)))
+    assert "run 2: 20 of 100 interactions had no answer when it ended" in text
+    assert "run 1:" not in text
 
 
 def test_a_recording_without_a_whole_window_has_no_figures(tmp_path: Path) -> None:
@@ -87,7 +99,7 @@ def made(
         figures = []
         for name, part in ((ALL, 1.0), ("edit", 0.2)):
             value = float(level * part * math.exp(random.normal(0, 0.05)))
-            figures.append(Figures(name, 4, 100, 0, value / 2, value, value, 2 * value, 60.0, 0.9))
+            figures.append(Figures(name, 4, 100, 0, 0, value / 2, value, value, 2 * value, 60.0, 0.9))
         flags = ("warm",) if run.number in flag else ()
         results.append(RunResult(run, Path(f"{run.number:03}.satline"), flags, 1, tuple(figures)))
     return results
@@ -160,7 +172,7 @@ def test_flags_that_carry_a_verdict_are_said_to() -> None:
         # Two disks are quicker in three of four replicates alone, and these are flagged.
         warm = run.replicate <= 3 and run.levels["disks"] == "2"
         value = (1.0 if warm else 4.0) * math.exp(random.normal(0, 0.05))
-        figures = Figures(ALL, 4, 100, 0, value, value, value, value, 60.0, 0.9)
+        figures = Figures(ALL, 4, 100, 0, 0, value, value, value, value, 60.0, 0.9)
         results.append(RunResult(run, Path("r"), ("warm",) if warm else (), 1, (figures,)))
     lines = found(plan, results).sensitivity
     assert lines[0] == "without the 6 flagged runs the verdict on these changes:"
@@ -207,7 +219,9 @@ def test_the_page_and_the_terminal_hold_hostile_names(tmp_path: Path) -> None:
     bad = Factor('<b>"&\x1b[31m', ("<i>", "[red]x"))
     plan = make_plan([bad, DISKS], seed=1, replicates=2)
     results = [
-        RunResult(r, Path("x"), ("<script>",), None, (Figures(ALL, 4, 90, 0, 1, 1, 1 + r.number, 1, 1, 1),))
+        RunResult(
+            r, Path("x"), ("<script>",), None, (Figures(ALL, 4, 90, 0, 0, 1, 1, 1 + r.number, 1, 1, 1),)
+        )
         for r in plan.runs
     ]
     outcome = found(plan, results)

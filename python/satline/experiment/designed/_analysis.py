@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from satline.errors import InputError
 from satline.experiment.designed._file import DesignPart
-from satline.experiment.designed._results import ALL, RunResult, classes
+from satline.experiment.designed._results import ALL, Figures, RunResult, classes
 from satline.experiment.designs import Plan, Run
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _part(
     for result in results:
         own = next((one for one in result.figures if one.class_name == name), None)
         value = None if own is None else getattr(own, measure)
-        if own is None or value is None or own.interactions < LEAST_INTERACTIONS:
+        if own is None or value is None or _answered(own) < LEAST_INTERACTIONS:
             few += 1
         else:
             found.append((result.run, float(value)))
@@ -140,6 +140,10 @@ def _part(
         why = problem.message + (f" ({problem.hint})" if problem.hint else "")
         return Part(name, measure, None, why=why, left_out=few)
     return Part(name, measure, analysis, error, left_out=few)
+
+
+def _answered(one: Figures) -> int:
+    return one.interactions - one.failed - one.unanswered
 
 
 def _layout(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -15,9 +15,10 @@ MeasureName = Literal[
 ]
 # Columns of results.csv beside the factors.
 TAKEN = (
-    *RESERVED, "class", "users", "recording", "flags", "seed", "interactions", "failed", "reaction_s",
-    "reaction_p90_s", "response_s", "response_p90_s", "interactions_per_minute", "satisfaction",
-)  # fmt: skip
+    *RESERVED,
+    *("class", "users", "recording", "flags", "seed", "interactions", "failed", "unanswered"),
+    *get_args(MeasureName),
+)
 Scalar = bool | int | float | str
 
 

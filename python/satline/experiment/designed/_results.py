@@ -36,14 +36,17 @@ class Figures:
     reaction_s, response_s, …_p90_s
         Means and 90th percentiles of the interactions that began in the measured window; ``None``: none.
         A command that answers nothing reacts with its prompt.
+    failed, unanswered
+        Of them: those that failed, and those that had no answer when the run ended; neither is in the means.
     satisfaction
-        Part of them whose reaction came in time; what failed was not in time.
+        Part of them whose reaction came in time; what failed or had no answer was not in time.
     """
 
     class_name: str
     users: int | None
     interactions: int
     failed: int
+    unanswered: int
     reaction_s: float | None
     reaction_p90_s: float | None
     response_s: float | None
@@ -83,12 +86,13 @@ def figures_of(recording: Path, within_s: float) -> list[Figures]:
             WITH bounds AS (SELECT (max(monotonic_ns) FILTER (event = 'window-end')
                     - max(monotonic_ns) FILTER (event = 'window-start')) / 6e10 AS minutes
                 FROM event WHERE step = $step),
-            own AS (SELECT class, users, outcome NOT IN ('ok', 'unexpected') AS failed,
+            own AS (SELECT class, users, outcome = 'cut' AS cut,
+                    outcome NOT IN ('ok', 'unexpected') AS failed,
                     coalesce(reaction_us, response_us) / 1e6 AS reaction,
                     response_us / 1e6 AS response
-                FROM transaction WHERE phase = 'window' AND step = $step AND outcome <> 'cut')
+                FROM transaction WHERE phase = 'window' AND step = $step)
             SELECT CASE WHEN grouping(class) = 1 THEN NULL ELSE coalesce(class, '–') END AS name,
-                any_value(users), count(*), count(*) FILTER (failed),
+                any_value(users), count(*), count(*) FILTER (failed AND NOT cut), count(*) FILTER (cut),
                 CASE WHEN $reacts THEN avg(reaction) FILTER (NOT failed) END,
                 CASE WHEN $reacts THEN quantile_cont(reaction, 0.9) FILTER (NOT failed) END,
                 avg(response) FILTER (NOT failed), quantile_cont(response, 0.9) FILTER (NOT failed),

@@ -14,8 +14,9 @@ from satline.report._numbers import number
 if TYPE_CHECKING:
     from rich.console import Console
 
+UNANSWERED_PART = 0.05
 Table = list[tuple[str, ...]]
-_HEADS = ("reaction", "90 %", "response", "90 %", "per min", "within")
+_HEADS = ("react.", "90 %", "resp.", "90 %", "/min", "within")
 
 
 def cells_table(outcome: Outcome, class_name: str) -> Table:
@@ -50,6 +51,19 @@ def _value(measure: str, value: float | None) -> str:
     if measure.endswith("_s"):
         return f"{value:.3g} s" if value >= 0.1 else f"{1000 * value:.3g} ms"
     return f"{value:.0%}" if measure == "satisfaction" else number(value, digits=4)
+
+
+def unanswered(outcome: Outcome) -> list[str]:
+    """Runs in which so many interactions had no answer at the end that their means are too low."""
+    lines = []
+    for result in outcome.results:
+        one = next((f for f in result.figures if f.class_name == ALL), None)
+        if one is not None and one.unanswered > UNANSWERED_PART * one.interactions:
+            lines.append(
+                f"run {result.run.number}: {one.unanswered} of {one.interactions} interactions had no answer"
+                " when it ended: its means are too low; have a longer window"
+            )
+    return lines
 
 
 def runs_table(results: Sequence[RunResult]) -> Table:
@@ -125,7 +139,7 @@ def _back(value: float | None, log: bool) -> float | None:
 
 def notes(outcome: Outcome) -> list[str]:
     """What a reader must know of the runs."""
-    lines = list(outcome.missing)
+    lines = list(outcome.missing) + unanswered(outcome)
     if outcome.flagged:
         what = "left out" if outcome.left_out_flagged else "used all the same (--leave-out-flagged)"
         lines.append(f"{len(outcome.flagged)} of {len(outcome.plan.runs)} runs are flagged, and {what}:")
@@ -149,7 +163,10 @@ def print_outcome(outcome: Outcome, console: Console) -> None:
     console.print()
     if outcome.results:
         say("Cells, all commands together: means of their runs", "bold cyan")
-        print_table(cells_table(outcome, ALL), console)
+        # Several factors in one column, which may be folded: the numbers stay whole.
+        factors = len(outcome.plan.factors)
+        cells = cells_table(outcome, ALL)
+        print_table([(", ".join(row[:factors]), *row[factors:]) for row in cells], console)
     for measure in measures:
         table = verdict_table(outcome, measure)
         if len(table) > 1:
@@ -159,7 +176,9 @@ def print_outcome(outcome: Outcome, console: Console) -> None:
     first = next((part for part in outcome.parts if part.analysis is not None), None)
     if first is not None and first.analysis is not None:
         console.print()
-        say(f"{first.class_name}: {MEASURES[first.measure]}; held against {first.error}", "bold cyan")
+        few = f"; {first.left_out} runs have too few interactions" if first.left_out else ""
+        held = f"held against {first.error}{few}"
+        say(f"{first.class_name}: {MEASURES[first.measure]}; {held}", "bold cyan")
         tables = [effects_table(first.analysis)]
         if first.analysis.lenth is None:
             tables = [variance_table(first.analysis), *tables]
