@@ -2,10 +2,10 @@
 
     python benches/comparison/run.py [--pairs 400] [--simulated] [--json]
 
-1. Synthetic pairs: loads that shift from before to after and from day to day, autocorrelated noise, days that
-   differ in themselves; effects of 0, 5, 10 and 30 %. How often the 95 % interval holds the truth, how often a
-   difference is claimed; and the same for raw means with the textbook's interval, which take neither load nor
-   autocorrelation into account.
+1. Synthetic pairs: loads that shift from before to after and from day to day, autocorrelated noise, days
+   that differ in themselves; effects of 0, 5, 10 and 30 %. How often the 95 % interval holds the truth, and
+   how often a difference is claimed; and the same for raw means with the textbook's interval, which take
+   neither load nor autocorrelation into account.
 2. With --simulated: weeks of the simulated machine, before and after another device, at shifted loads.
 """
 

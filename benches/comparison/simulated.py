@@ -1,7 +1,7 @@
 """Pairs of the simulated machine: five working days before, five after, at shifted loads.
 
-After, the device for paging is another one, or the same: then the truth is no difference. With another device the
-truth of a pair is what all the other pairs say together.
+After, the device for paging is another one, or the same: then the truth is no difference. With another device
+the truth of a pair is what all the other pairs say together.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def _sides(
         if len(recordings) != 2:
             raise InputError(
                 f"{len(recordings)} recording{'s' if len(recordings) > 1 else ''} given, two are compared",
-                hint="name two (one side may be a pattern in quotes, or a list with commas); or cut one: --at TIME",
+                hint="name two (a pattern in quotes or a list with commas is one), or cut one: --at TIME",
             )
         before, after = recordings[:1], recordings[1:]
     if not before or not after:

@@ -60,10 +60,13 @@ class Side:
         return np.asarray(whole.reshape(-1, *totals.shape[1:]))
 
     def effective(self, totals: Floats) -> float:
-        """Blocks of equal size that would tell as much, (Σ s)²/Σ s² of their sizes."""
+        """Independent blocks of equal size that would tell as much.
+
+        (Σ s)²/Σ s² of their sizes s, fewer by the likeness of neighbours that is left.
+        """
         sizes = totals.reshape(self.count, -1).sum(axis=1)
         square = float((sizes**2).sum())
-        return float(sizes.sum()) ** 2 / square if square > 0 else 0.0
+        return float(sizes.sum()) ** 2 / square / self.wider**2 if square > 0 else 0.0
 
 
 def choose(days: tuple[Integers, Integers], hours: tuple[Integers, Integers]) -> tuple[str, bool, bool]:

@@ -14,7 +14,7 @@ from satline.comparison._periods import Observed, common_throughput, observed, p
 from satline.comparison._results import Comparison
 from satline.comparison._sides import check_apart
 from satline.comparison._trade_off import trade_off
-from satline.comparison._verdict import judge, weaknesses
+from satline.comparison._verdict import condition_of, judge, signed, weaknesses
 from satline.comparison._work import per_unit
 from satline.diagnosis._load import load_units
 from satline.errors import InputError
@@ -133,16 +133,19 @@ class _Work:
         periods = period(self.first, seen[0], sides[0]), period(self.second, seen[1], sides[1])
         load = _AXIS_WORDS.get(self.axis) or load_units(self.axis)[1]
         words, unit = measure_words(self.measure), unit_of(self.measure)
-        outcome, headline = judge(words, unit, load, equal, periods)
+        drift = placebo(seen[0], self.axis, blocks)
+        # A study's loads and a simulated machine's do not follow the clock.
+        free = not any(r.windows or r.simulated for r in (*self.first, *self.second))
+        condition = condition_of(seen) if free else ""
+        outcome, headline = judge(words, unit, load, equal, periods, drift, condition)
         hourly = by_hour(sides, seen, blocks.days, self.zone)
         recordings = [[r.recording for r in side] for side in (self.first, self.second)]
         changes = find_changes(recordings[0], recordings[1], periods)
         notes = weaknesses(seen, periods, equal, hourly, blocks.days, changes, load)
-        drift = placebo(seen[0], self.axis, blocks)
         if drift is not None and drift.sure:
             notes.insert(
                 0,
-                f"the first half of before and its second half differ by {drift.value:+.0%} at equal load"
+                f"the first half of before and its second half differ by {signed(drift.value)} at equal load"
                 " without the change: days differ by more than the intervals presume",
             )
         curves, lacking = None, []

@@ -71,10 +71,10 @@ def make_cells(loads: tuple[Floats, Floats], whole: bool, users: bool, steps: bo
         high = np.minimum(low + width - 1, last)
         number = [np.searchsorted(low, np.rint(load), side="right") - 1 for load in loads]
     else:
-        near = np.percentile(both, [1, 99])
-        edges = np.linspace(near[0], near[1], most + 1) if near[1] > near[0] else np.array([near[0], near[0]])
-        low, high = edges[:-1].copy(), edges[1:].copy()
-        low[0], high[-1] = min(low[0], both.min()), max(high[-1], both.max())
+        # Of equal size: such loads mostly crowd at one end of their range.
+        edges = np.unique(np.quantile(both, np.linspace(0, 1, most + 1)))
+        edges = edges if len(edges) > 1 else np.repeat(edges, 2)
+        low, high = edges[:-1], edges[1:]
         number = [np.clip(np.searchsorted(edges[1:-1], v, side="right"), 0, len(low) - 1) for v in loads]
     of = tuple(np.where(g, n, -1).astype(np.int64) for g, n in zip(fit, number, strict=True))
     return Cells(low, high, of, steps)  # type: ignore[arg-type]
@@ -187,6 +187,12 @@ def matched(sides: tuple[Side, Side], cells: Cells, means: Means, at_least: int)
     )
 
 
+def span(low: float, high: float) -> str:
+    """A range of loads: ``3–24``, ``0.12–0.3``."""
+    a, b = (f"{v:.0f}" if v == round(v) else f"{v:.3g}" for v in (low, high))
+    return a if a == b else f"{a}–{b}"
+
+
 def _classes(means: Means, weight: Floats, at_least: int, cells: Cells) -> list[Integers]:
     """Cells of each class: neighbours are merged until both sides have enough observations."""
     have = np.flatnonzero(weight > 0)
@@ -233,7 +239,7 @@ def _one(
     low, high = float(cells.low[group[0]]), float(cells.high[group[-1]])
     used = weight[group]
     return MatchedClass(
-        label=f"{low:.4g}" if low == high else f"{low:.4g}–{high:.4g}",
+        label=span(low, high),
         low=low,
         high=high,
         at=float((load[group] * used).sum() / used.sum()),

@@ -68,6 +68,11 @@ class Readings:
     probes: dict[str, tuple[Integers, Floats]]
     filters: str
 
+    @property
+    def simulated(self) -> bool:
+        """It is of a simulated machine."""
+        return self.recording.description.get("system_under_test", {}).get("kind") == "simulated"
+
     def has(self, name: str) -> bool:
         """Is there any value of this variable?"""
         base, _, member = name.partition(":")

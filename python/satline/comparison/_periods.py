@@ -88,10 +88,8 @@ def observed(sides: Sequence[Readings], axis: str, measure: str, throughput: str
     hour = lows[of_day]
     source = np.repeat(np.arange(len(sides)), [len(r.seconds) for r in sides])
     # Simulated runs of one date have nothing in common but the date.
-    simulated = [
-        r.recording.description.get("system_under_test", {}).get("kind") == "simulated" for r in sides
-    ]
-    day = day + np.where(np.array(simulated)[source], source * (int(day.max()) + 1), 0)
+    simulated = np.array([r.simulated for r in sides])
+    day = day + np.where(simulated[source], source * (int(day.max()) + 1), 0)
     return Observed(
         middle_s=middle,
         seconds=seconds,

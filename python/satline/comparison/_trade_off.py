@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from satline.comparison._blocks import Floats, Integers, Side, estimate, in_parts
-from satline.comparison._matched import MOST_CLASSES, Cells
+from satline.comparison._matched import MOST_CLASSES, Cells, span
 from satline.comparison._periods import Observed
 from satline.comparison._results import AtEqual, CurvePoint, TradeOff
 
@@ -84,7 +84,7 @@ def _curve(side: Side, of: Integers, o: Observed, cells: Cells, starts: Integers
         low, high = cells.low[starts[k]], cells.high[ends[k]]
         points.append(
             CurvePoint(
-                label=f"{low:.4g}" if low == high else f"{low:.4g}–{high:.4g}",
+                label=span(float(low), float(high)),
                 load=float(drawn[0, k, 4] / drawn[0, k, 5]),
                 observations=int(counts[k]),
                 throughput=estimate(float(x[0, k]), [x[1:, k]], [side.wider], [effective]),

@@ -7,16 +7,25 @@ from collections.abc import Sequence
 import numpy as np
 
 from satline.comparison._blocks import LEAST_DAYS, LEAST_EFFECTIVE
+from satline.comparison._matched import span
 from satline.comparison._periods import Observed
-from satline.comparison._results import Change, Hours, Matched, Outcome, Period
+from satline.comparison._results import Change, Estimate, Hours, Matched, Outcome, Period
 
 FAR_OUTSIDE = 0.5
 SHIFT = 0.1
+DRIFT = 0.5
+OTHER_HOURS = 0.75
 WEEKEND = 5
 
 
 def judge(
-    words: str, unit: str, load: str, matched: Matched | None, periods: tuple[Period, Period]
+    words: str,
+    unit: str,
+    load: str,
+    matched: Matched | None,
+    periods: tuple[Period, Period],
+    drift: Estimate | None = None,
+    condition: str = "",
 ) -> tuple[Outcome, str]:
     """The outcome, and the sentence that says it.
 
@@ -26,6 +35,10 @@ def judge(
         The measure in plain words.
     load
         What the load is counted in, as in ``active users``.
+    drift
+        The first half of before against its second half, where no change was.
+    condition
+        What must hold for the difference to be the change's; empty: nothing that is known of.
     """
     if matched is None:
         ranges = " and ".join(_span(p.load_low, p.load_high, load) for p in periods)
@@ -50,7 +63,12 @@ def judge(
             )
         else:
             shown = f"by {size:.3g} [{ends[0]:.3g}, {ends[1]:.3g}] {unit}".rstrip()
-        return outcome, f"{at} {outcome} {shown}"
+        if drift is not None and drift.sure and matched.relative is not None and _as_large(drift, found):
+            return (
+                "cannot-tell",
+                f"cannot tell: {at} {outcome} {shown}, but differs by {signed(drift.value)} within before too",
+            )
+        return outcome, f"{at} {outcome} {shown}" + (f", if {condition}" if condition else "")
     if matched.detectable is None:
         return "no-difference", f"no difference in {at} that these data could show"
     least = (
@@ -64,6 +82,15 @@ def judge(
     )
 
 
+def _as_large(drift: Estimate, found: Estimate) -> bool:
+    return bool(abs(np.log1p(drift.value)) >= DRIFT * abs(np.log1p(found.value)))
+
+
+def signed(part: float) -> str:
+    """A part as a percentage with its sign: ``−17 %``."""
+    return f"{part * 100:+.0f} %".replace("-", "−")
+
+
 def _percent(part: float) -> str:
     return f"{part * 100:.{_places(part)}f}"
 
@@ -75,7 +102,7 @@ def _places(part: float) -> int:
 def _span(low: float, high: float, load: str) -> str:
     if not np.isfinite(low):
         return "no load"
-    return f"{low:.4g} {load}" if low == high else f"{low:.4g}–{high:.4g} {load}"
+    return f"{span(low, high)} {load}"
 
 
 def weaknesses(
@@ -101,15 +128,17 @@ def weaknesses(
     if matched is not None and max(matched.outside) > FAR_OUTSIDE:
         worst = int(np.argmax(matched.outside))
         notes.append(
-            f"{matched.outside[worst]:.0%} of the observations {'before' if not worst else 'after'} are at"
+            f"{matched.outside[worst] * 100:.0f} % of the observations {'before' if not worst else 'after'} are at"
             " loads that the other side lacks, and are not compared"
         )
     apart = after.load_mean / before.load_mean - 1 if before.load_mean > 0 else 0.0
     if matched is not None and abs(apart) > SHIFT and before.raw > 0:
-        equal = "" if matched.relative is None else f", against {matched.relative.value:+.0%} at equal load"
+        equal = (
+            "" if matched.relative is None else f", against {signed(matched.relative.value)} at equal load"
+        )
         notes.append(
             f"the load differs ({before.load_mean:.3g} → {after.load_mean:.3g} {load} on average):"
-            f" raw means ({after.raw / before.raw - 1:+.0%}{equal}) mislead"
+            f" raw means ({signed(after.raw / before.raw - 1)}{equal}) mislead"
         )
     notes += _other_times(seen)
     if not any(c.when == "between" for c in changes):
@@ -122,13 +151,24 @@ def weaknesses(
     return notes
 
 
+def condition_of(seen: tuple[Observed, Observed]) -> str:
+    """What must hold where the two sides have hardly an hour of the day in common; empty otherwise."""
+    hours = [set(o.of_day.tolist()) for o in seen]
+    if min(_alone(seen, hours)) < OTHER_HOURS:
+        return ""
+    return f"it is not the hours of the day ({_hours(hours[0])} against {_hours(hours[1])})"
+
+
+def _alone(seen: tuple[Observed, Observed], hours: Sequence[set[int]]) -> list[float]:
+    """Part of each side's observations that lie in hours of the day which the other lacks."""
+    return [sum(h not in hours[1 - k] for h in o.of_day.tolist()) / len(o.of_day) for k, o in enumerate(seen)]
+
+
 def _other_times(seen: tuple[Observed, Observed]) -> list[str]:
     """Hours and days of the week that only one side has: their differences are taken for the change's."""
     notes = []
     hours = [set(o.of_day.tolist()) for o in seen]
-    alone = [
-        sum(h not in hours[1 - k] for h in o.of_day.tolist()) / len(o.of_day) for k, o in enumerate(seen)
-    ]
+    alone = _alone(seen, hours)
     if max(alone) > 0.25:
         notes.append(
             f"other hours of the day ({_hours(hours[0])} against {_hours(hours[1])}): their own differences"

@@ -3,7 +3,7 @@
     expansion = elapsed time / elapsed time without contention
 
 Without contention a transaction takes its processor time, and its I/Os the time of their service. Where these
-were not recorded the response at the lightest loads stands for it: then 1 is not alone, but as light as was seen.
+were not recorded the response at the lightest loads stands for it: then 1 is as light as was seen, not alone.
 """
 
 from __future__ import annotations

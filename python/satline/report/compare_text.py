@@ -64,7 +64,7 @@ class _Compared(_Page):
         if full:
             self._rows("Points of the trade-off curves", words.curve_rows(found))
         self._rows("Hour by hour", words.hour_rows(found), *words.hour_words(found))
-        self._rows("Processor time for the work", words.work_rows(found))
+        self._rows("Processor time for the work", [row[:-1] for row in words.work_rows(found)])
         self._rows("What changed", words.change_rows(found))
         if found.confounded:
             self._line(_words.sentence(found.confounded) + ".", indent=2)
@@ -85,7 +85,7 @@ class _Compared(_Page):
         widths = [
             max(
                 max(cell_len(word) for word in column[0].split() or [""]),
-                min(_LONGEST, max((cell_len(one) for one in column[1:]), default=0)),
+                min(_LONGEST, max((cell_len(self._cell(one).plain) for one in column[1:]), default=0)),
             )
             for column in zip(*rows, strict=True)
         ]
@@ -109,4 +109,4 @@ def _outside(found: Comparison) -> str:
     if found.matched is None or max(found.matched.outside) < 0.005:
         return ""
     before, after = found.matched.outside
-    return f" Not compared, as the other side lacks the load: {before:.0%} of before, {after:.0%} of after."
+    return f" Not compared, as the other side lacks the load: {before * 100:.0f} % of before, {after * 100:.0f} % of after."
