@@ -78,7 +78,7 @@ def print_correlation(found: Correlation, console: Console, *, top: int = 10, wa
     say(f"What moves with {visible(found.pqm, longest=60)}", "bold")
     say(lead(found))
     shown = found.hits[:top] if not found.found else found.found[:top]
-    strip = max(12, width - 58)
+    strip = max(12, width - 61)
     console.print()
     if not found.found:
         say("The nearest, any of which chance may have brought:")

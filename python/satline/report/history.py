@@ -1,0 +1,168 @@
+"""A day against its history, and what a history holds, as text and as a page."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+
+from satline.history import ChangedColumn, ChangedRow, HistoryComparison
+from satline.history._compare import TOGETHER
+from satline.report import _numbers
+from satline.report._escape import cell, visible
+
+_WIDEST = 100
+
+
+def lead(found: HistoryComparison) -> str:
+    """The answer in a sentence."""
+    against = f"the good day {found.reference}" if found.reference else "the days before"
+    if not found.past:
+        return f"{found.day}: there are no days before it to compare with."
+    if not found.alarms:
+        return f"{found.day} is as days here usually are; held against {against}."
+    rows, columns = sum(r.alarm for r in found.rows), sum(c.alarm for c in found.columns)
+    parts = [f"{rows} row{'s' * (rows != 1)} that came or went"] if rows else []
+    parts += [f"{columns} change{'s' * (columns != 1)} beyond the usual"] if columns else []
+    return f"{found.day}: {' and '.join(parts)}; held against {against}."
+
+
+def notes(found: HistoryComparison) -> list[str]:
+    """What the answer rests on."""
+    load = f", at equal {found.load_variable.replace('_', ' ')}" if found.load_variable else ""
+    lines = [
+        f"{len(found.past)} past days; {found.judged:,} columns judged by the same hours and kind of"
+        f" day{load}; {found.unjudged:,} have too few days."
+    ]
+    lines.append("On a host that does not change an alarm comes less than once a week. Hours are UTC's.")
+    return [*lines, *(f"Note: {n}." for n in found.notes)]
+
+
+def row_words(row: ChangedRow) -> str:
+    """One row that vanished or appeared."""
+    what = "appeared" if row.appeared else "vanished"
+    usual = f"{row.usual:.2g} such a day expected"
+    return f"{row.row.scope} {visible(row.row.entity)} {what}: {row.variables} columns; {usual}"
+
+
+def column_words(column: ChangedColumn) -> str:
+    """One change of a column: value, forecast, the good day's."""
+    if column.unit == TOGETHER:
+        words = f"{column.value / max(column.expected, 1e-9):.1f} times as far from the forecast as usual"
+    else:
+        words = f"{_shown(column.value, column.unit)}; expected {_shown(column.expected, column.unit)}"
+        if column.reference is not None:
+            words += f", on the good day {_shown(column.reference, column.unit)}"
+        size = (
+            "it never changed before" if math.isinf(column.deviate) else f"{column.deviate:+.1f} usual errors"
+        )
+        words += f" ({size})"
+    hours = "" if column.part == "0-24" else f" from {column.part.replace('-', ' to ')} h"
+    return f"{visible(column.name)}{hours}: {words}"
+
+
+def _shown(value: float, unit: str) -> str:
+    return _numbers.quantity(value, unit)
+
+
+def print_comparison(found: HistoryComparison, console: Console, *, top: int = 10) -> None:
+    """Print a comparison: alarms, then what else changed most."""
+    say = _printer(console)
+    say(lead(found), style="bold")
+    alarms = [row_words(r) for r in found.rows if r.alarm] + [
+        column_words(c) for c in found.columns if c.alarm
+    ]
+    others = [row_words(r) for r in found.rows if not r.alarm]
+    others += [column_words(c) for c in found.columns if not c.alarm]
+    for heading, lines in (("Beyond what is usual", alarms), ("Within what is usual, most first", others)):
+        if lines:
+            console.print()
+            say(heading, style="bold cyan")
+        for line in lines[:top]:
+            say(line, mark="–")
+        if len(lines) > top:
+            say(f"{len(lines) - top:,} more: --top chooses how many, --json gives all", mark=" ")
+    console.print()
+    for line in notes(found):
+        say(line, style="dim")
+
+
+def _printer(console: Console) -> Callable[..., None]:
+    width = min(console.width, _WIDEST)
+
+    def say(words: str, *, style: str = "", mark: str = "") -> None:
+        text = cell(words, style, encoding=console.encoding)
+        first = cell(f"{mark} " if mark else "", encoding=console.encoding)
+        for line in text.wrap(console, width - len(first)):
+            console.print(first + line, soft_wrap=True)
+            first = cell(" " * len(first))
+
+    return say
+
+
+def page(source: Any, found: HistoryComparison) -> str:
+    """The page of a comparison. `source` has a path."""
+    from satline.report.html import _page
+
+    rows: list[tuple[str, ...]] = [("", "what", "hours", "that day", "expected", "good day", "usual errors")]
+    for r in found.rows:
+        what = f"{r.row.scope} {r.row.entity} {'appeared' if r.appeared else 'vanished'}"
+        rows.append(("alarm" if r.alarm else "", what, "", "", "", "", ""))
+    for c in found.columns:
+        unit = "" if c.unit == TOGETHER else c.unit
+        reference = "–" if c.reference is None else _shown(c.reference, unit)
+        far = "∞" if math.isinf(c.deviate) else f"{c.deviate:+.1f}"
+        rows.append(
+            (
+                "alarm" if c.alarm else "",
+                c.name,
+                c.part,
+                _shown(c.value, unit),
+                _shown(c.expected, unit),
+                reference,
+                far,
+            )
+        )
+    return _page(
+        "correlation.html.j2",
+        source,
+        None,
+        title=f"{found.day} against its history",
+        lead=lead(found),
+        notes=notes(found),
+        drawing="",
+        heading="What changed",
+        rows=rows if len(rows) > 1 else [],
+        groups=[],
+    )
+
+
+def content(found: HistoryComparison) -> dict[str, Any]:
+    """For JSON; an infinite deviate is null with ``never_changed``."""
+    columns = []
+    for c in found.columns:
+        one = dataclasses.asdict(c)
+        infinite = math.isinf(c.deviate)
+        columns.append(
+            {
+                **one,
+                "deviate": None if infinite else c.deviate,
+                "limit": c.limit if math.isfinite(c.limit) else None,
+                "never_changed": infinite,
+            }
+        )
+    return {
+        "day": str(found.day),
+        "reference": str(found.reference) if found.reference else None,
+        "past": [str(d) for d in found.past],
+        "load": found.load_variable,
+        "alarms": found.alarms,
+        "judged": found.judged,
+        "unjudged": found.unjudged,
+        "rows": [dataclasses.asdict(r) for r in found.rows],
+        "columns": columns,
+        "notes": list(found.notes),
+    }
