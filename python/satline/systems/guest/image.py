@@ -21,7 +21,7 @@ from satline.errors import InputError, SatlineError
 from satline.systems.guest.files import cache_directory, find_program, one_at_a_time
 from satline.systems.guest.initrd import make_initrd
 
-VERSION = 1
+VERSION = 2
 PACKAGES = (
     *("openssh-server", "iproute2", "tini", "busybox-static", "kmod", "util-linux"),
     *("python3", "procps", "gawk", "findutils", "bzip2"),  # what workloads ask for
@@ -29,6 +29,7 @@ PACKAGES = (
 KERNEL = "linux-image-cloud-amd64"
 MIRROR = "http://deb.debian.org/debian"
 SPARE_BYTES = 1 << 30
+RESERVED_BYTES = 40_000_000
 ALIAS = "satline-guest"
 READY = "satline: ready"
 _UNWANTED = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "var/cache/apt")
@@ -54,6 +55,11 @@ mount -t devpts -o gid=5,mode=620,ptmxmode=666 devpts /dev/pts
 mount -t tmpfs tmpfs /dev/shm
 mount -t tmpfs tmpfs /run
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
+# Storage for what measures: the users' paging must not take the monitor's and the terminals' pages.
+echo +memory > /sys/fs/cgroup/cgroup.subtree_control
+mkdir /sys/fs/cgroup/system
+echo {RESERVED_BYTES} > /sys/fs/cgroup/system/memory.min
+echo $$ > /sys/fs/cgroup/system/cgroup.procs
 mount -t tracefs tracefs /sys/kernel/tracing
 mkdir -p /run/sshd
 hostname {ALIAS}
