@@ -30,7 +30,7 @@ swap_iops = 500
 [guest.knobs]
 page_cluster = 0
 swappiness = 100
-mglru = true
+mglru = 7
 [load]
 users = [1, 2]
 ramp_seconds = 4

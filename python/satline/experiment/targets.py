@@ -29,8 +29,8 @@ class GuestKnobs(_Part):
     page_cluster: Annotated[int, Field(ge=0, le=10)] | None = None
     """2 to this power pages are read at once from a paging device."""
     swappiness: Annotated[int, Field(ge=0, le=200)] | None = None
-    mglru: bool | None = None
-    """The multi-generational LRU instead of two lists."""
+    mglru: Annotated[int, Field(ge=0, le=7)] | None = None
+    """Parts of the multi-generational LRU that are on, as bits: 0 none (two lists instead), 7 all."""
 
 
 class StudyGuest(_Part):

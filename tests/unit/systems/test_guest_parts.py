@@ -134,7 +134,7 @@ def test_a_snapshot_is_of_the_hardware_not_of_the_caps(made: image.Image) -> Non
         return snapshot.snapshot_name(made, settings, "emulation", "parts")
 
     same = name()
-    assert name(swap_iops=50, page_cluster=0, mglru=True) == same
+    assert name(swap_iops=50, page_cluster=0, mglru=7) == same
     others = {
         name(memory_bytes=128_000_000),
         name(processors=2),
@@ -150,11 +150,11 @@ def test_a_snapshot_is_of_the_hardware_not_of_the_caps(made: image.Image) -> Non
 
 def test_settings_that_are_not_stated_are_left_alone() -> None:
     assert GuestSettings().knobs() == {}
-    knobs = GuestSettings(page_cluster=0, swappiness=1, mglru=False).knobs()
+    knobs = GuestSettings(page_cluster=0, swappiness=1, mglru=0).knobs()
     assert knobs == {
         "proc/sys/vm/page-cluster": "0",
         "proc/sys/vm/swappiness": "1",
-        "sys/kernel/mm/lru_gen/enabled": "n",
+        "sys/kernel/mm/lru_gen/enabled": "0",
     }
 
 

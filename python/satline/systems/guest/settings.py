@@ -21,7 +21,8 @@ class GuestSettings:
     swap_iops, swap_bytes_per_second
         Caps on each of them, reads and writes together; ``None``: as fast as the host's disk.
     page_cluster, swappiness, mglru
-        Settings of its kernel; ``None``: as it has them.
+        Settings of its kernel (the last in bits: 0 none of the multi-generational LRU, 7 all of it); ``None``: as
+        it has them.
     accelerator
         ``auto``, ``kvm`` or ``emulation``.
     disk, kernel
@@ -36,7 +37,7 @@ class GuestSettings:
     swap_bytes_per_second: int | None = None
     page_cluster: int | None = None
     swappiness: int | None = None
-    mglru: bool | None = None
+    mglru: int | None = None
     accelerator: str = ANY
     disk: str | None = None
     kernel: str | None = None
@@ -49,7 +50,7 @@ class GuestSettings:
         if self.swappiness is not None:
             knobs["proc/sys/vm/swappiness"] = str(self.swappiness)
         if self.mglru is not None:
-            knobs["sys/kernel/mm/lru_gen/enabled"] = "y" if self.mglru else "n"
+            knobs["sys/kernel/mm/lru_gen/enabled"] = str(self.mglru)
         return knobs
 
     def memory_mib(self) -> int:
@@ -71,10 +72,8 @@ class GuestSettings:
         told["swap_disks"] = self.swap_disks
         if self.swap_disks:
             told["swap_bytes"] = self.swap_disks * self.swap_disk_bytes
-        for name in ("swap_iops", "swap_bytes_per_second", "page_cluster", "swappiness"):
+        for name in ("swap_iops", "swap_bytes_per_second", "page_cluster", "swappiness", "mglru"):
             value = getattr(self, name)
             if value is not None:
                 told[name] = value
-        if self.mglru is not None:
-            told["mglru"] = int(self.mglru)
         return told
