@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from satline.recording import Recording
     from satline.reduction import Curves, Filters
     from satline.reduction._groups import Groups
+    from satline.report._plot import Plot
     from satline.report._sheet import Sheet
     from satline.report.definition import Definition
 
 MOST_CLASSES = 8
+_ONE_SAMPLE_S = 1e-3  # shorter than any interval: an observation is then one sample's
 
 
 @click.command(
@@ -31,6 +33,7 @@ Examples:
   satline report --list                             all reports
   satline report processors host.satline            as a table
   satline report users host.satline --svg users.svg
+  satline report standard host.satline --plots figures --format png --ppi 300
   satline report --show users > mine.toml           a copy to change
   satline report mine.toml host.satline --csv
 """,
@@ -50,6 +53,27 @@ Examples:
 )
 @click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write its plots as SVG.")
 @click.option("--png", type=click.Path(path_type=Path, dir_okay=False), help="Write its plots as PNG.")
+@click.option(
+    "--plots",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write every plot there, a file each.",
+)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["svg", "png"]),
+    default="svg",
+    show_default=True,
+    help="Of --plots.",
+)
+@click.option(
+    "--ppi",
+    type=click.IntRange(48, 1200),
+    default=192,
+    show_default=True,
+    help="Pixels per inch of a PNG; a plot is 5 inches wide.",
+)
 @click.option("--csv", "as_csv", is_flag=True, help="As CSV: a row for each group and variable.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def report(
@@ -61,6 +85,9 @@ def report(
     html: Path | None,
     svg: Path | None,
     png: Path | None,
+    plots: Path | None,
+    kind: str,
+    ppi: int,
     as_csv: bool,
     as_json: bool,
 ) -> None:
@@ -91,18 +118,24 @@ def report(
         if svg or png or as_csv or as_json:
             hint = "name a report: `satline report --list`; `satline diagnose --json` gives the verdict"
             raise click.UsageError(f"the whole report is an HTML page; {hint}", context)
-        _whole(opened, definition, load_axis, filters, html)
+        drawn = _whole(opened, definition, load_axis, filters, html, page=html is not None or plots is None)
+        if plots is not None:
+            _draw_all(drawn, plots, kind, ppi)
         return
     sheets = _sheets(opened, definition, load_axis, filters)
-    for path, kind in ((svg, "svg"), (png, "png")):
+    for path, ending in ((svg, "svg"), (png, "png")):
         if path is not None:
-            _draw(sheets, path, kind)
+            _draw(sheets, path, ending, ppi)
+    if plots is not None:
+        from satline.report._plot import make_plots
+
+        _draw_all([plot for sheet in sheets for plot in make_plots(sheet)], plots, kind, ppi)
     if html is not None:
         from satline.report.html import render_sheets, write_page
 
         write_page(html, render_sheets(opened, definition, sheets))
         _say(html)
-    if as_csv or as_json or not (svg or png or html):
+    if as_csv or as_json or not (svg or png or html or plots):
         _print(definition, sheets, as_csv, as_json)
 
 
@@ -127,16 +160,27 @@ def _whole(
     load_axis: str | None,
     filters: Filters | None,
     output: Path | None,
-) -> None:
-    """The HTML page with the verdict, the findings and the load curves."""
+    *,
+    page: bool,
+) -> list[Plot]:
+    """The HTML page with the verdict, the findings and the load curves, if it is wanted; and its plots."""
     from satline.diagnosis import diagnose
     from satline.reduction import reduce
+    from satline.report._plot import make_plots
+    from satline.report._sheet import make_sheet
+    from satline.report.definition import find
     from satline.report.html import render, write_page
 
     curves = reduce(opened, load_axis, filters=_both(definition, filters))
-    path = output or opened.path / "report.html"
-    write_page(path, render(opened, curves, diagnose(opened, curves), definition=definition))
-    _say(path)
+    diagnosis = diagnose(opened, curves)
+    if page:
+        path = output or opened.path / "report.html"
+        write_page(path, render(opened, curves, diagnosis, definition=definition))
+        _say(path)
+    saturation = diagnosis.saturation
+    parts = [find(name) for name in definition.body.parts]
+    sheets = [make_sheet(part, curves, throughput=saturation.throughput_variable) for part in parts]
+    return [plot for sheet in sheets for plot in make_plots(sheet, saturation)]
 
 
 def _sheets(
@@ -155,18 +199,26 @@ def _sheet(opened: Recording, definition: Definition, load_axis: str | None, fil
     from satline.report._sheet import make_sheet
 
     group_by = definition.body.group
+    length = _ONE_SAMPLE_S if group_by.observation == "sample" else None
     by: By | None = next((one for one in get_args(By) if one == group_by.by), None)
     axis = {"load": load_axis, "mpl": "in_queue"}.get(group_by.by, group_by.by)
 
     def results(names: list[str], chosen: Filters) -> Curves | Groups:
         if by is None:
-            return reduce(opened, axis, variables=names, filters=chosen)
-        return group(opened, by, names, every_s=group_by.every, most=group_by.most, filters=chosen)
+            return reduce(opened, axis, variables=names, filters=chosen, observation_s=length)
+        return group(
+            opened,
+            by,
+            names,
+            every_s=group_by.every,
+            most=group_by.most,
+            filters=chosen,
+            observation_s=length,
+        )
 
     found = results(definition.variables(), filters)
-    for variable in definition.body.variables:
-        if variable.split:
-            found = _by_class(opened, found, variable.name, filters, results)
+    for name in dict.fromkeys(v.name for v in definition.body.variables if v.split):
+        found = _by_class(opened, found, name, filters, results)
     return make_sheet(definition, found, selection=filters.words())
 
 
@@ -235,22 +287,39 @@ def _print(definition: Definition, sheets: list[Sheet], as_csv: bool, as_json: b
             print_sheet(sheet, console)
 
 
-def _draw(sheets: list[Sheet], path: Path, kind: str) -> None:
+def _draw(sheets: list[Sheet], path: Path, kind: str, ppi: int) -> None:
     """Writes the plots; where there are several, each has its name behind the file's."""
-    from satline.report._draw import picture, png
-    from satline.report._plot import Plot, make_plots
-    from satline.report.html import write_page
+    from satline.report._plot import make_plots
 
-    draw: Callable[[Plot], str | bytes] = picture if kind == "svg" else png
-    plots = [plot for sheet in sheets for plot in make_plots(sheet)]
-    drawn = [plot for plot in plots if plot.lines]
-    for plot in plots:
-        if not plot.lines:
-            click.echo(f"{plot.name}: nothing to draw. {' '.join(plot.notes)}", err=True)
+    drawn = _drawable([plot for sheet in sheets for plot in make_plots(sheet)])
     for plot in drawn:
         target = path if len(drawn) == 1 else path.with_name(f"{path.stem}-{plot.name}{path.suffix}")
-        write_page(target, draw(plot))
-        _say(target)
+        _write(plot, target, kind, ppi)
+
+
+def _draw_all(plots: list[Plot], directory: Path, kind: str, ppi: int) -> None:
+    """Writes each plot as a file of its own name."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for plot in _drawable(plots):
+        _write(plot, directory / f"{plot.name}.{kind}", kind, ppi)
+
+
+def _drawable(plots: list[Plot]) -> list[Plot]:
+    """Those with lines; of the others it is said why they have none."""
+    from satline.report._escape import visible
+
+    for plot in plots:
+        if not plot.lines:
+            click.echo(f"{plot.name}: nothing to draw. {visible(' '.join(plot.notes))}", err=True)
+    return [plot for plot in plots if plot.lines]
+
+
+def _write(plot: Plot, target: Path, kind: str, ppi: int) -> None:
+    from satline.report._draw import picture, png
+    from satline.report.html import write_page
+
+    write_page(target, picture(plot) if kind == "svg" else png(plot, ppi=ppi))
+    _say(target)
 
 
 def _say(path: Path) -> None:

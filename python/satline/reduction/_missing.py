@@ -56,7 +56,7 @@ def missing_variables(
             missing[d.name] = "no thermometer ran in an observation"
         else:
             above = [n for n in sorted(d.names) if n in missing]
-            why = missing[above[0]] if above else f"not recorded: {', '.join(signals)}"
+            why = missing[above[0]] if above else f"not recorded: {', '.join(signals or sorted(d.names))}"
             missing[d.name] = why
     return missing
 

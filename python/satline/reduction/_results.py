@@ -53,6 +53,10 @@ class Point:
         for an end that so few cannot bound. Empty where the effective n is not known.
     batches
         Number of batches that `honest_error` rests on: its degrees of freedom are one less. ``None`` without.
+    largest
+        The greatest value.
+    zeros
+        How many of the `n` values are 0.
     """
 
     n: int
@@ -64,6 +68,8 @@ class Point:
     percentiles: dict[int, float] = field(default_factory=dict)
     percentile_intervals: dict[int, tuple[float | None, float | None]] = field(default_factory=dict)
     batches: int | None = None
+    largest: float | None = None
+    zeros: int | None = None
 
 
 @dataclass(frozen=True)

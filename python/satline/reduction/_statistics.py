@@ -115,8 +115,10 @@ def _point(values: Floats, starts: Integers, weights: Floats | None) -> Point:
         weights = None if weights is None else weights[good]
         starts = np.concatenate([[0], np.cumsum(present)[:-1]])[present > 0]
     mean = float(values.mean()) if weights is None else float(np.average(values, weights=weights))
+    largest, zeros = float(values.max()), n - int(np.count_nonzero(values))
     if n == 1:
-        return Point(1, mean, None, None, None, None, dict.fromkeys(PERCENTILES, mean))
+        of_one = dict.fromkeys(PERCENTILES, mean)
+        return Point(1, mean, None, None, None, None, of_one, largest=largest, zeros=zeros)
     away = values - mean
     if weights is None:
         total = float(n)
@@ -136,7 +138,7 @@ def _point(values: Floats, starts: Integers, weights: Floats | None) -> Point:
         effective = n * (textbook / honest) ** 2 if honest > 0 else float(n)
     groups = len(starts) if effective is not None else None
     percentiles, intervals = _percentiles(values, effective, groups)
-    return Point(n, mean, sd, textbook, honest, effective, percentiles, intervals, groups)
+    return Point(n, mean, sd, textbook, honest, effective, percentiles, intervals, groups, largest, zeros)
 
 
 def _percentiles(

@@ -310,9 +310,9 @@ def picture(plot: Plot) -> str:
     return ET.tostring(root, encoding="unicode")
 
 
-def png(plot: Plot) -> bytes:
-    """`picture` as PNG, twice as large."""
-    made: bytes = vl_convert.svg_to_png(picture(plot), scale=2)
+def png(plot: Plot, *, ppi: int = 192) -> bytes:
+    """`picture` as PNG with so many pixels per inch; an inch is 96 units of the drawing."""
+    made: bytes = vl_convert.svg_to_png(picture(plot), scale=ppi / 96, ppi=96)
     return made
 
 

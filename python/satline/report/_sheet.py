@@ -28,6 +28,10 @@ _STATISTIC_WORDS: dict[Statistic, str] = {
     "se": "standard error",
     "n": "count",
     "sum": "total",
+    "max": "largest",
+    "zero": "part at zero",
+    "nonzero": "mean when not zero",
+    "rate": "rate",
 }
 
 
@@ -70,6 +74,8 @@ class Column:
         Which colour and shape it has in a plot, whatever else was recorded.
     fixed_unit
         The unit that the definition asks for, or empty.
+    of_row
+        It is a part of the sum of its row.
     """
 
     variable: str
@@ -81,6 +87,7 @@ class Column:
     draw: Literal["line", "limit", "none"]
     fixed_unit: str = ""
     meaning: str = ""
+    of_row: bool = False
 
     @property
     def heading(self) -> str:
@@ -154,6 +161,11 @@ def make_sheet(
     columns: list[Column] = []
     for slot, variable in enumerate(definition.body.variables):
         columns += _columns(variable, slot, results, throughput, missing)
+    parts = [k for k, c in enumerate(columns) if c.of_row]
+    for k, column in zip(parts, _parts([columns[k] for k in parts]), strict=True):
+        columns[k] = column
+    for one in definition.body.lacking:
+        missing.setdefault(visible(one.label), visible(one.reason))
     by: Literal["load", "time", "hour", "user", "device", "lock"]
     if isinstance(results, Groups):
         by, name, axis = results.by, str(results.by), _words.GROUP_AXES[results.by]
@@ -249,6 +261,7 @@ def _columns(
             draw=variable.draw,
             fixed_unit=variable.unit,
             meaning=curve.meaning,
+            of_row=bool(variable.of),
         )
     if not seen:
         unknown = UNKNOWN
@@ -258,8 +271,13 @@ def _columns(
 
 
 def _unit(variable: Variable, curve: Curve, divisor: Curve | None) -> str | None:
-    if variable.statistic == "n":
-        return ""
+    match variable.statistic:
+        case "n":
+            return ""
+        case "zero":
+            return "fraction"
+        case "rate":
+            return "per second"
     if variable.statistic == "sum":
         return _numbers.total_unit(curve.unit)
     return curve.unit if divisor is None else _numbers.ratio_unit(curve.unit, divisor.unit)
@@ -282,9 +300,42 @@ def _cell(statistic: Statistic, point: Point, seconds: float, divisor: Point | N
             return Cell(error, n=point.n)
         case "n":
             return Cell(float(point.n) if point.n else None, n=point.n)
+        case "max":
+            return Cell(_finite(point.largest), n=point.n)
+        case "zero":
+            return Cell(None if point.zeros is None else point.zeros / point.n, n=point.n)
+        case "nonzero":
+            other = point.n - (point.zeros or 0)
+            return Cell(None if mean is None or not other else mean * point.n / other, n=other)
+        case "rate":
+            # A class of work that is known has, where none of it ended, a rate of zero.
+            return Cell(point.n / seconds if seconds else None, n=point.n)
     percentile = int(statistic[1:])
     low, high = getattr(point, "percentile_intervals", {}).get(percentile, (None, None))
     return Cell(_finite(point.percentiles.get(percentile)), low=_finite(low), high=_finite(high), n=point.n)
+
+
+def _parts(columns: list[Column]) -> Iterator[Column]:
+    """Each column as a part of the sum of all, row by row: p = x_i / S. Its error takes them as independent:
+    var p = ((1 - p)² var x_i + p² Σ_{j≠i} var x_j) / S²."""
+    rows = list(zip(*(column.cells for column in columns), strict=True))
+    for k, column in enumerate(columns):
+        cells = []
+        for row in rows:
+            total = sum(cell.value for cell in row if cell.value is not None)
+            one = row[k]
+            if one.value is None or total <= 0:
+                cells.append(Cell(None, n=one.n))
+                continue
+            part = one.value / total
+            errors = [cell.error for cell in row if cell.value is not None]
+            if None in errors:
+                cells.append(Cell(part, n=one.n))
+                continue
+            spread = sum((e or 0.0) ** 2 for e in errors) - (one.error or 0.0) ** 2
+            error = math.hypot((1 - part) * (one.error or 0.0), part * math.sqrt(max(spread, 0.0))) / total
+            cells.append(Cell(part, error, n=one.n))
+        yield replace(column, cells=tuple(cells), unit="fraction", fixed_unit="%")
 
 
 def _ratio(n: int, mean: float | None, error: float | None, divisor: Point) -> Cell:

@@ -24,7 +24,9 @@ from satline.reduction._filters import DAYS
 from satline.reduction._variables import Derived, variables
 from satline.report import _numbers
 
-Statistic = Literal["mean", "p25", "p50", "p75", "p90", "sd", "se", "n", "sum"]
+Statistic = Literal[
+    "mean", "p25", "p50", "p75", "p90", "sd", "se", "n", "sum", "max", "zero", "nonzero", "rate"
+]
 PlotKind = Literal["lines", "stacked", "scatter", "bars", "none"]
 
 SHIPPED = Path(__file__).resolve().parent / "definitions"
@@ -102,11 +104,14 @@ class Group(_Part):
         Length of a stretch of time, in seconds.
     most
         Users or devices shown: those with the largest values of the first variable.
+    observation
+        usual: of ten seconds or more; sample: from one sample to the next, for levels that change fast.
     """
 
     by: Annotated[str, Field(min_length=1)] = "load"
     every: Annotated[float, BeforeValidator(_seconds), Field(ge=1, le=366 * 86400)] = 3600.0
     most: Annotated[int, Field(ge=1, le=1000)] = 15
+    observation: Literal["usual", "sample"] = "usual"
 
 
 class Variable(_Part):
@@ -117,6 +122,8 @@ class Variable(_Part):
         each transaction.
     split
         ``class``: a column for each class of work (of transactions).
+    of
+        ``row``: as a part of the sum, in the same row, of all that are so marked.
     unit
         Show it in this unit, whatever its size.
     draw
@@ -128,8 +135,16 @@ class Variable(_Part):
     statistic: Statistic = "mean"
     per: str = ""
     split: Literal["", "class"] = ""
+    of: Literal["", "row"] = ""
     unit: str = ""
     draw: Literal["line", "limit", "none"] = "line"
+
+
+class Lacking(_Part):
+    """What readers know from reports of other systems and no source here has: said, with the reason."""
+
+    label: Annotated[str, Field(min_length=1)]
+    reason: Annotated[str, Field(min_length=1)]
 
 
 class Selection(_Part):
@@ -176,6 +191,8 @@ class Plot(_Part):
 class Body(_Part):
     """What a definition file may say.
 
+    lacking
+        What such a report has elsewhere and no source here can have.
     parts
         Names of other reports: this one shows them one after the other.
     verdict
@@ -190,6 +207,7 @@ class Body(_Part):
     table: Table = Table()
     plot: Plot = Plot()
     note: str = ""
+    lacking: list[Lacking] = []
     parts: list[str] = []
     verdict: bool = False
 
@@ -324,6 +342,10 @@ def _wrong_variable(place: Place, variable: Variable, by: str) -> Iterator[tuple
             )
         elif key == "per" and variable.statistic != "mean":
             yield (*place, "statistic"), "only means are divided", "leave statistic out"
+        if key == "name" and variable.statistic == "rate" and found.per != "transaction":
+            yield (*place, "statistic"), f"{base} is no time of a transaction", "leave statistic out"
+        if key == "name" and variable.of and (variable.statistic != "mean" or variable.per or family):
+            yield (*place, "of"), "only plain means are parts of a row", "leave of out"
         if key == "name" and variable.split and (found.per != "transaction" or by in BY_NAME):
             yield (*place, "split"), f"{base} by {by} has no classes of work", "leave split out"
         if key == "name" and variable.unit and not variable.per:

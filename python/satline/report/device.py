@@ -1,0 +1,289 @@
+"""One device in detail: its figures, the areas on it, and who used it.
+
+No source tells which user's request went to which device. What is told is each user's volume on all devices
+together and each device's volume of all users together. With u of a user, d of the device and a of all
+devices, the user's volume on the device lies between max(0, u - (a - d)) and min(u, d); spread as all volume
+is, it would be u d / a.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from satline.errors import InputError
+from satline.reduction._groups import Groups, group
+from satline.report._escape import visible
+
+if TYPE_CHECKING:
+    from satline.recording import Recording
+    from satline.reduction import Filters
+
+# Variable, words.
+FIGURES = (
+    ("device_rate", "requests"),
+    ("device_read_rate", "reads"),
+    ("device_write_rate", "writes"),
+    ("device_bytes", "volume"),
+    ("device_busy", "time busy"),
+    ("device_queue", "requests outstanding"),
+    ("device_response", "time of a request, all"),
+    ("device_queued", "wait before the device"),
+    ("device_pend", "pend: wait for a path"),
+    ("device_disconnect", "disconnect: seek, latency"),
+    ("device_connect", "connect: on the path"),
+    ("device_service", "busy time for each request"),
+    ("device_read_response", "time of a read"),
+    ("device_write_response", "time of a write"),
+    ("device_missed_revolutions", "lost revolutions"),
+    ("device_hit_ratio", "served by its cache"),
+    ("device_paging_rate", "requests that carry pages"),
+    ("device_page_in_rate", "pages read"),
+    ("device_page_out_rate", "pages written"),
+    ("device_used_fraction", "part in use"),
+    ("device_error_rate", "errors"),
+)
+# Of a kind of work: its words, the device's variable, the user's.
+WORK = (
+    ("bytes read", "device_read_volume", "user_read_rate"),
+    ("bytes written", "device_write_volume", "user_write_rate"),
+    ("I/Os", "device_io_rate", "user_io_rate"),
+    ("pages read", "device_page_in_rate", "user_major_fault_rate"),
+    ("pages written", "device_page_out_rate", "user_page_write_rate"),
+)
+_ALL = 1_000_000
+_NAMED = 5
+_ONE_SAMPLE_S = 1e-3  # shorter than any interval
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One variable of the device over the observations, in the catalogue's unit."""
+
+    variable: str
+    label: str
+    unit: str
+    mean: float | None
+    error: float | None
+    median: float | None
+    p90: float | None
+    largest: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class Usage:
+    """One user's work of one kind.
+
+    everywhere
+        Rate on all devices together.
+    expected
+        Rate on this device if it is spread over the devices as all work of the kind is.
+    least, most
+        Bounds that hold however it is spread.
+    """
+
+    user: str
+    work: str
+    unit: str
+    everywhere: float
+    expected: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class DeviceDetail:
+    """All that a recording tells of one device.
+
+    facts
+        Name and value: kind, size, priority.
+    missing
+        Label and reason of each figure that is not there.
+    areas
+        Areas on it, in words; empty: none is told.
+    carried
+        By kind of work: the device's part of all of it.
+    users
+        By work, those with the most first.
+    """
+
+    name: str
+    facts: Mapping[str, Any]
+    figures: Sequence[Figure]
+    missing: Sequence[tuple[str, str]]
+    areas: Sequence[str]
+    carried: Mapping[str, float]
+    users: Sequence[Usage]
+    notes: Sequence[str]
+    selection: str = ""
+
+
+def device_detail(recording: Recording, name: str, filters: Filters | None = None) -> DeviceDetail:
+    """What `recording` tells of the device `name`.
+
+    Raises
+    ------
+    InputError
+        There is no such device, or no two samples.
+    """
+    facts = _facts(recording, name)
+    devices = group(
+        recording, "device", [*(v for v, _ in FIGURES), *(d for _, d, _ in WORK)], most=_ALL, filters=filters
+    )
+    labels = [one.label for one in devices.classes]
+    if name not in labels:
+        raise InputError(
+            f"{visible(recording.path)}: no observation that counts holds device {visible(name)}",
+            hint="choose other hours or days",
+        )
+    place = labels.index(name)
+    figures, missing = _figures(devices, place)
+    carried: dict[str, float] = {}
+    users: list[Usage] = []
+    notes: list[str] = []
+    told = _user_rates(recording, filters)
+    for work, of_device, of_user in WORK:
+        curve = devices.curves.get(of_device)
+        here = curve.points[place].mean if curve is not None else None
+        if curve is None or not here:
+            continue
+        everywhere = sum(point.mean or 0.0 for point in curve.points)
+        carried[work] = here / everywhere
+        rates = {user: rate for user, rate in told.get(of_user, {}).items() if rate is not None}
+        unknown = [user for user, rate in told.get(of_user, {}).items() if rate is None]
+        if unknown and rates:
+            named = ", ".join(unknown[:_NAMED]) + (" …" if len(unknown) > _NAMED else "")
+            notes.append(f"Whose {work} are not recorded: {named}.")
+        elif not rates:
+            notes.append(f"Users' {work} are not recorded.")
+        users += _usage(work, curve.unit, here, everywhere, rates)
+    if not told and not notes:
+        notes.append("The recording knows no users.")
+    selection = "" if filters is None else filters.words()
+    return DeviceDetail(
+        name, facts, figures, missing, _areas(recording, name), carried, users, notes, selection
+    )
+
+
+def _facts(recording: Recording, name: str) -> dict[str, Any]:
+    connection = recording.connect(tables=("device",))
+    names = [str(row[0]) for row in connection.execute("SELECT DISTINCT device FROM device").fetchall()]
+    if name not in names:
+        close = difflib.get_close_matches(name, names, n=3)
+        known = ", ".join(visible(one, longest=40) for one in (close or sorted(names)[:12]))
+        raise InputError(
+            f"{visible(recording.path)}: no device {visible(name)}",
+            hint=f"{'did you mean' if close else 'it has'} {known or 'none'}{'?' if close else ''}",
+        )
+    row = connection.execute(
+        "SELECT any_value(device_kind), max(size_bytes), max(priority), count(*) FROM device"
+        " WHERE device = ?",
+        [name],
+    ).fetchone()
+    kind, size, priority, samples = row or (None, None, None, 0)
+    return {"kind": kind, "size_bytes": size, "priority": priority, "samples": samples}
+
+
+def _figures(devices: Groups, place: int) -> tuple[list[Figure], list[tuple[str, str]]]:
+    figures, missing = [], []
+    for variable, label in FIGURES:
+        curve = devices.curves.get(variable)
+        point = curve.points[place] if curve is not None else None
+        if curve is None or point is None or point.mean is None:
+            reason = devices.missing.get(variable, "not told of this device")
+            missing.append((label, reason))
+            continue
+        error = point.honest_error if point.honest_error is not None else point.standard_error
+        median, p90 = point.percentiles.get(50), point.percentiles.get(90)
+        figures.append(
+            Figure(variable, label, curve.unit, point.mean, error, median, p90, point.largest, point.n)
+        )
+    return figures, missing
+
+
+def _user_rates(recording: Recording, filters: Filters | None) -> dict[str, dict[str, float | None]]:
+    """By variable: the mean rate of each user; where the user was away it counts as none.
+
+    From one sample to the next: where a counter fell, as a user's may when a process ends, only that interval
+    is lost.
+    """
+    connection = recording.connect(tables=("user",))
+    if connection.execute('SELECT 1 FROM "user" LIMIT 1').fetchone() is None:
+        return {}
+    names = [of_user for _, _, of_user in WORK]
+    users = group(recording, "user", names, most=_ALL, filters=filters, observation_s=_ONE_SAMPLE_S)
+    whole = group(
+        recording,
+        "time",
+        ["active_users"],
+        every_s=366 * 86400.0,
+        filters=filters,
+        observation_s=_ONE_SAMPLE_S,
+    )
+    seconds = sum(one.seconds for one in whole.classes)
+    found: dict[str, dict[str, float | None]] = {}
+    for variable in names:
+        if (curve := users.curves.get(variable)) is None:
+            continue
+        found[variable] = {
+            one.label: None if point.mean is None else point.mean * one.seconds / seconds
+            for one, point in zip(users.classes, curve.points, strict=True)
+        }
+    return found
+
+
+def _usage(
+    work: str, unit: str, here: float, everywhere: float, rates: Mapping[str, float]
+) -> Iterator[Usage]:
+    others = everywhere - here
+    for user, rate in sorted(rates.items(), key=lambda one: (-one[1], one[0])):
+        if rate > 0:
+            yield Usage(
+                user=user,
+                work=work,
+                unit=unit,
+                everywhere=rate,
+                expected=min(rate * here / everywhere, here),
+                least=max(0.0, rate - others),
+                most=min(rate, here),
+            )
+
+
+def _areas(recording: Recording, name: str) -> list[str]:
+    """Areas of a simulated machine's file; on Linux the swap areas whose names are this disk's."""
+    text = recording.description.get("simulation", {}).get("machine")
+    if isinstance(text, str):
+        return list(_machine_areas(text, name))
+    rows = recording.connect(tables=("device",)).execute(
+        "SELECT device, max(size_bytes), max(priority) FROM device WHERE device_kind = 'swap' GROUP BY device"
+        " ORDER BY device"
+    )
+    return [
+        f"swap area {device}" + (f", {size / 2**20:,.0f} MiB" if size else "") + f", priority {priority}"
+        for device, size, priority in rows.fetchall()
+        if str(device) == name or str(device).startswith((f"/dev/{name}", f"{name}p"))
+    ]
+
+
+def _machine_areas(text: str, name: str) -> Iterator[str]:
+    try:
+        areas = tomllib.loads(text).get("paging_area", [])
+    except tomllib.TOMLDecodeError:
+        return
+    for area in areas if isinstance(areas, list) else []:
+        if not isinstance(area, Mapping):
+            continue
+        listed = area.get("devices", [area.get("device")])
+        of = {str(one) for one in listed} if isinstance(listed, list) else set()
+        # A device of several units has its number behind its name.
+        if name not in of and name.rpartition("-")[0] not in of:
+            continue
+        first, count = area.get("first_cylinder", 0), area.get("cylinders")
+        if isinstance(first, int) and isinstance(count, int):
+            purpose = area.get("purpose", "paging")
+            tier = f", tier {area['tier']}" if "tier" in area else ""
+            yield f"{purpose} area, cylinders {first} to {first + count - 1}{tier}"
