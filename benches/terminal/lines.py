@@ -1,9 +1,10 @@
 """What a transaction costs on each kind of line, and how exactly it is timed there.
 
 A responder answers every line at once and stamps when. `paced`: 50 users who think 0.5 s; `saturated`: 8
-users who do not think and whose prompt is believed at once. The cost is the emulator's own processor time in
-the measured window, divided by the transactions in it. Beside it, where pexpect can be imported, one pexpect
-session on the same responder, as fast as it goes.
+users who do not think and whose prompt is believed at once. The cost is the processor time of the emulator,
+and of the `ssh` that carries its lines, in the measured window, divided by the transactions in it; what sshd
+and responder use is not in it. `ssh`: a connection for each user; `ssh-10`: one for ten. Beside it, where
+they can be imported: pexpect, asyncssh and locust.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from recorded import emulate, rows, spread, stamps
+from sshd import Sshd
 
 WORKLOAD = """
 name = "stamped"
@@ -32,11 +33,31 @@ class = "line"
 input = "line {{random:1:1000}}"
 """
 
+HTTP = """
+name = "stamped"
+think = {{ distribution = "exponential", mean_seconds = {think} }}
+{line}
+[[script]]
+name = "line"
+[[script.command]]
+class = "line"
+request = "GET /line/{{random:1:1000}}"
+"""
 
-def _line(kind: str, responder: Path, logs: Path, port: str) -> str:
+SSH = ("ssh", "ssh-10")
+KINDS = ("pty", "tcp", "telnet", "http", *SSH)
+PACES = (("one", 1, 0.02, 0.02), ("paced", 50, 0.5, 0.02), ("saturated", 8, 0.0, 0))
+
+
+def _line(kind: str, responder: Path, logs: Path, port: str, sshd: Sshd | None) -> str:
     """The workload's keys for one kind of line."""
+    shell = f"shell = {json.dumps([str(responder), str(logs)])}"
     if kind == "pty":
-        return f"shell = {json.dumps([str(responder), str(logs)])}"
+        return shell
+    if sshd is not None:
+        return f"{shell}\n{sshd.line(10 if kind == 'ssh-10' else 1)}"
+    if kind == "http":
+        return f'line = {{ to = "http://127.0.0.1:{port}" }}'
     return f'line = {{ to = "{kind}:127.0.0.1:{port}", line_end = "lf" }}'
 
 
@@ -51,94 +72,100 @@ def _error(transactions: list[dict[str, Any]], logs: Path) -> dict[str, float]:
     )
 
 
-def lines(release: Path, place: Path, window: int) -> dict[str, dict[str, Any]]:
+def lines(release: Path, place: Path, window: int, kinds: list[str]) -> dict[str, dict[str, Any]]:
     """By kind of line and pace: transactions a second, us of processor each, lateness, error (one user)."""
-    responder = release / "examples/stamping_responder"
     found: dict[str, dict[str, Any]] = {}
-    for kind in ("pty", "tcp", "telnet"):
-        for pace, users, think, settle in (
-            ("one", 1, 0.02, 0.02),
-            ("paced", 50, 0.5, 0.02),
-            ("saturated", 8, 0.0, 0),
-        ):
-            name = f"{kind}-{pace}"
-            logs = place / f"{name}-logs"
-            logs.mkdir()
-            server = None
-            port = ""
-            if kind != "pty":
-                command = [str(responder), str(logs), "listen"]
-                server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-                assert server.stdout is not None
-                port = server.stdout.readline().strip()
-            try:
-                plan = ("--steps", str(users), "--ramp", "1s", "--warmup", "1s", "--window", f"{window}s")
-                text = WORKLOAD.format(think=think, settle=settle, line=_line(kind, responder, logs, port))
-                recording = emulate(release / "satline-terminal", place, name, text, *plan)
-            finally:
-                if server is not None:
-                    server.kill()
-                    server.wait()
-            transactions = rows(recording, "transaction")
-            measured = [row for row in transactions if row["phase"] == "window"]
-            source = tomllib.loads((recording / "sources/terminal.toml").read_text())
-            share = source["cost"]["window_processor_share"]
-            found[name] = {
-                "per_second": len(measured) / window,
-                "cpu_us": share * window * 1e6 / max(1, len(measured)),
-                "lateness_p99_us": source.get("lateness", {}).get("p99_us"),
-                "not_ok": sum(row["outcome"] not in ("ok", "cut") for row in measured),
-                "error_us": _error(transactions, logs) if users == 1 else None,
-            }
+    for kind in (kind for kind in kinds if kind not in SSH):
+        _paces(release, place, window, kind, None, found)
+    over_ssh = [kind for kind in kinds if kind in SSH]
+    if over_ssh and Sshd.is_here():
+        with Sshd(place / "sshd") as sshd:
+            for kind in over_ssh:
+                _paces(release, place, window, kind, sshd, found)
+            for kind in over_ssh:
+                found[f"{kind}-300 log-ons"] = _log_ons(release, place, kind, sshd)
     return found
 
 
-def peer(release: Path, place: Path, seconds: int) -> dict[str, Any] | None:
-    """The same responder on a pty, driven by pexpect; ``None``: it cannot be imported."""
+def _paces(
+    release: Path, place: Path, window: int, kind: str, sshd: Sshd | None, found: dict[str, dict[str, Any]]
+) -> None:
+    """Adds one kind of line at every pace."""
+    responder = release / "examples/stamping_responder"
+    for pace, users, think, settle in PACES:
+        name = f"{kind}-{pace}"
+        logs = place / f"{name}-logs"
+        logs.mkdir()
+        server = None
+        port = ""
+        if kind not in ("pty", *SSH):
+            command = [str(responder), str(logs), "http" if kind == "http" else "listen"]
+            server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            assert server.stdout is not None
+            port = server.stdout.readline().strip()
+        try:
+            # A log-on over SSH costs some 0.1 s of processor on each side.
+            ramp = users if sshd else 1
+            plan = ("--steps", str(users), "--ramp", f"{ramp}s", "--warmup", "3s", "--window", f"{window}s")
+            line = _line(kind, responder, logs, port, sshd)
+            text = (HTTP if kind == "http" else WORKLOAD).format(think=think, settle=settle, line=line)
+            recording = emulate(release / "satline-terminal", place, name, text, *plan)
+        finally:
+            if server is not None:
+                server.kill()
+                server.wait()
+        transactions = rows(recording, "transaction")
+        measured = [row for row in transactions if row["phase"] == "window"]
+        source = tomllib.loads((recording / "sources/terminal.toml").read_text())
+        share = source["cost"]["window_processor_share"]
+        found[name] = {
+            "per_second": len(measured) / window,
+            "cpu_us": share * window * 1e6 / max(1, len(measured)),
+            "lateness_p99_us": source.get("lateness", {}).get("p99_us"),
+            "not_ok": sum(row["outcome"] not in ("ok", "cut") for row in measured),
+            "error_us": _error(transactions, logs) if users == 1 else None,
+        }
+
+
+def _log_ons(release: Path, place: Path, kind: str, sshd: Sshd) -> dict[str, Any]:
+    """300 users who log on over SSH at once, against sshd's own limits."""
+    line = _line(kind, release / "examples/stamping_responder", Path("/dev/null"), "", sshd)
+    text = WORKLOAD.format(think=60.0, settle=0.02, line=line)
+    wait = 150 if kind == "ssh" else 75
+    plan = ("--steps", "300", "--ramp", "0s", "--warmup", f"{wait}s", "--window", "1s", "--drain", "0s")
+    name = f"{kind}-log-ons"
     try:
-        import pexpect
-    except ImportError:
-        return None
-    log = place / "pexpect.log"
-    child = pexpect.spawn(str(release / "examples/stamping_responder"), [str(log)], echo=False)
-    child.delaybeforesend = None
-    child.expect("ready\r\n")
-    read: list[int] = []
-    began, cpu = time.monotonic(), time.process_time()
-    while time.monotonic() - began < seconds:
-        child.sendline(f"line {len(read)}")
-        child.expect("answer [0-9]+\r\n")
-        read.append(time.monotonic_ns())
-    cpu = time.process_time() - cpu
-    child.close(force=True)
-    true = [written for _, written in stamps(log.read_text())]
-    error = spread([(at - written) / 1000 for at, written in zip(read, true, strict=False)])
+        emulate(release / "satline-terminal", place, name, text, *plan, "--logon-timeout", f"{wait}s")
+    except subprocess.CalledProcessError:
+        print(f"{name}: see how many", file=sys.stderr)
+    recording = place / f"{name}.satline"
+    events = rows(recording, "event")
+    on = [event["time_ns"] for event in events if event["event"] == "logged-on"]
+    source = tomllib.loads((recording / "sources/terminal.toml").read_text())
     return {
-        "per_second": len(read) / seconds,
-        "cpu_us": cpu * 1e6 / len(read),
-        "error_us": error,
-        "version": pexpect.__version__,
-        "python": sys.version.split()[0],
+        "log_ons": len(on),
+        "refused": sum(event["event"] == "line-lost" for event in events),
+        "seconds": (max(on) - events[0]["time_ns"]) / 1e9 if on else None,
+        "cpu_ms_each": source["cost"]["cpu_us"] / 1000 / max(1, len(on)),
     }
 
 
-def show(found: dict[str, dict[str, Any]], beside: dict[str, Any] | None) -> None:
+def show(found: dict[str, dict[str, Any]], beside: dict[str, dict[str, Any] | None]) -> None:
     """A table of all of them."""
     head = [f"{name:>10}" for name in ("per s", "us each", "late p99", "error p50", "error p99", "not ok")]
     print(f"\n{'line, pace':<20}{''.join(head)}")
-    for name, row in found.items():
-        error = row["error_us"]
-        timed = f"{error['p50']:>10.1f}{error['p99']:>10.1f}" if error else f"{'':>20}"
-        late = row["lateness_p99_us"]
-        print(
-            f"{name:<20}{row['per_second']:>10.0f}{row['cpu_us']:>10.1f}"
-            f"{late if late is not None else '-':>10}{timed}{row['not_ok']:>10}"
-        )
-    if beside is None:
-        print("pexpect: not installed, no peer")
-    else:
-        error = beside["error_us"]
-        print(
-            f"{'pexpect saturated':<20}{beside['per_second']:>10.0f}{beside['cpu_us']:>10.1f}{'-':>10}"
-            f"{error['p50']:>10.1f}{error['p99']:>10.1f}"
-        )
+    for name, row in {**found, **beside}.items():
+        if row is None:
+            print(f"{name:<20}not installed, no peer")
+        elif "log_ons" in row:
+            print(
+                f"{name:<20}{row['log_ons']} logged on within {row['seconds'] or 0:.0f} s, {row['refused']}"
+                f" refused and tried again, {row['cpu_ms_each']:.0f} ms of processor each"
+            )
+        else:
+            error, late = row.get("error_us"), row.get("lateness_p99_us")
+            timed = f"{error['p50']:>10.1f}{error['p99']:>10.1f}" if error else f"{'':>20}"
+            print(
+                f"{name:<20}{row['per_second']:>10.0f}{row['cpu_us']:>10.1f}"
+                f"{late if late is not None else '-':>10}{timed}{row.get('not_ok', '-'):>10}"
+            )

@@ -5,7 +5,8 @@
     same responder and for `cat`.
 (b) Sessions on one core. Emulator and shells share one processor; each user thinks 10 s in the mean and
     types at 8 characters a second.
-(c) What a transaction costs on each kind of line, paced and saturated; pexpect beside it, if installed.
+(c) What a transaction costs on each kind of line, paced and saturated, and 300 log-ons over SSH at once;
+    pexpect, asyncssh and locust beside it, if installed.
 
 Run: `python benches/terminal/run.py [--json FILE] [--sessions 300] [--window 60] [--only lines]`.
 Build first: `cargo build --release -p satline-terminal --bins --examples`.
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import lines
+import peers
 from recorded import emulate, rows, spread, stamps
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -137,7 +139,7 @@ def show(figures: dict[str, Any], options: argparse.Namespace) -> None:
             f" {many['cpu_us_per_transaction']:.0f} us of processor per transaction, valid: {many['valid']}"
         )
     if "lines" in figures:
-        lines.show(figures["lines"], figures["pexpect"])
+        lines.show(figures["lines"], figures["peers"])
 
 
 def main() -> int:
@@ -150,6 +152,7 @@ def main() -> int:
     parser.add_argument("--sessions", type=int, default=300)
     parser.add_argument("--window", type=int, default=60, help="measured seconds of part (b)")
     parser.add_argument("--processor", type=int, default=max(os.sched_getaffinity(0)))
+    parser.add_argument("--kinds", default=",".join(lines.KINDS), help="kinds of line of part (c)")
     parser.add_argument("--only", choices=["timing", "sessions", "lines"], help="this part alone")
     options = parser.parse_args()
     parts = [options.only] if options.only else ["timing", "sessions", "lines"]
@@ -163,8 +166,8 @@ def main() -> int:
                 options.release, place, options.sessions, options.window, options.processor
             )
         if "lines" in parts:
-            figures["lines"] = lines.lines(options.release, place, options.seconds)
-            figures["pexpect"] = lines.peer(options.release, place, options.seconds)
+            figures["lines"] = lines.lines(options.release, place, options.seconds, options.kinds.split(","))
+            figures["peers"] = peers.peers(options.release, place, options.seconds)
     show(figures, options)
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2) + "\n")

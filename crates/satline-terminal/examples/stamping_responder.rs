@@ -5,7 +5,7 @@
 //! and before the answer is written.
 //!
 //! `stamping_responder LOG listen`: the same for every connection to a port of loopback that it prints; the n-th writes
-//! LOG/n. `/dev/null` as LOG notes nothing.
+//! LOG/n. `/dev/null` as LOG notes nothing. `http` in place of `listen`: each request without a body is answered so.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Result, Write};
@@ -33,10 +33,29 @@ fn respond(mut input: impl BufRead, mut out: impl Write, log: &Path) -> Result<(
     Ok(())
 }
 
+fn respond_to_requests(mut input: impl BufRead, mut out: impl Write, log: &Path) -> Result<()> {
+    let mut log = OpenOptions::new().create(true).append(true).open(log)?;
+    let (mut line, mut number) = (String::new(), 0u64);
+    while input.read_line(&mut line)? > 0 {
+        if line == "\r\n" {
+            let read_ns = monotonic_ns();
+            number += 1;
+            let body = format!("answer {number}\n");
+            let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+            let written_ns = monotonic_ns();
+            out.write_all(answer.as_bytes())?;
+            writeln!(log, "{read_ns} {written_ns}")?;
+        }
+        line.clear();
+    }
+    Ok(())
+}
+
 fn main() -> Result<()> {
     let mut arguments = std::env::args_os().skip(1);
     let mut path = PathBuf::from(arguments.next().unwrap_or_default());
-    if arguments.next().is_none() {
+    let how = arguments.next();
+    if how.is_none() {
         if path.is_dir() {
             path.push(std::env::var_os("SATLINE_USER").unwrap_or_default());
         }
@@ -52,7 +71,14 @@ fn main() -> Result<()> {
         } else {
             path.clone()
         };
-        std::thread::spawn(move || respond(BufReader::new(&stream), &stream, &log));
+        let http = how.as_ref().is_some_and(|how| how == "http");
+        std::thread::spawn(move || {
+            if http {
+                respond_to_requests(BufReader::new(&stream), &stream, &log)
+            } else {
+                respond(BufReader::new(&stream), &stream, &log)
+            }
+        });
     }
     Ok(())
 }

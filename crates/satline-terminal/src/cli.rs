@@ -13,7 +13,7 @@ const ABOUT: &str = "Pseudo-users on terminals of their own: they log on, think,
 
 const VALIDITY: &str = "A run says of itself in sources/terminal.toml whether it is valid. It is not when, over the \
     measured windows, the 99th percentile of lateness (line end sent against when it was due) is above 10 ms, or \
-    when the emulator used more than 80 % of one processor.\n\n\
+    when the emulator, or an ssh that carries its lines, used more than 80 % of one processor.\n\n\
     Exit status: 0 the plan is done; 1 something failed; 2 the input was wrong; 130, 143, 129 stopped by SIGINT, \
     SIGTERM (or the end of standard input with --watch-stdin), SIGHUP.";
 

@@ -73,6 +73,8 @@ pub struct Common {
     pub open: Option<Open>,
     pub users_file: Option<File>,
     pub poll: Poll,
+    /// For one read at a time.
+    pub buffer: Vec<u8>,
     pub timers: Timers<What>,
     pub recorder: Recorder,
     pub statistics: Statistics,

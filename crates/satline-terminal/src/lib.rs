@@ -5,6 +5,7 @@
 //! a row of the recording (`recorder`).
 
 pub mod allow;
+mod calibration;
 pub mod cli;
 mod clients;
 pub mod clock;

@@ -14,6 +14,7 @@ use satline_recording::{
 use serde::Serialize;
 
 use crate::allow::Consent;
+use crate::calibration::{Calibration, calibrate};
 use crate::cli::{ProgressOption, RunOptions};
 use crate::clients::Clients;
 use crate::clock::real_ns;
@@ -50,6 +51,9 @@ struct Source<'a> {
     error: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     valid: Option<bool>,
+    /// Absent: it could not be measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calibration: Option<Calibration>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lateness: Option<Lateness>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,6 +154,8 @@ fn record(
     let recorder = Recorder::open(recording).map_err(|error| recording_failed(&error))?;
     // After the recorder, whose own thread need not be punctual; the users' shells do not inherit it.
     let scheduling = satline_scheduling::prefer();
+    // With the scheduling of the run.
+    let calibration = calibrate();
     let source_path = recording.join("sources/terminal.toml");
     let (name, target) = (workload.name.clone(), workload.line.target.to_string());
     let source = |end: Option<&End>, figures: Option<(&Statistics, i64)>, arrivals: Option<Counts>| {
@@ -171,6 +177,7 @@ fn record(
             end_reason: end.map(reason),
             error: failure.map(|error| error.message.as_str()),
             valid: figures.map(Statistics::valid),
+            calibration,
             lateness: figures.and_then(Statistics::window_lateness),
             cost: figures.map(|figures| Cost {
                 cpu_us: cpu_us.unwrap_or(0),
@@ -215,6 +222,7 @@ fn record(
         users_file,
         poll: Poll::new()
             .map_err(|error| TerminalError::failure(format!("cannot make an epoll set: {error}"), ""))?,
+        buffer: vec![0; 32 * 1024],
         timers: Timers::default(),
         recorder,
         statistics: Statistics::default(),

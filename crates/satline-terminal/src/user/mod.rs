@@ -6,14 +6,12 @@ mod request;
 mod session;
 mod typing;
 
-use std::io;
-
 use rand_pcg::Pcg64;
 
 use crate::clock::monotonic_ns;
 use crate::common::{Common, Due, What};
 use crate::line::Line;
-use crate::lines::{Lines, Link, Received};
+use crate::lines::{Link, Received};
 use crate::processes;
 use crate::random::{Purpose, between, stream};
 use crate::reader::{EndedBy, Reader, Status, Wait};
@@ -207,30 +205,6 @@ impl User {
         self.set_timer(c, deadline, Due::Timeout);
     }
 
-    /// Starts the shell, or begins to connect.
-    fn open(&self, c: &mut Common) -> io::Result<Link> {
-        let link = match &c.lines {
-            Lines::Pty(launcher) => {
-                let directory = c.directory.join(&self.name);
-                let environment = crate::environment::of_user(c, &self.name, &self.nonce, &directory);
-                std::fs::create_dir_all(&directory)?;
-                Link::Pty(launcher.start(&directory, &environment)?)
-            }
-            Lines::Remote {
-                address,
-                protocol,
-                echo,
-            } => Link::connect(*address, *protocol, *echo)?,
-            Lines::Ssh(_) => Link::Ssh(self.open_session(c)?),
-        };
-        c.poll.add(link.fd(), self.index() as u64)?;
-        if let Some(pid) = link.pid() {
-            c.shells.insert(pid, self.index());
-            c.list_user(pid, &self.name);
-        }
-        Ok(link)
-    }
-
     /// Has the poll tell when the line can be written, if something waits for that.
     fn watch_writing(&mut self, c: &Common) {
         let index = self.index() as u64;
@@ -274,7 +248,13 @@ impl User {
 
     /// Looks at the line: reads what it has; true if there may be more.
     pub fn read(&mut self, c: &mut Common) -> bool {
-        let mut buffer = [0u8; 32 * 1024];
+        let mut buffer = std::mem::take(&mut c.buffer);
+        let more = self.read_into(c, &mut buffer);
+        c.buffer = buffer;
+        more
+    }
+
+    fn read_into(&mut self, c: &mut Common, buffer: &mut [u8]) -> bool {
         let Some(session) = &mut self.session else {
             return false;
         };
@@ -290,7 +270,7 @@ impl User {
                 return false;
             }
         }
-        let received = session.link.receive(&mut buffer);
+        let received = session.link.receive(buffer);
         // After the read: a time is never earlier than what it stamps.
         let now = monotonic_ns();
         self.watch_writing(c);

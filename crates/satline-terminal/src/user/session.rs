@@ -1,4 +1,4 @@
-//! Log-ons over SSH: how many may be under way, and users who share a connection.
+//! Lines that begin; over SSH: how many log-ons may be under way, and users who share a connection.
 
 use std::io;
 
@@ -12,6 +12,30 @@ use crate::recorder::Outcome;
 use super::User;
 
 impl User {
+    /// Starts the shell, or begins to connect.
+    pub(super) fn open(&self, c: &mut Common) -> io::Result<Link> {
+        let link = match &c.lines {
+            Lines::Pty(launcher) => {
+                let directory = c.directory.join(&self.name);
+                let environment = crate::environment::of_user(c, &self.name, &self.nonce, &directory);
+                std::fs::create_dir_all(&directory)?;
+                Link::Pty(launcher.start(&directory, &environment)?)
+            }
+            Lines::Remote {
+                address,
+                protocol,
+                echo,
+            } => Link::connect(*address, *protocol, *echo)?,
+            Lines::Ssh(_) => Link::Ssh(self.open_session(c)?),
+        };
+        c.poll.add(link.fd(), self.index() as u64)?;
+        if let Some(pid) = link.pid() {
+            c.shells.insert(pid, self.index());
+            c.list_user(pid, &self.name);
+        }
+        Ok(link)
+    }
+
     /// False if too many log-ons are under way: then this one's turn comes later.
     pub(super) fn pass_the_door(&mut self, c: &mut Common) -> bool {
         let connects = match &c.lines {
