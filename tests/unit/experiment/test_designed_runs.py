@@ -17,6 +17,7 @@ from satline.experiment.designed._store import Attempt, Store
 from satline.experiment.designs import Run
 from satline.experiment.protocol import NotSetError
 from satline.experiment.study import designed_study, read_study
+from satline.recording import describe
 
 STUDY = """title = "t"
 workload = "compute"
@@ -118,6 +119,19 @@ def test_what_a_kill_left_half_written_is_set_aside(tmp_path: Path) -> None:
     carried, _ = go(tmp_path, again)
     assert again.ran == [2]
     assert carried.store.attempts()[2].outcome == "complete"
+
+
+def test_a_kill_right_at_the_end_of_a_run_leaves_it_to_be_judged(tmp_path: Path) -> None:
+    carried, _ = go(tmp_path, False_())
+    place = carried.store.recording(carried.plan.runs[1])
+    describe.update(place, {"study": {"design": {"flags": None}}})
+    assert "flags" not in describe.read(place)["study"]["design"]
+    again = False_()
+    go(tmp_path, again)
+    assert again.ran == []
+    assert describe.read(place)["study"]["design"]["flags"] == [
+        "ended by a kill before the host was looked at again"
+    ]
 
 
 def test_a_run_of_another_cell_is_not_taken_for_this_one(tmp_path: Path) -> None:

@@ -138,6 +138,9 @@ def _go_through(
     store, plan = carried.store, carried.plan
     attempts = store.attempts()
     done = {run.number for run in plan.runs if store.finished(run, carried.digest)}
+    for run in plan.runs:
+        if run.number in done:
+            _settle(store.recording(run))
     if done:
         view.note(f"{len(done)} of {len(plan.runs)} runs are there already")
     states = [HostState(**a.state) for n, a in attempts.items() if n in done and a.state is not None]
@@ -209,6 +212,17 @@ def _attempt(
     name = recording.name if recording.exists() else None
     seconds = time.monotonic() - began
     return Attempt(run.number, outcome, name, seconds, reason, flags, before.plain()), behind, signal
+
+
+def _settle(recording: Path) -> None:
+    """Judge the conditions of a run whose recording is whole, but at whose end a kill came before that."""
+    from satline.recording import compact, describe
+
+    if "flags" in describe.read(recording).get("study", {}).get("design", {}):
+        return
+    compact(recording)
+    flags = ["ended by a kill before the host was looked at again", *work_of_others(recording)]
+    describe.update(recording, {"study": {"design": {"flags": flags + _unsteady(recording)}}})
 
 
 def _unsteady(recording: Path) -> list[str]:
