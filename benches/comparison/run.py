@@ -126,8 +126,9 @@ def main() -> None:
         print("\nPairs of the simulated machine, 5 + 5 days")
         print(f"{'paging device':<38}{'pairs':>7}{'held':>8}{'claimed':>9}{'±':>7}{'mean':>8}  raw means")
     for row in simulated:
+        held = "" if row["held"] is None else f"{row['held']:.0%}"
         print(
-            f"{row['case']:<38}{row['pairs']:>7}{row['held']:>8.0%}{row['claimed']:>9.0%}"
+            f"{row['case']:<38}{row['pairs']:>7}{held:>8}{row['claimed']:>9.0%}"
             f"{row['half_width']:>7.1%}{row['mean']:>8.1%}  {row['raw_means']}"
         )
 

@@ -1,7 +1,7 @@
 """Pairs of the simulated machine: five working days before, five after, at shifted loads.
 
-After, the device for paging is another one, or the same: then the truth is no difference. With another device
-the truth of a pair is what all the other pairs say together.
+After, the device for paging is another one, or the same: then the truth is no difference. What another device
+does depends on the load, so that each pair has a truth of its own: there it is counted how often it is seen.
 """
 
 from __future__ import annotations
@@ -57,26 +57,19 @@ def of_machine(pairs: int = PAIRS) -> list[dict[str, object]]:
 
         with ThreadPoolExecutor(2) as pool:
             results = np.array(list(pool.map(one, range(pairs))))
-    return [_told(f"{OLD} → {OLD}", results[:, 0], 0.0), _told(f"{OLD} → {NEW}", results[:, 1], None)]
+    return [_told(f"{OLD} → {OLD}", results[:, 0], True), _told(f"{OLD} → {NEW}", results[:, 1], False)]
 
 
-def _told(what: str, rows: np.ndarray, truth: float | None) -> dict[str, object]:
-    """Coverage; without a truth each row is held against the mean of the others."""
-    logs = np.log1p(rows[:, 0])
-    good = np.isfinite(logs)
-    logs, rows = logs[good], rows[good]
-    n = len(logs)
-    true = np.full(n, 0.0) if truth is not None else (logs.sum() - logs) / max(1, n - 1)
-    # The truth from the other pairs has an error of its own.
-    extra = 0.0 if truth is not None else 1 / (n - 1)
-    half = (np.log1p(rows[:, 2]) - np.log1p(rows[:, 1])) / 2 * math.sqrt(1 + extra)
+def _told(what: str, rows: np.ndarray, same: bool) -> dict[str, object]:
+    """How often a difference was claimed; where the device is the same, how often no difference was held."""
+    rows = rows[np.isfinite(rows[:, 0])]
     return {
         "case": what,
-        "pairs": n,
-        "mean": float(np.expm1(logs.mean())),
-        "held": float((np.abs(logs - true) <= half).mean()),
+        "pairs": len(rows),
+        "mean": float(np.expm1(np.log1p(rows[:, 0]).mean())),
+        "held": float(((rows[:, 1] <= 0) & (rows[:, 2] >= 0)).mean()) if same else None,
         "claimed": float(((rows[:, 1] > 0) | (rows[:, 2] < 0)).mean()),
-        "half_width": float(half.mean()),
+        "half_width": float(((rows[:, 2] - rows[:, 1]) / 2).mean()),
         "raw_means": [round(float(v), 3) for v in rows[:, 3]],
     }
 

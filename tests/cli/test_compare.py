@@ -224,6 +224,8 @@ def test_wrong_input_is_told(before: Path, after: Path, make: Maker, tmp_path: P
     assert "recordings with a cut" in fails(capsys, before, after, "--at", "2026-11-05")
     assert "no annotations" in fails(capsys, before, "--at-annotation", "drum")
     assert "did you mean" in fails(capsys, before, after, "--measure", "respons")
+    assert "--load mpl" in fails(capsys, before, after, "--load", "mpl")
+    assert "--throughput response" in fails(capsys, before, after, "--throughput", "response")
     assert "for each device" in fails(capsys, before, after, "--measure", "device_busy")
     lacking = make("lacking", users=False, start=MONDAY + 14 * DAY)
     told = fails(capsys, before, lacking, "--measure", "response")

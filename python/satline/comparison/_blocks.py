@@ -17,6 +17,7 @@ Integers = NDArray[np.int64]
 
 LEAST_DAYS = 5
 LEAST_HOURS = 16
+HOURS = 24
 # Fewer tell nothing: the interval of so few would be a matter of luck.
 LEAST_EFFECTIVE = 3.5
 REPLICATES = 2000
@@ -69,13 +70,18 @@ class Side:
         return float(sizes.sum()) ** 2 / square / self.wider**2 if square > 0 else 0.0
 
 
-def choose(days: tuple[Integers, Integers], hours: tuple[Integers, Integers]) -> tuple[str, bool, bool]:
-    """Which blocks both sides suffice for: words, and whether they are days, whether hours."""
+def choose(days: tuple[Integers, Integers], hours: tuple[Integers, Integers]) -> tuple[str, bool, int]:
+    """Which blocks both sides suffice for: words, whether they are days, else of how many hours (0: batches).
+
+    The longer the blocks, the less they resemble each other; about `HOURS` are enough.
+    """
     if all(len(np.unique(d)) >= LEAST_DAYS for d in days):
-        return "days", True, False
-    if all(len(np.unique(h)) >= LEAST_HOURS for h in hours):
-        return "hours", False, True
-    return "batches of successive observations", False, False
+        return "days", True, 0
+    least = min(len(np.unique(h)) for h in hours)
+    if least >= LEAST_HOURS:
+        each = max(1, least // HOURS)
+        return "hours" if each == 1 else f"{each}-hour pieces", False, each
+    return "batches of successive observations", False, 0
 
 
 def make_side(block: Integers, deviation: Floats, heavy: Integers, whole_days: bool, seed: int) -> Side:

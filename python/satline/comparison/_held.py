@@ -18,11 +18,11 @@ Both = tuple[Observed, Observed]
 
 @dataclass(frozen=True)
 class Blocks:
-    """Which blocks are taken as independent: whole days, hours, else batches."""
+    """Which blocks are taken as independent: whole days, pieces of so many hours, else (0) batches."""
 
     words: str
     days: bool
-    hours: bool
+    hours: int
 
     @classmethod
     def of(cls, seen: Both) -> Blocks:
@@ -45,6 +45,8 @@ def hold(seen: Both, axis: str, at_least: int, blocks: Blocks, seed: int = 0) ->
     seen = seen[0].ordered(blocks.days, blocks.hours), seen[1].ordered(blocks.days, blocks.hours)
     cells = _cells(seen, axis)
     sides = _side(seen[0], cells, 0, blocks, seed), _side(seen[1], cells, 1, blocks, seed)
+    if not cells.count:
+        return Held(seen, cells, sides, None)
     means = make_means(
         sides,
         cells,

@@ -71,7 +71,7 @@ class Readings:
     @property
     def simulated(self) -> bool:
         """It is of a simulated machine."""
-        return self.recording.description.get("system_under_test", {}).get("kind") == "simulated"
+        return bool(self.recording.description.get("system_under_test", {}).get("kind") == "simulated")
 
     def has(self, name: str) -> bool:
         """Is there any value of this variable?"""
@@ -144,6 +144,11 @@ def read(
         It has fewer than two samples, or not this load.
     """
     asked = [measure_named(name) for name in (measure, throughput) if name]
+    if throughput and asked[-1].per:
+        raise InputError(
+            f"--throughput {throughput}: an observation has not one value of it",
+            hint=f"choose {', '.join(THROUGHPUT)}, or another variable of the whole system",
+        )
     wanted = [d.name for d in asked if not d.per]
     names = tuple(dict.fromkeys((*_ALWAYS, *wanted)))
     try:
@@ -155,6 +160,11 @@ def read(
         why = f" ({filters.words()})" if filters is not None else ""
         raise InputError(
             f"{recording.path}: no observation is left{why}", hint="record for longer, or filter less"
+        )
+    if load_axis is not None and not np.isfinite(reduction.load).any():
+        raise InputError(
+            f"--load {load_axis}: {recording.path} has no values of it",
+            hint="`satline info RECORDING` lists the loads that it has",
         )
     values = {name: np.asarray(observed[name], dtype=np.float64) for name in names}
     for d in asked:
@@ -261,7 +271,7 @@ def common_axis(sides: Sequence[Readings], measure: str | None) -> str:
         They have none in common.
     """
     first = sides[0].axis
-    if all(r.axis == first for r in sides) and first in USERS:
+    if first in USERS and all(r.axis == first and np.isfinite(r.load).any() for r in sides):
         return first
     for axis in ("active_users", "in_queue", "problem_state", "run_queue", "load_average"):
         variable = axis_named(axis, variables()).variable

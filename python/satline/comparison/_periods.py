@@ -50,11 +50,14 @@ class Observed:
         """Only these observations."""
         return replace(self, **{f.name: getattr(self, f.name)[which] for f in fields(self)})
 
-    def block(self, days: bool, hours: bool) -> Integers:
-        """Block of each observation; recordings of the same day, as of two hosts, are one."""
-        return self.day if days else self.hour if hours else self.batch
+    def block(self, days: bool, hours: int) -> Integers:
+        """Block of each observation: its day, its piece of so many hours, else its batch.
 
-    def ordered(self, days: bool, hours: bool) -> Observed:
+        Recordings of the same day, as of two hosts, are one.
+        """
+        return self.day if days else self.hour // hours if hours else self.batch
+
+    def ordered(self, days: bool, hours: int) -> Observed:
         """The same in the order of its blocks, so that neighbours in number are neighbours in time."""
         order = np.lexsort((self.middle_s, self.block(days, hours)))
         return replace(self, **{f.name: getattr(self, f.name)[order] for f in fields(self)})

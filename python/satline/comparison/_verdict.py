@@ -64,10 +64,8 @@ def judge(
         else:
             shown = f"by {size:.3g} [{ends[0]:.3g}, {ends[1]:.3g}] {unit}".rstrip()
         if drift is not None and drift.sure and matched.relative is not None and _as_large(drift, found):
-            return (
-                "cannot-tell",
-                f"cannot tell: {at} {outcome} {shown}, but differs by {signed(drift.value)} within before too",
-            )
+            drifted = f"but differs by {signed(drift.value)} within before too"
+            return "cannot-tell", f"cannot tell: {at} {outcome} {shown}, {drifted}"
         return outcome, f"{at} {outcome} {shown}" + (f", if {condition}" if condition else "")
     if matched.detectable is None:
         return "no-difference", f"no difference in {at} that these data could show"
@@ -127,9 +125,10 @@ def weaknesses(
         )
     if matched is not None and max(matched.outside) > FAR_OUTSIDE:
         worst = int(np.argmax(matched.outside))
+        side = "after" if worst else "before"
         notes.append(
-            f"{matched.outside[worst] * 100:.0f} % of the observations {'before' if not worst else 'after'} are at"
-            " loads that the other side lacks, and are not compared"
+            f"{matched.outside[worst] * 100:.0f} % of the observations {side} are at loads that the other"
+            " side lacks, and are not compared"
         )
     apart = after.load_mean / before.load_mean - 1 if before.load_mean > 0 else 0.0
     if matched is not None and abs(apart) > SHIFT and before.raw > 0:

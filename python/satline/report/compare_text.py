@@ -109,4 +109,5 @@ def _outside(found: Comparison) -> str:
     if found.matched is None or max(found.matched.outside) < 0.005:
         return ""
     before, after = found.matched.outside
-    return f" Not compared, as the other side lacks the load: {before * 100:.0f} % of before, {after * 100:.0f} % of after."
+    parts = f"{before * 100:.0f} % of before, {after * 100:.0f} % of after"
+    return f" Not compared, as the other side lacks the load: {parts}."

@@ -63,6 +63,7 @@ def test_successive_observations_that_resemble_each_other_widen_the_interval() -
 def test_days_are_blocks_where_there_are_five_then_hours_then_batches() -> None:
     assert Blocks.of(pair(CASE)).words == "days"
     assert Blocks.of(pair(replace(CASE, days=2))).words == "hours"
+    assert Blocks.of(pair(replace(CASE, days=2, all_day=True))).words == "2-hour pieces"
     assert Blocks.of(pair(replace(CASE, days=1))).words.startswith("batches")
 
 
@@ -129,7 +130,7 @@ def test_a_measure_that_may_be_negative_has_a_difference_and_no_percent() -> Non
 def test_a_change_within_before_shows_in_the_placebo() -> None:
     case = replace(CASE, days=12, day_sd=0.01)
     before, _ = pair(case)
-    blocks = Blocks("days", True, False)
+    blocks = Blocks("days", True, 0)
     calm = placebo(before, "active_users", blocks)
     assert calm is not None
     jumped = replace(before, values=np.where(before.day < 6, before.values, 1.5 * before.values))
