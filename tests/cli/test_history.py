@@ -19,7 +19,7 @@ EVIL = "\x1b[31mcache\n"
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory) -> Path:
-    """Sixteen days; on the last one the cache of hostile name is gone and device sda is thirty times as slow."""
+    """Sixteen days; on the last one the cache of hostile name is gone and sda is thirty times as slow."""
     path = tmp_path_factory.mktemp("r") / "host.satline"
     random = np.random.default_rng(2)
     sink = Sink(path)

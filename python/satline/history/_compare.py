@@ -10,11 +10,11 @@ from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from satline.errors import InputError
-from satline.history._figures import Figures, Floats, Row, is_weekend, read_figures
+from satline.history._figures import Figures, Floats, Row, read_figures
 from satline.history._hours import hour_figures, recorded_days
+from satline.history._rows import ChangedRow, changed_rows
 from satline.history._store import DayNote, History, parse_day
 from satline.history._usual import PARTS, Usual, forecasts, usual
 from satline.recording import Recording
@@ -27,31 +27,9 @@ _FOR_ROWS, _FOR_TOGETHER, _FOR_COLUMNS = 0.5, 0.2, 0.3
 _LEAST_COLUMNS = 3
 _MOST_DEVIATE = 10.0
 _WINDOW = 60
-_AT_RISK = 4
 _LEAST_CHECKED = 8
 _TAIL = 10
-_PRIOR = 0.25
-# Hardware seldom comes and goes by itself, users do: what is known before anything was seen, as entities × days
-# and days without such an event.
-_HARDWARE = frozenset({"processor", "device", "channel", "lock"})
-_BEFORE_GONE, _BEFORE_NEW = 250.0, 25.0
-
-
-@dataclass(frozen=True)
-class ChangedRow:
-    """An entity that vanished or appeared.
-
-    usual
-        Such events expected on a day, from past days: how often that happens by itself.
-    alarm
-        It is beyond what is usual.
-    """
-
-    row: Row
-    appeared: bool
-    usual: float
-    alarm: bool
-    variables: int
+_STILL_DAYS = 30
 
 
 @dataclass(frozen=True)
@@ -188,7 +166,7 @@ def judge(figures: Figures, bad: Sequence[date] = (), reference: date | None = N
     usable[last] = False
     notes = []
     past = int(usable.sum())
-    rows = _rows(figures, usable, reference)
+    rows = changed_rows(figures, usable, reference, ALARMS_A_DAY * _FOR_ROWS / 2)
     made = forecasts(figures, usable)
     days_seen = [e for e in range(last) if usable[e]]
     seen = [usual(figures, made, usable, e) for e in days_seen]
@@ -372,65 +350,11 @@ def _woken(figures: Figures, t: Floats) -> bool:
     still_now = (
         int((np.fmax.reduce(high[:last], axis=0) == np.fmin.reduce(low[:last], axis=0)).sum()) if last else 0
     )
-    expected = (events + 0.5) / (exposed + 1) * max(still_now, now)
+    # That is taken to be seldom until it is seen to happen: as in a month without it.
+    expected = (events + 0.25) / (exposed + _STILL_DAYS * max(1, still_now)) * max(still_now, now)
     return expected <= ALARMS_A_DAY * _FOR_COLUMNS / 2
 
 
 def _mean(values: Floats) -> float | None:
     good = values[np.isfinite(values)]
     return float(good.mean()) if len(good) else None
-
-
-def _rows(figures: Figures, usable: NDArray[np.bool_], reference: date | None) -> list[ChangedRow]:
-    """Entities that vanished or appeared, against how often that happens by itself."""
-    last = len(figures.days) - 1
-    there = np.asarray(np.isfinite(figures.values).any(axis=1), dtype=np.bool_)
-    entities = sorted({r for r in figures.rows if r.entity})
-    columns: dict[Row, list[int]] = {}
-    for k, row in enumerate(figures.rows):
-        columns.setdefault(row, []).append(k)
-    present = {r: np.asarray(there[:, columns[r]].any(axis=1), dtype=np.bool_) for r in entities}
-    weekend = [is_weekend(d) for d in figures.days]
-    good = figures.days.index(reference) if reference in figures.days else None
-    found: list[ChangedRow] = []
-    past = [d for d in range(last) if usable[d]]
-    for scope in sorted({r.scope for r in entities}):
-        own = [r for r in entities if r.scope == scope]
-        gone = exposed = came = looked = 0
-        for number, d in enumerate(past):
-            risk = _at_risk(own, present, past[:number], weekend, d)
-            exposed += len(risk)
-            gone += sum(not present[r][d] for r in risk)
-            if number >= _AT_RISK:
-                looked += 1
-                came += sum(present[r][d] and not any(present[r][e] for e in past[:number]) for r in own)
-        risk = _at_risk(own, present, past, weekend, last)
-        firm = scope in _HARDWARE
-        usual_gone = (gone + _PRIOR) / (exposed + (_BEFORE_GONE if firm else 1)) * max(1, len(risk))
-        usual_new = (came + _PRIOR) / (looked + (_BEFORE_NEW if firm else 1))
-        budget = ALARMS_A_DAY * _FOR_ROWS / 2
-        for r in own:
-            now, ever = bool(present[r][last]), any(present[r][e] for e in past)
-            at_good = good is None or bool(present[r][good])
-            if not now and (r in risk or (good is not None and at_good)):
-                alarm = r in risk and usual_gone <= budget
-                found.append(ChangedRow(r, False, usual_gone, alarm, len(columns[r])))
-            elif now and past and (not ever or (good is not None and not at_good)):
-                alarm = not ever and looked > 0 and usual_new <= budget
-                found.append(ChangedRow(r, True, usual_new, alarm, len(columns[r])))
-    found.sort(key=lambda c: (not c.alarm, c.usual, c.row))
-    return found
-
-
-def _at_risk(
-    rows: Sequence[Row],
-    present: dict[Row, NDArray[np.bool_]],
-    past: Sequence[int],
-    weekend: Sequence[bool],
-    day: int,
-) -> list[Row]:
-    """Rows that were there on each of the last four days of this kind."""
-    same = [d for d in past if weekend[d] == weekend[day]][-_AT_RISK:]
-    if len(same) < _AT_RISK:
-        return []
-    return [r for r in rows if all(present[r][d] for d in same)]

@@ -43,7 +43,8 @@ def hour_figures(
     """Of each of `days` the figures of each hour and series: n observations, mean, sd, percentiles 50 and 90,
     greatest. A day without two samples in a row is left out.
     """
-    interval = recording.sources.get("monitor", {}).get("sampling", {}).get("interval_ms")
+    stated = [s.get("sampling", {}).get("interval_ms") for s in recording.sources.values()]
+    interval = max((i for i in stated if i), default=None)
     every = max(_LEAST_OBSERVATION_S, float(interval) / 1000) if interval else None
     # As many days at a time as are small together.
     size = max(1, int(_MOMENTS * (every or _LEAST_OBSERVATION_S) // (24 * HOUR_S)))

@@ -302,7 +302,7 @@ def test_a_short_history_says_so_and_raises_no_alarm(history):
     assert any("days before it" in n for n in found.notes)
 
 
-def test_what_cannot_be_compared_is_said(history, tmp_path):
+def test_what_cannot_be_compared_is_said(history):
     with pytest.raises(InputError, match="no day before was marked good"):
         compare_with_history(FIRST + timedelta(days=2), history)
     with pytest.raises(InputError, match="has nothing of 2020-01-01"):
