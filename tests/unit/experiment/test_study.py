@@ -88,7 +88,7 @@ command = ["x"]
     assert lines == [
         "9 errors",
         ":1: title: missing (every study needs it)",
-        ':3: target: there is no target "moon" (write one of: this-host)',
+        ':3: target: there is no target "moon" (write one of: this-host, remote, guest)',
         ":5: load.users[2]: must be at least 1, not 0",
         ":5: load.users[3]: 'x' is not a whole number",
         ':6: load.windw_seconds: unknown key (did you mean "window_seconds"?)',

@@ -288,3 +288,65 @@ def test_a_guest_that_ends_while_it_boots_is_told_with_its_console(tmp_path: Pat
     script = f"echo 'qemu: no such disk' >&2; exit 1 # {short}"
     with pytest.raises(SatlineError, match=r"(?s)does not answer.*no such disk.*Kernel panic"):
         boot.Machine(["sh", "-c", script], tmp_path, short, {})
+
+
+def test_a_step_that_fails_leaves_nothing_that_looks_whole(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+
+    def fail() -> None:
+        with image._whole(tree) as part:
+            part.mkdir()
+            (part / "half").touch()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert not tree.exists()
+    with image._whole(tree) as part:
+        part.mkdir()
+    assert list(tree.iterdir()) == []
+
+
+def test_only_root_can_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image, "find_program", lambda name: name)
+    monkeypatch.setattr(image.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(image.os, "geteuid", lambda: 1000)
+    with pytest.raises(InputError, match="only root") as caught:
+        image.build(print, cache=tmp_path)
+    assert "sudo" in caught.value.hint
+
+
+def test_a_build_goes_on_where_it_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    fails = {"kernel"}
+
+    class Steps(image._Build):
+        def _make_tree(self, part: Path) -> None:
+            done.append("tree")
+            part.mkdir()
+
+        def _make_kernel(self, part: Path) -> None:
+            done.append("kernel")
+            part.mkdir()
+            if fails:
+                raise SatlineError("the mirror has gone")
+
+        def _make_image(self, part: Path) -> None:
+            done.append("image")
+            part.mkdir()
+            for name in ("disk.raw", "vmlinuz", "initrd", "key", "known_hosts"):
+                (part / name).touch()
+
+    monkeypatch.setattr(image, "_Build", Steps)
+    monkeypatch.setattr(image, "find_program", lambda name: name)
+    monkeypatch.setattr(image.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(image.os, "geteuid", lambda: 0)
+    with pytest.raises(SatlineError, match="the mirror has gone"):
+        image.build(print, cache=tmp_path, release="x", mirror="http://y/debian")
+    fails.clear()
+    assert image.build(print, cache=tmp_path, release="x", mirror="http://y/debian").disk.exists()
+    assert done == ["tree", "kernel", "kernel", "image"]
+    assert not any((tmp_path / "build").iterdir())
+    # Built is built.
+    image.build(print, cache=tmp_path)
+    assert len(done) == 4
