@@ -80,6 +80,7 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.
 )
 def test_what_is_no_recording_gets_nowhere(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "in").mkdir()
+    (tmp_path / "tar").write_bytes(data)
     with pytest.raises(SatlineError, match="could not be fetched"):
-        fetch.unpack(data, tmp_path / "in")
+        fetch.unpack(tmp_path / "tar", tmp_path / "in")
     assert not (tmp_path / "outside").exists()

@@ -20,7 +20,7 @@ from satline.systems.remote import user_shell
 from satline.systems.remote.agent import Agent, serve
 from satline.systems.remote.bundle import make_bundle
 from satline.systems.remote.connection import Connection
-from satline.systems.remote.host import judge_leave
+from satline.systems.remote.host import judge_leave, known_variables
 from satline.systems.remote.settings import RemoteSettings
 from satline.systems.this_host import ThisHost
 
@@ -49,6 +49,11 @@ def test_leave_is_given_within_its_bounds() -> None:
 )
 def test_leave_is_refused(text: str, users: int, seconds: float, today: date, why: str) -> None:
     assert why in judge_leave(text, users, seconds, today)
+
+
+def test_another_host_cannot_name_variables_that_programs_here_heed() -> None:
+    told = {"SATLINE_DATA": "/d", "LD_PRELOAD": "/evil", "SATLINE_BIN_DIR": "/evil", "BASH_ENV": "/evil"}
+    assert known_variables(told) == {"SATLINE_DATA": "/d"}
 
 
 def test_the_hosts_key_is_always_checked_and_nothing_is_asked() -> None:

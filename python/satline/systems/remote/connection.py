@@ -108,8 +108,8 @@ class Connection:
         shared = ["-S", str(self.socket), "-o", "ControlMaster=no", "-o", "ProxyCommand=false"]
         return [*self.settings.client(), *shared, *options, "--", self.settings.host]
 
-    def run(self, command: str, timeout_s: float = 60.0) -> bytes:
-        """What a command there prints.
+    def run(self, command: str, timeout_s: float = 60.0, into: Path | None = None) -> bytes:
+        """What a command there prints; nothing where it goes into a file.
 
         Raises
         ------
@@ -117,14 +117,16 @@ class Connection:
             It failed; with what it said.
         """
         try:
-            done = subprocess.run(
-                [*self.client("-T"), command],
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=timeout_s,
-                check=False,
-            )
+            with contextlib.ExitStack() as files:
+                done = subprocess.run(
+                    [*self.client("-T"), command],
+                    env=self._environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE if into is None else files.enter_context(into.open("wb")),
+                    stderr=subprocess.PIPE,
+                    timeout=timeout_s,
+                    check=False,
+                )
         except subprocess.TimeoutExpired:
             raise SatlineError(
                 f"{self.settings.name()}: not done after {timeout_s:.0f} s: {command}"
@@ -132,7 +134,7 @@ class Connection:
         if done.returncode != 0:
             said = done.stderr.decode(errors="replace").strip()
             raise SatlineError(f"{self.settings.name()}: exit code {done.returncode}: {command}\n  {said}")
-        return done.stdout
+        return done.stdout or b""
 
     def start(self, command: str, log: Path) -> subprocess.Popen[bytes]:
         """Start a command there with pipes to its standard input and output."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +12,8 @@ from satline.systems.remote.clocks import Shift
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_BYTES = 16 << 30
 
-
-def unpack(data: bytes, directory: Path) -> None:
+def unpack(file: Path, directory: Path) -> None:
     """Unpack a tar archive from another host: plain files only, nowhere but below `directory`.
 
     Raises
@@ -25,7 +22,7 @@ def unpack(data: bytes, directory: Path) -> None:
         It holds anything else, or is broken.
     """
     try:
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+        with tarfile.open(file, mode="r:") as archive:
             archive.extractall(directory, filter="data")
     except (tarfile.TarError, OSError) as error:
         raise SatlineError(f"what the monitor recorded could not be fetched: {error}") from None

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -38,6 +38,7 @@ CHECK_EVERY_S = 5.0
 # An emulated processor takes seconds for what a user begins with.
 LOG_ON_TIMEOUT_S = 120
 FETCH_TIMEOUT_S = 600.0
+_VARIABLES = ("SATLINE_RUN", "SATLINE_DATA", "SATLINE_SHARE")
 _LEAVE = (
     'f=/etc/satline/allow-load; [ -e "$f" ] || f="$HOME/.config/satline/allow-load"; '
     'cat "$f" 2>/dev/null; printf "\\n#boot %s\\n" "$(cat /proc/sys/kernel/random/boot_id)"'
@@ -135,14 +136,17 @@ class OverSsh:
                 "delay_accounting": configuration.delay_accounting,
             },
         )
-        environment = {**told["environment"], "SATLINE_PYTHON": self._connections[0].settings.python}
+        environment = known_variables(told["environment"])
+        environment["SATLINE_PYTHON"] = self._connections[0].settings.python
         conditions = Conditions(
             data=directory / "data",
             users=directory / "users",
             users_file=directory / "users.tsv",
-            limits=told["limits"],
-            not_set=told["not_set"],
-            cgroup=told["cgroup"],
+            limits={
+                str(name): float(value) if value % 1 else int(value) for name, value in told["limits"].items()
+            },
+            not_set={str(name): str(why) for name, why in told["not_set"].items()},
+            cgroup=None if told["cgroup"] is None else str(told["cgroup"]),
             environment={**environment, "SATLINE_RUN": configuration.run_id},
             host=facts["host"],
             described={"processors": told["processors"]} if told["processors"] else {},
@@ -232,10 +236,10 @@ class OverSsh:
         if place is None:
             return
         with tempfile.TemporaryDirectory(prefix=".fetched-", dir=into) as directory:
-            data = self._connections[0].run(
-                f"cd {shlex.quote(self._there)} && tar -cf - recording.satline", FETCH_TIMEOUT_S
-            )
-            fetch.unpack(data, Path(directory))
+            archive = Path(directory) / "tar"
+            command = f"cd {shlex.quote(self._there)} && tar -cf - recording.satline"
+            self._connections[0].run(command, FETCH_TIMEOUT_S, into=archive)
+            fetch.unpack(archive, Path(directory))
             fetch.take_over(
                 Path(directory) / "recording.satline", into, clocks.Shift(before, after), self._name
             )
@@ -290,6 +294,11 @@ class RemoteHost(OverSsh):
         if refusal:
             raise InputError(f"{connection.settings.name()} may not be driven: {refusal}", hint=_LEAVE_HINT)
         self._emulator_options += ["--max-rate", f"{tomllib.loads(text)['max_rate']:g}"]
+
+
+def known_variables(told: Mapping[str, object]) -> dict[str, str]:
+    """Of the variables that another host names those that users are to have: none that programs here heed."""
+    return {name: str(told[name]) for name in _VARIABLES if name in told}
 
 
 def judge_leave(text: str, users: int, seconds: float, today: date) -> str:
