@@ -17,7 +17,7 @@ LINE = (
     ("mpl", "MPL"),
     ("eligible", "eligible"),
     ("total_cpu_fraction", "CPU"),
-    ("response", "response"),
+    ("response", "resp"),
     ("active_users", "active"),
 )
 # Of the fuller form: heading, and its variables with their words.

@@ -87,6 +87,8 @@ def ratio_unit(unit: str, divisor: str) -> str:
         if (whole := total_unit(unit)) is not None:
             return whole.replace("processor seconds", "s")
         return f"{unit} seconds"
+    if unit == "bytes":
+        return f"bytes per {divisor.removesuffix('s') or 'unit'}"
     return f"{unit or 'number'} / {divisor or 'number'}"
 
 

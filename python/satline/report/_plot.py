@@ -92,9 +92,12 @@ def make_plots(sheet: Sheet, saturation: Saturation | None = None) -> tuple[Plot
         plot = _plot(sheet, same, limits[0] if limits else None, saturation)
         if len(units) > 1:
             words = same[0].label if len({c.label for c in same}) == 1 else plot.y_label
+            words = f"times, {words}" if words in ("s", "ms", "µs") else words
             plot = replace(plot, title=f"{plot.title}: {words}")
         if number:
-            plot = replace(plot, name=f"{plot.name}-{number + 1}")
+            # What holds for the whole report is said below the first.
+            own = tuple(note for note in plot.notes if note != body.note)
+            plot = replace(plot, name=f"{plot.name}-{number + 1}", notes=own)
         else:
             plot = replace(plot, notes=(*plot.notes, *sheet.missing_notes, *sheet.notes))
         plots.append(plot)

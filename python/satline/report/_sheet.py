@@ -17,6 +17,7 @@ from satline.report._escape import visible
 from satline.report.definition import MEASURES, THROUGHPUT, Definition, Statistic, Variable
 
 LONGEST_LABEL = 48
+_ROUNDING = 1e-6  # a part this small is what is left of a difference
 UNKNOWN = "this recording does not hold it"
 _STATISTIC_WORDS: dict[Statistic, str] = {
     "mean": "",
@@ -328,6 +329,8 @@ def _parts(columns: list[Column]) -> Iterator[Column]:
                 cells.append(Cell(None, n=one.n))
                 continue
             part = one.value / total
+            if abs(part) < _ROUNDING:
+                part = 0.0
             errors = [cell.error for cell in row if cell.value is not None]
             if None in errors:
                 cells.append(Cell(part, n=one.n))

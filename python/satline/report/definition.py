@@ -33,6 +33,7 @@ SHIPPED = Path(__file__).resolve().parent / "definitions"
 THROUGHPUT = "throughput"  # the variable by which the verdict judges
 MEASURES = ("transaction_rate", "problem_state")  # of throughput, best first
 WHOLE = "diagnosis"  # the report without a name
+_OWN = ("rate", "zero", "nonzero")  # statistics that have words of their own
 BY_NAME = ("user", "device", "lock")
 GROUPINGS = ("load", "mpl", "time", "hour", *BY_NAME)
 _HINT = "`satline report --show NAME` prints a shipped one to start from"
@@ -383,6 +384,9 @@ def labels() -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted(SHIPPED.glob("*.toml")):
         for variable in tomllib.loads(path.read_text(encoding="utf-8")).get("variables", []):
-            if (label := variable.get("label")) and not variable.get("per"):
+            plain = (
+                not variable.get("per") and not variable.get("of") and variable.get("statistic") not in _OWN
+            )
+            if (label := variable.get("label")) and plain:
                 found.setdefault(variable["name"], label)
     return found

@@ -17,8 +17,8 @@ import tomli_w
 from satline import share
 from satline.catalogue import catalogue
 from satline.recording import Recording, RecordingWriter, describe
-from satline.reduction._groups import group
 from satline.reduction._group_users import user_variables
+from satline.reduction._groups import group
 from satline.reduction._variables import variables
 from satline.report.definition import MEASURES, THROUGHPUT, find, shipped
 from satline.systems.binaries import find_binary

@@ -65,7 +65,8 @@ def test_the_examples_in_the_documentation_are_good(tmp_path: Path, page: str) -
         path = tmp_path / f"{number}.toml"
         path.write_text(example, encoding="utf-8")
         assert read(path).body.variables
-    named = set(re.findall(r"`([a-z-]+)`", text.partition("## Which report")[2].partition("## Your own")[0]))
+    questions = text.partition("## Which report for")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`([a-z-]+)`", questions))
     assert named <= set(shipped())
 
 
@@ -103,6 +104,15 @@ def test_lengths_of_time(defined: Defined, written: str, seconds: float) -> None
             3,
             "variables[1].statistic",
             "'p99' is none",
+            "",
+        ),
+        ('variables = [{ name = "mpl", statistic = "rate" }]', 3, "variables[1].statistic", "no time of", ""),
+        ('variables = [{ name = "device_rate", of = "row" }]', 3, "variables[1].of", "parts of a row", ""),
+        (
+            'variables = [{ name = "mpl" }]\nlacking = [{ label = "x" }]',
+            4,
+            "lacking[1].reason",
+            "missing",
             "",
         ),
         ('variables = [{ name = "mpl:x" }]', 3, "variables[1].name", "no members", 'write "mpl"'),

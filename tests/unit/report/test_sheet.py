@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from satline.reduction._results import Curves
+from satline.reduction._statistics import point
 from satline.report._sheet import Sheet, make_sheet
 from satline.report.definition import Definition, find
 
@@ -135,3 +137,56 @@ def test_only_the_load_classes_asked_for_are_shown(defined: Defined, curves: Cur
     sheet = make_sheet(defined('variables = [{ name = "mpl" }]\n[filters]\nload = [2, 6]'), curves)
     assert [row.label for row in sheet.rows] == ["2", "4", "6"]
     assert [cell.value for cell in sheet.columns[0].cells] == pytest.approx([1.2, 2.4, 3.6])
+
+
+def test_parts_of_a_row_make_a_whole_with_the_error_of_independent_terms(
+    sheet_of: Callable[[str], Sheet], curves: Curves
+) -> None:
+    sheet = sheet_of(
+        '{ name = "problem_state", of = "row" }, { name = "supervisor_state", of = "row" }, { name = "mpl" }'
+    )
+    first, second, other = sheet.columns
+    for one, two in zip(first.cells, second.cells, strict=True):
+        assert one.value is not None
+        assert two.value is not None
+        assert one.value + two.value == pytest.approx(1)
+    assert (first.scale.label, first.scale.factor) == ("%", 100.0)
+    assert other.unit == "users"
+    # p = a / (a + b), each with an error of 5 %: (1 - p)² a² + p² b² over (a + b)².
+    a, b = 0.15, 0.013
+    part = a / (a + b)
+    error = 0.05 * ((1 - part) ** 2 * a**2 + part**2 * b**2) ** 0.5 / (a + b)
+    assert first.cells[0].error == pytest.approx(error)
+
+
+def test_a_part_that_is_missing_is_left_out_of_the_whole(
+    defined: Defined, curves_without: Callable[..., Curves]
+) -> None:
+    both = 'variables = [{ name = "problem_state", of = "row" }, { name = "load_cpu", of = "row" }]'
+    sheet = make_sheet(defined(both), curves_without({"load_cpu"}))
+    assert [c.variable for c in sheet.columns] == ["problem_state"]
+    assert {cell.value for cell in sheet.columns[0].cells} == {1.0}
+    assert [label for label, _ in sheet.missing] == ["processor time of the load"]
+
+
+def test_largest_and_how_often_zero_come_from_the_observations(defined: Defined, curves: Curves) -> None:
+    values = np.array([0.0, 0.0, 0.0, 8.0, 4.0, np.nan])
+    seen = point(values, np.arange(6, dtype=np.int64))
+    curve = replace(curves.curves["mpl"], points=(seen,) * len(curves.classes))
+    curves = replace(curves, curves={"mpl": curve})
+    names = ", ".join(f'{{ name = "mpl", statistic = "{s}" }}' for s in ("max", "zero", "nonzero"))
+    largest, zero, nonzero = make_sheet(defined(f"variables = [{names}]"), curves).columns
+    assert (largest.cells[0].value, largest.unit) == (8.0, "users")
+    assert (zero.cells[0].value, zero.unit) == (pytest.approx(0.6), "fraction")
+    assert (nonzero.cells[0].value, nonzero.cells[0].n) == (pytest.approx(6.0), 2)
+
+
+def test_a_rate_counts_transactions(defined: Defined, curves: Curves) -> None:
+    column = make_sheet(defined('variables = [{ name = "response", statistic = "rate" }]'), curves).columns[0]
+    assert column.unit == "per second"
+    assert [cell.value for cell in column.cells] == [pytest.approx(1.0)] * len(curves.classes)
+
+
+def test_what_no_source_can_have_is_named_with_the_reason(defined: Defined, curves: Curves) -> None:
+    text = 'variables = [{ name = "mpl" }]\nlacking = [{ label = "bias", reason = "nobody sets it" }]'
+    assert make_sheet(defined(text), curves).missing == (("bias", "nobody sets it"),)
