@@ -133,17 +133,16 @@ class One:
     def sums(self, present: NDArray[np.bool_]) -> Floats:
         """Moments, sums and sums of squares of the one where each row of `present` has values, by lag; most
         series share one pattern. Shape (rows, 3, lags)."""
-        rows = []
-        for row, packed in zip(present, np.packbits(present, axis=1), strict=True):
-            key = packed.tobytes()
-            if key not in self._known:
-                if len(self._known) > _PATTERNS:
-                    self._known.clear()
-                mask = row.astype(np.float64)
-                found = np.stack([mask @ part for part in (self.masks, self.shifted, self.squares)])
-                self._known[key] = found
-            rows.append(self._known[key])
-        return np.stack(rows)
+        keys = [packed.tobytes() for packed in np.packbits(present, axis=1)]
+        new = {key: k for k, key in enumerate(keys) if key not in self._known}
+        if len(self._known) + len(new) > _PATTERNS:
+            self._known.clear()
+            new = {key: k for k, key in enumerate(keys)}
+        if new:
+            masks = present[list(new.values())].astype(np.float64)
+            made = np.stack([masks @ part for part in (self.masks, self.shifted, self.squares)], axis=1)
+            self._known.update(zip(new, made, strict=True))
+        return np.stack([self._known[key] for key in keys])
 
 
 def lagged(x: Floats, present: NDArray[np.bool_], one: One, least: int) -> Lagged:
