@@ -60,12 +60,13 @@ class Window:
                 hint="wait for a sample more, or name another recording",
             )
         run, end, real, first = (int(value) for value in row)
-        # A tenth less: samples come a little early or late.
-        before = end - round(0.9e9 * seconds)
-        found = connection.execute(
-            "SELECT max(monotonic_ns) FROM system WHERE run = ? AND monotonic_ns <= ?", [run, before]
+        # The nearest one: samples come a little early or late.
+        nearest = connection.execute(
+            "SELECT monotonic_ns FROM system WHERE run = ? AND monotonic_ns < ?"
+            " ORDER BY abs(monotonic_ns - ?), monotonic_ns LIMIT 1",
+            [run, end, end - round(1e9 * seconds)],
         ).fetchone()
-        start = first if found is None or found[0] is None else min(int(found[0]), end)
+        start = first if nearest is None else int(nearest[0])
         counted = connection.execute(
             "SELECT count(*) FROM system WHERE run = ? AND monotonic_ns >= ?", [run, start]
         ).fetchone()

@@ -312,7 +312,7 @@ def picture(plot: Plot) -> str:
 
 def png(plot: Plot, *, ppi: int = 192) -> bytes:
     """`picture` as PNG with so many pixels per inch; an inch is 96 units of the drawing."""
-    made: bytes = vl_convert.svg_to_png(picture(plot), scale=ppi / 96, ppi=96)
+    made: bytes = vl_convert.svg_to_png(picture(plot), scale=ppi / 96, ppi=72)
     return made
 
 

@@ -140,7 +140,7 @@ def test_only_the_load_classes_asked_for_are_shown(defined: Defined, curves: Cur
 
 
 def test_parts_of_a_row_make_a_whole_with_the_error_of_independent_terms(
-    sheet_of: Callable[[str], Sheet], curves: Curves
+    sheet_of: Callable[[str], Sheet],
 ) -> None:
     sheet = sheet_of(
         '{ name = "problem_state", of = "row" }, { name = "supervisor_state", of = "row" }, { name = "mpl" }'
