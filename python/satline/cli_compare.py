@@ -12,8 +12,10 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from satline import cli_history
 from satline.cli_analysis import LOAD, RECORDING
 from satline.cli_filters import _moment, filter_options
+from satline.cli_history import HISTORY
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ Examples:
   satline compare 'week44-*.satline' 'week45-*.satline' --hours 9-17 --days mon-fri
   satline compare host.satline --at 2026-11-01T12:00
   satline compare host.satline --at-annotation "new kernel" --html change.html
+  satline compare today.satline --with last-good
   satline compare old.satline new.satline --measure pressure_io --load run_queue
 """,
 )
@@ -38,6 +41,13 @@ Examples:
 @click.option("--after", multiple=True, metavar="RECORDING", help="After; may be repeated.")
 @click.option("--at", metavar="TIME", help="Cut one recording at this moment.")
 @click.option("--at-annotation", metavar="TEXT", help="Cut one recording at its annotation with this text.")
+@click.option(
+    "--with",
+    "with_",
+    metavar="DAY|last-good|usual",
+    help="Hold one recording against the history: as `satline history compare`.",
+)
+@HISTORY
 @click.option("--measure", metavar="VARIABLE", help="What to compare; default: the best that both have.")
 @LOAD
 @click.option(
@@ -56,12 +66,16 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a page with plots.")
 @click.option("--svg", type=click.Path(path_type=Path), metavar="DIR", help="Write the plots as SVG files.")
+@click.pass_context
 def compare(
+    context: click.Context,
     recordings: Sequence[str],
     before: Sequence[str],
     after: Sequence[str],
     at: str | None,
     at_annotation: str | None,
+    with_: str | None,
+    place: Path,
     measure: str | None,
     load_axis: str | None,
     throughput: str | None,
@@ -78,6 +92,12 @@ def compare(
     BEFORE and AFTER are each a recording, a directory of recordings (the runs of an arm), a pattern in
     quotes, or several with commas. With --at or --at-annotation one recording is cut in two.
     """
+    if with_ is not None:
+        _with_history(context, recordings)
+        context.invoke(
+            cli_history.compare, today_=recordings[0], with_=with_, place=place, html=html, as_json=as_json
+        )
+        return
     from satline.comparison import Options
     from satline.comparison import compare as held
     from satline.recording import Recording
@@ -102,6 +122,22 @@ def compare(
     from satline.report.compare_text import print_comparison
 
     print_comparison(found, Console(highlight=False), full=full)
+
+
+def _with_history(context: click.Context, recordings: Sequence[str]) -> None:
+    if len(recordings) != 1:
+        raise InputError(
+            f"{len(recordings)} recordings with --with",
+            hint="name one, today's: satline compare TODAY --with last-good",
+        )
+    fits = {"recordings", "with_", "place", "html", "as_json"}
+    for name in context.params:
+        given = context.get_parameter_source(name)
+        if name not in fits and given is click.core.ParameterSource.COMMANDLINE:
+            raise InputError(
+                f"--{name.replace('_', '-')} with --with",
+                hint="--with compares a day with days of the history",
+            )
 
 
 def _sides(

@@ -113,3 +113,17 @@ def test_wrong_input_is_told_with_its_remedy(place, capsys, options, message):
 def test_without_a_history_it_is_said_how_to_begin(tmp_path, capsys):
     assert run(["history", "list", "--history", str(tmp_path / "none")]) == 2
     assert "begins one" in capsys.readouterr().err
+
+
+def test_compare_with_the_history_is_the_same_command(place, recording, capsys):
+    assert run(["history", "mark", "2026-12-03", "good", "--history", str(place)]) == 0
+    capsys.readouterr()
+    at = ["--history", str(place), "--json"]
+    assert run(["history", "compare", str(recording), *at]) == 0
+    theirs = json.loads(capsys.readouterr().out)
+    assert run(["compare", str(recording), "--with", "last-good", *at]) == 0
+    assert json.loads(capsys.readouterr().out) == theirs
+    assert run(["compare", str(recording), str(recording), "--with", "usual", *at]) == 2
+    assert "2 recordings with --with" in capsys.readouterr().err
+    assert run(["compare", str(recording), "--with", "usual", "--at", "2026-11-20", *at]) == 2
+    assert "--at with --with" in capsys.readouterr().err
