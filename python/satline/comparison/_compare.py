@@ -142,6 +142,12 @@ class _Work:
         recordings = [[r.recording for r in side] for side in (self.first, self.second)]
         changes = find_changes(recordings[0], recordings[1], periods)
         notes = weaknesses(seen, periods, equal, hourly, blocks.days, changes, load)
+        both = {str(r.path): r for side in recordings for r in side}
+        notes += [
+            f"recording {name} is damaged: what cannot be read is left out"
+            for name, r in both.items()
+            if r.damage
+        ]
         if drift is not None and drift.sure:
             notes.insert(
                 0,
