@@ -7,7 +7,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from satline.simulation._estimate import Estimate, t_quantile
+from satline.distributions import t_quantile
+from satline.simulation._estimate import CONFIDENCE, Estimate
 
 LEAST = 10
 MOST = 40
@@ -68,7 +69,7 @@ def _alike(means: NDArray[np.float64]) -> bool:
 
 
 def _estimate(mean: float, means: NDArray[np.float64], note: str) -> Estimate:
-    half = t_quantile(len(means) - 1) * float(means.std(ddof=1)) / math.sqrt(len(means))
+    half = t_quantile(CONFIDENCE, len(means) - 1) * float(means.std(ddof=1)) / math.sqrt(len(means))
     centred = means - means.mean()
     square = float((centred**2).sum())
     alike = float((centred[1:] * centred[:-1]).sum()) / square if square > 0.0 else 0.0

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from satline.distributions import t_quantile
 from satline.errors import InputError
-from satline.simulation._estimate import Estimate, t_quantile
+from satline.simulation._estimate import CONFIDENCE, Estimate
 from satline.simulation._measures import MEASURES, known
 from satline.simulation._runner import setting_text
 
@@ -85,8 +86,8 @@ class Goal:
         allowed = self.allowed(estimate)
         if n < 2 or estimate.half_width is None or not allowed:
             return min(most, max(FEWEST, 2 * n))
-        deviation = estimate.half_width / t_quantile(n - 1) * math.sqrt(n)
+        deviation = estimate.half_width / t_quantile(CONFIDENCE, n - 1) * math.sqrt(n)
         wanted = n + 1
-        while wanted < 2 * n and t_quantile(wanted - 1) * deviation / math.sqrt(wanted) > allowed:
+        while wanted < 2 * n and t_quantile(CONFIDENCE, wanted - 1) * deviation / math.sqrt(wanted) > allowed:
             wanted += 1
         return min(most, wanted)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from satline.distributions import f_power, f_tail, t_quantile
 from satline.experiment.variance import Layout, analyse, lenth, replicates_needed
-from satline.experiment.variance._distributions import f_power, f_tail, t_quantile
 from satline.experiment.variance._power import power_of_contrast
 from satline.significance import holm
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from satline.distributions import t_quantile
 from satline.simulation import Estimate, batch_means, mser, paired
-from satline.simulation._estimate import mean_interval, t_quantile
+from satline.simulation._estimate import mean_interval
 from satline.simulation._precise import Goal
 
 # Student's t, two-sided 95 %: [Abramowitz and Stegun, table 26.10].
@@ -19,12 +20,12 @@ PUBLISHED = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 9: 2.262, 10: 2.
 
 @pytest.mark.parametrize(("freedom", "t"), PUBLISHED.items())
 def test_t_is_the_published_one(freedom: int, t: float) -> None:
-    assert t_quantile(freedom) == pytest.approx(t, abs=6e-4)
+    assert t_quantile(0.95, freedom) == pytest.approx(t, abs=6e-4)
 
 
 def test_t_goes_over_into_the_normal_distribution() -> None:
-    assert t_quantile(100_000) == pytest.approx(1.959964, abs=1e-4)
-    assert t_quantile(9_999) == pytest.approx(t_quantile(10_001), abs=1e-3)
+    assert t_quantile(0.95, 100_000) == pytest.approx(1.959964, abs=1e-4)
+    assert t_quantile(0.95, 9_999) == pytest.approx(t_quantile(0.95, 10_001), abs=1e-3)
 
 
 def test_an_interval_of_five_by_hand() -> None:

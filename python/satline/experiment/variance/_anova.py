@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from satline.distributions import f_tail, t_quantile
 from satline.errors import InputError
 from satline.experiment.variance._checks import Check, check_residuals
 from satline.experiment.variance._coding import Layout, Term, all_terms, estimable
-from satline.experiment.variance._distributions import f_tail, t_quantile
 from satline.experiment.variance._lenth import LEAST, Lenth, lenth
 from satline.experiment.variance._model import Kind, Linear, Model
 from satline.experiment.variance._power import smallest_seen

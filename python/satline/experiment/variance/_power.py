@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from satline.experiment.variance._distributions import f_power, f_quantile
+from satline.distributions import f_power, f_quantile
 
 USUAL = 0.8
 MOST_REPLICATES = 1000

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from satline.simulation._estimate import t_quantile
+from satline.distributions import t_quantile
+from satline.simulation._estimate import CONFIDENCE
 from satline.simulation.calibration._evaluate import Floats, Tried
 from satline.simulation.calibration._fit import DEVIATION, Goal, Slopes, boxed_minimum
 
@@ -73,7 +74,8 @@ def certainties(goal: Goal, slopes: Slopes, noise: Floats, measured: Floats) -> 
 
 def half_width(certainty: Certainty, replications: int) -> float | None:
     """Half of the 95 % interval in parts of the range."""
-    return None if certainty.deviation is None else t_quantile(replications - 1) * certainty.deviation
+    deviation = certainty.deviation
+    return None if deviation is None else t_quantile(CONFIDENCE, replications - 1) * deviation
 
 
 @dataclass(frozen=True)
