@@ -34,7 +34,7 @@ def recording(tmp_path_factory) -> Path:
 
     load = 5 + 4 * np.sin(np.arange(n) * 2 * np.pi * STEP_S / 86_400) + random.random(n)
     sink.table("system", time, {"users_in_queue": np.rint(load).astype(np.int64), "forks": counter(load)})
-    last = np.arange(n) >= n - 86_400 // STEP_S
+    last = np.arange(n) > n - 86_400 // STEP_S  # the reading at midnight ends the day before
     for device in ("sda", "sdb", EVIL):
         rates = load * np.exp(0.1 * random.normal(size=n))
         wait = np.where(last & (device == "sda"), 30.0, 1.0) * rates * np.exp(0.1 * random.normal(size=n))
