@@ -261,6 +261,48 @@ def test_pages_and_pictures_are_written(
     assert all(Path(path).is_file() for path in shown)
 
 
+def test_every_plot_is_written_as_a_file_of_its_own(
+    recordings: dict[str, Path], report: Callable[..., str], tmp_path: Path
+) -> None:
+    shown = report("processors-activity", recordings["sar"], "--plots", tmp_path / "figures").split()
+    names = sorted(Path(path).name for path in shown)
+    assert names == sorted(path.name for path in (tmp_path / "figures").iterdir())
+    assert names[0] == "processors-activity-2.svg"
+    drawn = report("wait", recordings["sar"], "--plots", tmp_path, "--format", "png", "--ppi", 300)
+    content = Path(drawn.strip()).read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert int.from_bytes(content[16:20], "big") == 5 * 300
+
+
+def test_states_in_percent_make_a_whole_of_what_the_source_tells(
+    recordings: dict[str, Path], report: Callable[..., str]
+) -> None:
+    content = json.loads(report("states-percent", recordings["users"], "--json"))
+    parts = [c for c in content["columns"] if c["unit"] == "fraction"]
+    assert [c["label"] for c in parts] == [
+        "running",
+        "waiting for a processor",
+        "waiting for pages",
+        "waiting for I/O",
+    ]
+    for cells in zip(*(c["values"] for c in parts), strict=True):
+        assert sum(cell["value"] for cell in cells) == pytest.approx(1)
+    assert "console function" in [m["label"] for m in content["missing"]]
+
+
+def test_rates_of_the_classes_add_up_to_that_of_all(
+    recordings: dict[str, Path], report: Callable[..., str]
+) -> None:
+    content = json.loads(report("transactions-time", recordings["rich"], "--json"))
+    rates = {
+        c["label"]: [v["value"] for v in c["values"]] for c in content["columns"] if c["statistic"] == "rate"
+    }
+    assert set(rates) == {"all transactions", "edit", "compile"}
+    for k, total in enumerate(rates["all transactions"]):
+        assert rates["edit"][k] + rates["compile"][k] == pytest.approx(total)
+    assert {m["label"] for m in content["missing"]} >= {"interactive (ended in Q1)", "not interactive"}
+
+
 def test_a_place_that_cannot_be_written_is_wrong_input(
     recordings: dict[str, Path], report: Callable[..., str], tmp_path: Path
 ) -> None:

@@ -268,6 +268,8 @@ def _columns(
         unknown = UNKNOWN
         if isinstance(results, Curves) and not results.classes:
             unknown = f"no observation has a load ({_words.axis_words(results.load_axis)})"
+        if found and variable.statistic == "nonzero":
+            unknown = "it was always 0"
         missing[label] = visible(results.missing.get(name, unknown))
 
 

@@ -181,6 +181,14 @@ def test_largest_and_how_often_zero_come_from_the_observations(defined: Defined,
     assert (nonzero.cells[0].value, nonzero.cells[0].n) == (pytest.approx(6.0), 2)
 
 
+def test_what_was_always_zero_is_not_called_unrecorded(defined: Defined, curves: Curves) -> None:
+    seen = point(np.zeros(3), np.arange(3, dtype=np.int64))
+    curve = replace(curves.curves["mpl"], points=(seen,) * len(curves.classes))
+    definition = defined('variables = [{ name = "mpl", statistic = "nonzero" }]')
+    sheet = make_sheet(definition, replace(curves, curves={"mpl": curve}))
+    assert [reason for _, reason in sheet.missing] == ["it was always 0"]
+
+
 def test_a_rate_counts_transactions(defined: Defined, curves: Curves) -> None:
     column = make_sheet(defined('variables = [{ name = "response", statistic = "rate" }]'), curves).columns[0]
     assert column.unit == "per second"
