@@ -104,10 +104,13 @@ def usage_rows(users: Sequence[Usage]) -> list[list[str]]:
     from satline.report._numbers import number, scale
 
     by = scale(users[0].unit, users[0].everywhere)
-    rows = [["user", f"on all devices, {by.label}", "here if spread alike", "here at least", "here at most"]]
+    rows = [["user", f"on all devices, {by.label}", "here if spread alike"]]
+    bounded = any(one.least is not None for one in users)
+    if bounded:
+        rows[0] += ["here at least", "here at most"]
     for one in users:
-        numbers = (one.everywhere, one.expected, one.least, one.most)
-        rows.append([one.user, *(number(n * by.factor) for n in numbers)])
+        numbers = (one.everywhere, one.expected, *((one.least, one.most) if bounded else ()))
+        rows.append([one.user, *("–" if n is None else number(n * by.factor) for n in numbers)])
     return rows
 
 

@@ -116,5 +116,14 @@ def test_however_the_work_is_spread_the_bounds_hold(data: st.DataObject) -> None
     rates = {str(k): on + off for k, (on, off) in enumerate(users)}
     for usage in _usage("I/Os", "per second", here, everywhere, rates):
         on = users[int(usage.user)][0]
+        assert usage.least is not None
+        assert usage.most is not None
         assert usage.least - 1e-6 <= on <= usage.most + 1e-6
         assert usage.least - 1e-6 <= usage.expected <= usage.most + 1e-6
+
+
+def test_what_is_counted_elsewhere_bounds_nothing() -> None:
+    (written,) = _usage("bytes written", "bytes/s", 5.0, 6.0, {"anna": 4.0})
+    assert (written.least, written.most, written.expected) == (None, None, pytest.approx(10 / 3))
+    (more,) = _usage("bytes read", "bytes/s", 5.0, 6.0, {"anna": 7.0})
+    assert (more.least, more.most, more.expected) == (None, None, 5.0)

@@ -12,10 +12,11 @@ import difflib
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from satline.errors import InputError
 from satline.reduction._groups import Groups, group
+from satline.reduction._variables import variables
 from satline.report._escape import visible
 
 if TYPE_CHECKING:
@@ -46,10 +47,12 @@ FIGURES = (
     ("device_used_fraction", "part in use"),
     ("device_error_rate", "errors"),
 )
+WRITTEN = "bytes written"
+_NO_BOUNDS = "Bytes written are charged to who changed the page, before it is written: they have no bounds."
 # Of a kind of work: its words, the device's variable, the user's.
 WORK = (
     ("bytes read", "device_read_volume", "user_read_rate"),
-    ("bytes written", "device_write_volume", "user_write_rate"),
+    (WRITTEN, "device_write_volume", "user_write_rate"),
     ("I/Os", "device_io_rate", "user_io_rate"),
     ("pages read", "device_page_in_rate", "user_major_fault_rate"),
     ("pages written", "device_page_out_rate", "user_page_write_rate"),
@@ -83,7 +86,7 @@ class Usage:
     expected
         Rate on this device if it is spread over the devices as all work of the kind is.
     least, most
-        Bounds that hold however it is spread.
+        Bounds that hold however it is spread; ``None``: there are none.
     """
 
     user: str
@@ -91,8 +94,8 @@ class Usage:
     unit: str
     everywhere: float
     expected: float
-    least: float
-    most: float
+    least: float | None
+    most: float | None
 
 
 @dataclass(frozen=True)
@@ -131,38 +134,38 @@ def device_detail(recording: Recording, name: str, filters: Filters | None = Non
         There is no such device, or no two samples.
     """
     facts = _facts(recording, name)
-    devices = group(
-        recording, "device", [*(v for v, _ in FIGURES), *(d for _, d, _ in WORK)], most=_ALL, filters=filters
-    )
+    devices = group(recording, "device", [v for v, _ in FIGURES], most=_ALL, filters=filters)
     labels = [one.label for one in devices.classes]
     if name not in labels:
         raise InputError(
             f"{visible(recording.path)}: no observation that counts holds device {visible(name)}",
             hint="choose other hours or days",
         )
-    place = labels.index(name)
-    figures, missing = _figures(devices, place)
+    figures, missing = _figures(devices, labels.index(name))
     carried: dict[str, float] = {}
     users: list[Usage] = []
     notes: list[str] = []
-    told = _user_rates(recording, filters)
+    of_devices = _rates(recording, "device", [d for _, d, _ in WORK], filters)
+    of_users = _rates(recording, "user", [u for _, _, u in WORK], filters)
     for work, of_device, of_user in WORK:
-        curve = devices.curves.get(of_device)
-        here = curve.points[place].mean if curve is not None else None
-        if curve is None or not here:
+        volumes = of_devices.get(of_device, {})
+        here = volumes.get(name)
+        if not here:
             continue
-        everywhere = sum(point.mean or 0.0 for point in curve.points)
+        everywhere = sum(volume for volume in volumes.values() if volume is not None)
         carried[work] = here / everywhere
-        rates = {user: rate for user, rate in told.get(of_user, {}).items() if rate is not None}
-        unknown = [user for user, rate in told.get(of_user, {}).items() if rate is None]
-        if unknown and rates:
+        told = of_users.get(of_user, {})
+        rates = {user: rate for user, rate in told.items() if rate is not None}
+        unknown = [user for user, rate in told.items() if rate is None]
+        if not rates:
+            notes.append(f"Users' {work} are not recorded.")
+        elif unknown:
             named = ", ".join(unknown[:_NAMED]) + (" …" if len(unknown) > _NAMED else "")
             notes.append(f"Whose {work} are not recorded: {named}.")
-        elif not rates:
-            notes.append(f"Users' {work} are not recorded.")
-        users += _usage(work, curve.unit, here, everywhere, rates)
-    if not told and not notes:
-        notes.append("The recording knows no users.")
+        found = variables().find(of_device)
+        users += _usage(work, found.unit if found else "", here, everywhere, rates)
+        if rates and work == WRITTEN:
+            notes.append(_NO_BOUNDS)
     selection = "" if filters is None else filters.words()
     return DeviceDetail(
         name, facts, figures, missing, _areas(recording, name), carried, users, notes, selection
@@ -205,35 +208,34 @@ def _figures(devices: Groups, place: int) -> tuple[list[Figure], list[tuple[str,
     return figures, missing
 
 
-def _user_rates(recording: Recording, filters: Filters | None) -> dict[str, dict[str, float | None]]:
-    """By variable: the mean rate of each user; where the user was away it counts as none.
+def _rates(
+    recording: Recording, by: Literal["user", "device"], names: Sequence[str], filters: Filters | None
+) -> dict[str, dict[str, float | None]]:
+    """By variable: the mean rate of each user or device; while it was away it counts as none.
 
     From one sample to the next: where a counter fell, as a user's may when a process ends, only that interval
     is lost.
     """
-    connection = recording.connect(tables=("user",))
-    if connection.execute('SELECT 1 FROM "user" LIMIT 1').fetchone() is None:
+    connection = recording.connect(tables=(by,))
+    if connection.execute(f'SELECT 1 FROM "{by}" LIMIT 1').fetchone() is None:
         return {}
-    names = [of_user for _, _, of_user in WORK]
-    users = group(recording, "user", names, most=_ALL, filters=filters, observation_s=_ONE_SAMPLE_S)
+    groups = group(recording, by, names, most=_ALL, filters=filters, observation_s=_ONE_SAMPLE_S)
     whole = group(
         recording,
         "time",
-        ["active_users"],
+        ["context_switches"],
         every_s=366 * 86400.0,
         filters=filters,
         observation_s=_ONE_SAMPLE_S,
     )
     seconds = sum(one.seconds for one in whole.classes)
-    found: dict[str, dict[str, float | None]] = {}
-    for variable in names:
-        if (curve := users.curves.get(variable)) is None:
-            continue
-        found[variable] = {
+    return {
+        variable: {
             one.label: None if point.mean is None else point.mean * one.seconds / seconds
-            for one, point in zip(users.classes, curve.points, strict=True)
+            for one, point in zip(groups.classes, curve.points, strict=True)
         }
-    return found
+        for variable, curve in groups.curves.items()
+    }
 
 
 def _usage(
@@ -241,6 +243,8 @@ def _usage(
 ) -> Iterator[Usage]:
     others = everywhere - here
     for user, rate in sorted(rates.items(), key=lambda one: (-one[1], one[0])):
+        # More than all devices moved: the two were not counted at one place, and bound nothing.
+        bounded = work != WRITTEN and rate <= everywhere * (1 + 1e-9)
         if rate > 0:
             yield Usage(
                 user=user,
@@ -248,8 +252,8 @@ def _usage(
                 unit=unit,
                 everywhere=rate,
                 expected=min(rate * here / everywhere, here),
-                least=max(0.0, rate - others),
-                most=min(rate, here),
+                least=max(0.0, rate - others) if bounded else None,
+                most=min(rate, here) if bounded else None,
             )
 
 
