@@ -145,8 +145,11 @@ def device_detail(recording: Recording, name: str, filters: Filters | None = Non
     carried: dict[str, float] = {}
     users: list[Usage] = []
     notes: list[str] = []
-    of_devices = _rates(recording, "device", [d for _, d, _ in WORK], filters)
-    of_users = _rates(recording, "user", [u for _, _, u in WORK], filters)
+    by_device = _by(recording, "device", [d for _, d, _ in WORK], filters)
+    by_user = _by(recording, "user", [u for _, _, u in WORK], filters)
+    # Some device is there all the time.
+    seconds = max((one.seconds for one in by_device.classes), default=0.0) if by_device else 0.0
+    of_devices, of_users = _rates(by_device, seconds), _rates(by_user, seconds)
     for work, of_device, of_user in WORK:
         volumes = of_devices.get(of_device, {})
         here = volumes.get(name)
@@ -208,27 +211,21 @@ def _figures(devices: Groups, place: int) -> tuple[list[Figure], list[tuple[str,
     return figures, missing
 
 
-def _rates(
+def _by(
     recording: Recording, by: Literal["user", "device"], names: Sequence[str], filters: Filters | None
-) -> dict[str, dict[str, float | None]]:
-    """By variable: the mean rate of each user or device; while it was away it counts as none.
-
-    From one sample to the next: where a counter fell, as a user's may when a process ends, only that interval
-    is lost.
-    """
+) -> Groups | None:
+    """From one sample to the next: where a counter fell, as a user's may when a process ends, only that
+    interval is lost. ``None``: the recording has no users, or devices."""
     connection = recording.connect(tables=(by,))
     if connection.execute(f'SELECT 1 FROM "{by}" LIMIT 1').fetchone() is None:
+        return None
+    return group(recording, by, names, most=_ALL, filters=filters, observation_s=_ONE_SAMPLE_S)
+
+
+def _rates(groups: Groups | None, seconds: float) -> dict[str, dict[str, float | None]]:
+    """By variable: the mean rate of each user or device over `seconds`; while it was away it had none."""
+    if groups is None or not seconds:
         return {}
-    groups = group(recording, by, names, most=_ALL, filters=filters, observation_s=_ONE_SAMPLE_S)
-    whole = group(
-        recording,
-        "time",
-        ["context_switches"],
-        every_s=366 * 86400.0,
-        filters=filters,
-        observation_s=_ONE_SAMPLE_S,
-    )
-    seconds = sum(one.seconds for one in whole.classes)
     return {
         variable: {
             one.label: None if point.mean is None else point.mean * one.seconds / seconds
