@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_now import HOSTILE, IOS, make
 from rich.cells import cell_len
@@ -105,6 +105,7 @@ def test_areas_are_read_from_the_machine_file(name: str, areas: list[str]) -> No
     assert list(_machine_areas("no toml [", name)) == []
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_however_the_work_is_spread_the_bounds_hold(data: st.DataObject) -> None:
     rate = st.floats(0, 100)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_now import USERS, WIDE, make
 from rich.cells import cell_len
@@ -116,6 +116,7 @@ def test_without_users_the_reasons_are_told(tmp_path: Path, states: Callable[...
     assert "Missing: running (not recorded: user_cpu_us)." in text
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(st.none(), st.floats(0, 1e6)), min_size=len(NAMES), max_size=len(NAMES)))
 def test_parts_make_a_whole_and_what_is_missing_stays_so(values: list[float | None]) -> None:
     state = _state("x", dict(zip(NAMES, values, strict=True)), None)
