@@ -17,7 +17,7 @@ from .conftest import Satline, wait_for
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 # An emulated processor on a busy machine takes its time.
-WAIT_S = 240.0
+WAIT_S = 300.0
 
 STUDY = """title = "guest"
 workload = "working-sets"
@@ -33,7 +33,7 @@ swappiness = 100
 mglru = 7
 [load]
 users = [1, 2]
-ramp_seconds = 4
+ramp_seconds = 10
 warmup_seconds = 2
 window_seconds = 6
 [monitor]

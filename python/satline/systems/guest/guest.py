@@ -41,6 +41,7 @@ class Guest(OverSsh):
     """
 
     kind = "guest"
+    scratch = Path("/var/tmp")
 
     def __init__(self, *, state: Path | None = None, cache: Path | None = None) -> None:
         super().__init__(state=state)

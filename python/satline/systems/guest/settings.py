@@ -21,7 +21,7 @@ class GuestSettings:
     swap_iops, swap_bytes_per_second
         Caps on each of them, reads and writes together; ``None``: as fast as the host's disk.
     page_cluster, swappiness, mglru
-        Settings of its kernel (the last in bits: 0 none of the multi-generational LRU, 7 all of it); ``None``:
+        Settings of its kernel, the last in bits (0 none of the multi-generational LRU, 7 all); ``None``:
         as it has them.
     accelerator
         ``auto``, ``kvm`` or ``emulation``.

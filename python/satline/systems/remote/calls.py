@@ -24,7 +24,7 @@ STOP_TIMEOUT_S = 20.0
 # One session carries the bundle and then the requests, so that a connection that drops leaves nothing behind.
 _SCRIPT = """umask 077; d={directory}
 [ -n "{furnished}" ] || {{
-mkdir -p "${{d%/*}}" && mkdir "$d" || exit 91
+mkdir "$d" || exit 91
 trap 'rm -rf "$d"' EXIT; trap 'exit 129' HUP INT TERM
 head -c {size} | tar -xf - -C "$d" || exit 92
 }}

@@ -59,6 +59,8 @@ class OverSsh:
     """
 
     kind = ""
+    scratch: Path | None = None
+    """Directory there for what is made; ``None``: that of the same name as here."""
 
     def __init__(self, *, state: Path | None = None) -> None:
         self._state = state
@@ -123,7 +125,8 @@ class OverSsh:
     def _bring_up(self, configuration: Configuration, directory: Path) -> Conditions:
         # An id of its own there: "there" may be this host, with its ledgers and directories.
         run_id = hashlib.sha256(configuration.run_id.encode()).hexdigest()[:32]
-        self._there, bundle = self.parts(f"{configuration.scratch}/satline-{run_id}-parts")
+        scratch = self.scratch or configuration.scratch
+        self._there, bundle = self.parts(f"{scratch}/satline-{run_id}-parts")
         self._agent = Agent(self._connections[0], self._there, run_id, bundle, directory / "agent.log")
         facts = self._agent.do("facts", programs=list(configuration.requires))
         self._check_facts(facts)
@@ -132,7 +135,7 @@ class OverSsh:
             configuration={
                 "run_id": run_id,
                 "limits": dataclasses.asdict(configuration.limits),
-                "scratch": str(configuration.scratch),
+                "scratch": str(scratch),
                 "delay_accounting": configuration.delay_accounting,
             },
         )
