@@ -291,6 +291,16 @@ def _folded(panel: Panel, hits: list[Hit], alike: float) -> tuple[list[Hit], int
     # Series that are seldom present at the same moments are not the same thing.
     matrix = np.where(together >= 0.9 * most, x @ x.T, 0.0)
     groups = _chance.fold(matrix, range(len(few)), alike)
-    leaders = [replace(few[g[0]], members=tuple(few[k].name for k in g)) for g in groups]
+    leaders = [replace(few[g[0]], members=_by_entity([few[k].name for k in g])) for g in groups]
     rest = [replace(h, members=(h.name,)) for h in hits[len(few) :]]
     return leaders + rest, max(0, discoveries - len(few))
+
+
+def _by_entity(names: list[Name]) -> tuple[Name, ...]:
+    """The leader, then something of each entity, so that no user stands hidden behind a device's variables."""
+    seen: set[tuple[str, str]] = set()
+    again = []
+    for name in names:
+        again.append((name.scope, name.entity) in seen)
+        seen.add((name.scope, name.entity))
+    return tuple(name for _, name in sorted(zip(again, names, strict=True), key=lambda pair: pair[0]))
