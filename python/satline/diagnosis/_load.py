@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from satline.diagnosis._hinge import Floats
 from satline.reduction import Reduction
+
+Mask = NDArray[np.bool_]
 
 # What a signal of waiting reaches where something is short.
 LIMITS = {
@@ -18,6 +21,8 @@ LIMITS = {
     "busiest_task": 0.85,
 }
 RISE = 1.2
+# Of users in transactions: what part of their time they must wait, and how much longer than at light load.
+WAITING, LONGER = 0.5, 2.0
 
 
 def nongranular(reduction: Reduction, least: int) -> str | None:
@@ -49,15 +54,37 @@ def contended(reduction: Reduction) -> bool | None:
     top = reduction.number >= max(0, round(count * 2 / 3) - 1)
     bottom = (reduction.number >= 0) & (reduction.number <= (count - 1) // 3) & ~top
     high, low = _signals(reduction, top), _signals(reduction, bottom)
-    if not high:
+    longer = _waits_longer(reduction, top, bottom)
+    if not high and longer is None:
         return None
-    return any(
+    return bool(longer) or any(
         value >= LIMITS[name] and (low.get(name, 0.0) < LIMITS[name] or value >= RISE * low[name])
         for name, value in high.items()
     )
 
 
-def _signals(reduction: Reduction, where: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> dict[str, float]:
+def _waits_longer(reduction: Reduction, top: Mask, bottom: Mask) -> bool | None:
+    """Do users wait most of their transaction time at the top, and for each transaction far longer than at
+    the bottom? ``None``: transactions or users' processor time were not recorded.
+
+    By Little's law (L − U) / X is the wait for each of X transactions per second, with L users in a
+    transaction of whom U run. It sees a lock or a server that nothing else in the recording shows.
+    """
+
+    def waits(where: Mask) -> tuple[float, float] | None:
+        names = ("users_in_transaction", "user_run", "transaction_rate")
+        values = np.stack([reduction.observations[n][where] for n in names])
+        known = values[:, np.isfinite(values).all(axis=0)]
+        inside, run, rate = known.mean(axis=1) if known.shape[1] else np.zeros(3)
+        return ((inside - run) / rate, (inside - run) / inside) if rate > 0 and inside > 0 else None
+
+    high, low = waits(top), waits(bottom)
+    if high is None or low is None:
+        return None
+    return high[1] >= WAITING and high[0] >= LONGER * max(0.0, low[0])
+
+
+def _signals(reduction: Reduction, where: Mask) -> dict[str, float]:
     """Signals of waiting in some observations; what was not recorded is left out."""
 
     def mean(name: str) -> float | None:

@@ -11,7 +11,8 @@ import pytest
 from satline.diagnosis._load import LIMITS, contended
 from satline.diagnosis.saturation import saturation
 
-NAMES = (*LIMITS, "capacity_processors", "total_cpu", "runnable_tasks", "stolen")
+TRANSACTIONS = ("users_in_transaction", "user_run", "transaction_rate")
+NAMES = (*LIMITS, *TRANSACTIONS, "capacity_processors", "total_cpu", "runnable_tasks", "stolen")
 
 
 def waits(light: dict[str, float], heavy: dict[str, float]) -> bool | None:
@@ -59,6 +60,23 @@ def test_a_capped_partition_is_full_although_half_of_it_seems_idle(sign: dict[st
 def test_what_is_full_at_every_load_is_not_filled_by_the_users() -> None:
     full = {"capacity_processors": 4, "total_cpu": 3.95, "busiest_task": 1.0}
     assert waits(full, full) is False
+
+
+def test_users_who_wait_far_longer_for_each_transaction_wait_though_nothing_else_shows_it() -> None:
+    light = {
+        "capacity_processors": 4,
+        "total_cpu": 0.4,
+        **dict(zip(TRANSACTIONS, (0.4, 0.3, 0.1), strict=True)),
+    }
+    idle = {"total_cpu": 1.2}
+    waiting = dict(zip(TRANSACTIONS, (8.0, 0.9, 0.3), strict=True))
+    assert waits(light, {**idle, **waiting}) is True
+    # Longer because they run longer, or not much longer.
+    assert waits(light, {**idle, **waiting, "user_run": 6.0}) is False
+    assert (
+        waits({**light, "users_in_transaction": 1.8}, {**idle, **waiting, "users_in_transaction": 6.0})
+        is False
+    )
 
 
 def test_a_load_that_is_no_number_of_users_is_not_called_users() -> None:
