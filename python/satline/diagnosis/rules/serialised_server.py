@@ -1,10 +1,12 @@
 """A serialised server.
 
-What: one single-threaded process is full while others wait for it.
+What: one single-threaded process, or the one processor that a function runs on, is full while others wait for
+it.
 Why: a thread can use one processor at most; what all users send through it queues there, whatever stands
 idle.
 Signs: the same thread is near one processor at every saturated load; the processors together are not full;
-users' transaction time is mostly wait for another process.
+users' transaction time is mostly wait for another process. Or one processor, the master, is full while every
+other has room.
 False readings: a high utilisation of it alone proves nothing [Bitner]: users must wait for it. On one
 processor a full server looks like full processors; only the users' wait for another process tells.
 Remedy: make its requests cheaper, run several of it, move work off it.
@@ -13,7 +15,12 @@ References: [Bitner].
 
 from __future__ import annotations
 
-from satline.diagnosis._results import Finding
+from dataclasses import dataclass
+
+import numpy as np
+
+from satline.diagnosis._partial import Floats
+from satline.diagnosis._results import Evidence, Finding
 from satline.diagnosis.rules._context import Context, Measure
 from satline.diagnosis.rules._rule import Rule
 from satline.reduction import BusyTask
@@ -42,7 +49,26 @@ RULE = Rule(
         "Faster engines.",
     ),
 )
-FULL = 0.85
+FULL, ROOM = 0.85, 0.7
+
+
+@dataclass(frozen=True)
+class _Master:
+    """The one full processor; parts of its time, and of the others' at saturated loads.
+
+    problem
+        Of its time, what users have in problem state.
+    rest
+        The busiest of the other processors.
+    light
+        How busy it is at the lightest loads.
+    """
+
+    name: str
+    busy: Measure
+    problem: float
+    rest: float
+    light: float
 
 
 def judge(context: Context) -> Finding:
@@ -60,6 +86,9 @@ def judge(context: Context) -> Finding:
     waits = other.value >= 0.4 and other.low > 0.2
     evidence = [context.evidence("share_other", "at least 0.4 of transaction time", waits, value=other)]
     if not context.reduction.tasks:
+        master = _master(context) if waits else None
+        if master is not None:
+            return _of_master(context, master, other, evidence)
         if waits and not context.reduction.settings.threads:
             return RULE.finding(
                 "cannot-judge",
@@ -87,6 +116,10 @@ def judge(context: Context) -> Finding:
         evidence.append(
             context.evidence("total_cpu_fraction", "below 0.9: processors stand idle", total.value < 0.9)
         )
+    if waits and not full:
+        master = _master(context)
+        if master is not None:
+            return _of_master(context, master, other, evidence[:1])
     if server is None or not waits or not full:
         what = f"users wait for another process in {other.value:.0%} of their transaction time"
         what += "; no one thread is full" if not full else ""
@@ -144,3 +177,54 @@ def _at_lightest(context: Context, server: BusyTask) -> float:
     return max(
         (t.cpu for t in context.reduction.tasks if (t.load_class, t.tid) == (first, server.tid)), default=0.0
     )
+
+
+def _master(context: Context) -> _Master | None:
+    """The processor that alone is full at saturation and was not at light load; ``None``: there is none."""
+    if context.history is None:
+        return None
+    names = ("user_us", "nice_us", "system_us", "irq_us", "guest_us")
+    courses = context.history.counters("processor", "processor", names)
+    if len(courses) < 2 or context.reduction.settings.quota is not None:
+        return None
+    time_us = context.reduction.seconds * 1e6
+    busy = {p: sum(np.nan_to_num(c[n]) for n in names) / time_us for p, c in courses.items()}
+    high = {p: _mean(context, values, context.top) for p, values in busy.items()}
+    first, second = sorted(high, key=lambda p: -high[p].value)[:2]
+    light = _mean(context, busy[first], context.bottom).value
+    if high[first].value < FULL or high[second].value > ROOM or not light < ROOM:
+        return None
+    users = sum(np.nan_to_num(courses[first][n]) for n in ("user_us", "nice_us", "guest_us")) / time_us
+    problem = _mean(context, users, context.top).value
+    return _Master(first, high[first], problem, high[second].value, light)
+
+
+def _mean(context: Context, values: Floats, classes: tuple[int, ...]) -> Measure:
+    """Mean of a course over the observations of these classes; its error is by blocks."""
+    reduction = context.reduction
+    inside = np.isin(reduction.number, classes) & np.isfinite(values)
+    if not inside.any():
+        return Measure(0.0, 0.0)
+    _, block = np.unique(reduction.batches[inside], return_inverse=True)
+    means = np.bincount(block.ravel(), values[inside]) / np.bincount(block.ravel())
+    error = float(means.std(ddof=1) / np.sqrt(len(means))) if len(means) > 1 else 0.0
+    return Measure(float(values[inside].mean()), error)
+
+
+def _of_master(context: Context, master: _Master, other: Measure, evidence: list[Evidence]) -> Finding:
+    where = context.where(context.top)
+
+    def fact(name: str, value: float, error: float | None, threshold: str) -> Evidence:
+        return Evidence(name, "fraction", where, value, error, threshold, True)
+
+    evidence = [
+        *evidence,
+        fact(f"processor_busy:{master.name}", master.busy.value, master.busy.error, f"at least {FULL:g}"),
+        fact("processor_busy of the next", master.rest, None, f"at most {ROOM:g}: the others have room"),
+    ]
+    text = (
+        f"processor {master.name} is {master.busy.value:.0%} busy, {master.problem:.0%} in users' problem"
+        f" state, while no other is more than {master.rest:.0%} busy, and users wait for another process in"
+        f" {min(1.0, other.value):.0%} of their transaction time"
+    )
+    return RULE.finding("holds", text, strength=other.value, evidence=evidence)
