@@ -38,10 +38,8 @@ STEALS, FREE = 10.0, 0.25
 
 def judge(context: Context) -> Finding:
     """Holds when the cache is at its bound, steals rise above 10 per second with at least a quarter of
-    storage free, and supervisor time surely goes with them at equal load."""
-    unfit = RULE.unfit(context)
-    if unfit is not None:
-        return unfit
+    storage free, and supervisor time surely goes with them at equal load. It needs no saturation, but is then
+    a remark."""
     fill, steals = context.high("cache_fill"), context.high("cache_steal_rate")
     used = context.high("memory_used_fraction")
     known = {"cache_fill": fill, "cache_steal_rate": steals, "memory_used_fraction": used}
@@ -86,4 +84,4 @@ def judge(context: Context) -> Finding:
         "while"
         f" {1 - used.value:.0%} of main storage is free"
     )
-    return RULE.finding("holds", text, strength=strength, evidence=evidence)
+    return RULE.finding("holds", text, strength=strength, evidence=evidence, remark=not context.saturated)
