@@ -13,6 +13,7 @@ References: [Bitner].
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from satline.diagnosis._partial import discoveries
 from satline.diagnosis._results import Finding
@@ -77,11 +78,14 @@ def judge(context: Context) -> Finding:
     slow = [j for j, ok in zip(judged, sure, strict=True) if ok and j[1] >= PENALTY]
     device, ratio, _, classes = max(slow or judged, key=lambda j: j[1])
     evidence = [
-        context.evidence(
-            f"device_{what}_response:{device}",
-            f"{PENALTY:g} × a read, with hardly a queue" if what == "write" else "of a read",
-            bool(slow),
-            value=context.mean(f"device_{what}_response:{device}", classes),
+        replace(
+            context.evidence(
+                f"device_{what}_response:{device}",
+                f"{PENALTY:g} × a read, with hardly a queue" if what == "write" else "of a read",
+                bool(slow),
+                value=context.mean(f"device_{what}_response:{device}", classes),
+            ),
+            load=context.where(classes),
         )
         for what in ("write", "read")
     ]
