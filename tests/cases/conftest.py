@@ -1,0 +1,6 @@
+"""Makes the generators of the cases importable."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "cases"))
