@@ -34,6 +34,14 @@ COMMANDS = (
     "power",
     "record-session",
     "workload",
+    "compare",
+    "expansion",
+    "correlate",
+    "history",
+    "guest",
+    "indicate",
+    "states",
+    "device",
 )
 
 

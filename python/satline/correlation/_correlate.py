@@ -297,7 +297,7 @@ def _folded(panel: Panel, hits: list[Hit], alike: float) -> tuple[list[Hit], int
 
 
 def _by_entity(names: list[Name]) -> tuple[Name, ...]:
-    """The leader, then something of each entity, so that no user stands hidden behind a device's variables."""
+    """The leader, then something of each entity, so that no user hides behind a device."""
     seen: set[tuple[str, str]] = set()
     again = []
     for name in names:
