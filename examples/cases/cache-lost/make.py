@@ -36,7 +36,7 @@ def make(path: Path, seed: int = 1, healthy: bool = False) -> Path:
     place = np.argsort(host.random.random((n, most)), axis=1)
     total = np.zeros(n)
     for k, user in enumerate(USERS):
-        begun = host.transactions(user, 0.06 * (place[:, k] < here), io + 0.2) / host.step_s
+        begun = host.transactions(user, 0.02 * (place[:, k] < here), io + 0.2) / host.step_s
         cpu = host.around(begun * 0.2, 0.1)
         total += cpu
         host.level("user", user, processes=1, resident_bytes=host.around(np.full(n, 2e7), 0.1))

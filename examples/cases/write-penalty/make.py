@@ -34,7 +34,7 @@ def make(path: Path, seed: int = 1, healthy: bool = False) -> Path:
     # A transaction: 50 reads and 4 writes of each device, and 0.4 s of a processor.
     io = 50 * (mirror[0] + parity[0]) + 4 * (mirror[1] + parity[1])
     for k, user in enumerate(USERS):
-        begun = host.transactions(user, 0.06 * (place[:, k] < here), io + 0.4) / host.step_s
+        begun = host.transactions(user, 0.02 * (place[:, k] < here), io + 0.4) / host.step_s
         cpu = host.around(begun * 0.4, 0.1)
         total += cpu
         host.level("user", user, processes=1, resident_bytes=host.around(np.full(n, 2e7), 0.1))
