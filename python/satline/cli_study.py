@@ -166,7 +166,7 @@ def studies(as_json: bool) -> None:
                 "question": one.file.question,
                 "users": one.file.load.users,
                 "runs": runs_of(one),
-                "seconds": runs_of(one) * duration_s(one.file.load),
+                "seconds": runs_of(one) * one.file.load.seconds(),
                 "path": str(one.path),
             }
             for one in found
@@ -176,7 +176,7 @@ def studies(as_json: bool) -> None:
     width = max(len(one.name) for one in found)
     for one in found:
         runs, users = runs_of(one), one.file.load.users
-        minutes = runs * duration_s(one.file.load) / 60
+        minutes = runs * one.file.load.seconds() / 60
         what = f"{min(users)}–{max(users)} users" if len(users) > 1 else f"{users[0]} users"
         what += f", {runs} runs" if runs > 1 else ""
         click.echo(f"{one.name:{width}}  {one.file.title}: {what}, about {minutes:.1f} min")
@@ -190,14 +190,6 @@ def runs_of(study: Study) -> int:
     from satline.experiment.study import designed_study
 
     return len(designed_study(study).plan(1).runs) if study.file.factor else 1
-
-
-def duration_s(load: object) -> float:
-    """Length of a run's steps in seconds."""
-    from satline.experiment.study import Load
-
-    assert isinstance(load, Load)
-    return len(load.users) * (load.ramp_seconds + load.warmup_seconds + load.window_seconds)
 
 
 @click.command(short_help="Undo what killed studies left behind.")

@@ -76,8 +76,9 @@ class Load(_Part):
         return self
 
     def seconds(self) -> float:
-        """Length of all steps."""
-        return len(self.users) * (self.ramp_seconds + self.warmup_seconds + self.window_seconds)
+        """Length of all steps, the longest that it may be."""
+        steps = len(self.users) * (self.ramp_seconds + self.warmup_seconds + self.window_seconds)
+        return steps + (self.steady_limit_seconds if self.steady == "wait" else 0.0)
 
 
 class StudyLimits(_Part):

@@ -171,6 +171,7 @@ def test_the_agent_prepares_and_restores_this_host(agent: Agent, tmp_path: Path)
                 "limits": limits,
                 "scratch": str(tmp_path),
                 "delay_accounting": False,
+                "knobs": {"swap_device": None},
             }
         },
     )
@@ -223,6 +224,7 @@ def test_the_end_of_the_pipe_stops_what_is_being_done_and_restores(tmp_path: Pat
             "limits": {},
             "scratch": str(tmp_path),
             "delay_accounting": False,
+            "knobs": {"swap_device": None},
         }
         for number, (name, arguments) in enumerate(
             [

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from satline.errors import InputError, SatlineError
-from satline.systems import Configuration, Limits, Monitoring, Server, resources
+from satline.systems import Configuration, Knobs, Limits, Monitoring, Server, resources
 from satline.systems.cgroups import UnsettableError
 from satline.systems.janitor_process import clean_stale
 from satline.systems.this_host import ThisHost
@@ -126,6 +126,7 @@ class Agent:
                 limits=limits,
                 scratch=Path(configuration["scratch"]),
                 delay_accounting=configuration["delay_accounting"],
+                knobs=_knobs(configuration["knobs"]),
             )
         )
         directory = conditions.data.parent
@@ -191,6 +192,11 @@ class Agent:
         """Stop the monitor; returns where its recording is."""
         self._host.collect()
         return str(self._recording) if self._recording is not None and self._recording.exists() else None
+
+
+def _knobs(values: dict[str, Any]) -> Knobs:
+    device = values["swap_device"]
+    return Knobs(**{**values, "swap_device": None if device is None else Path(device)})
 
 
 def _quoted(path: Path) -> str:

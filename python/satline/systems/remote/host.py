@@ -137,6 +137,7 @@ class OverSsh:
                 "limits": dataclasses.asdict(configuration.limits),
                 "scratch": str(scratch),
                 "delay_accounting": configuration.delay_accounting,
+                "knobs": _plain(dataclasses.asdict(configuration.knobs)),
             },
         )
         environment = known_variables(told["environment"])
@@ -149,6 +150,7 @@ class OverSsh:
                 str(name): float(value) if value % 1 else int(value) for name, value in told["limits"].items()
             },
             not_set={str(name): str(why) for name, why in told["not_set"].items()},
+            knobs=told["knobs"],
             cgroup=None if told["cgroup"] is None else str(told["cgroup"]),
             environment={**environment, "SATLINE_RUN": configuration.run_id},
             host=facts["host"],
@@ -326,6 +328,10 @@ def judge_leave(text: str, users: int, seconds: float, today: date) -> str:
         return f"{seconds:.0f} seconds, its allow-load allows {longest:g}"
     last = until.date() if isinstance(until, datetime) else until
     return f"its allow-load ended on {last}" if today > last else ""
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: str(value) if isinstance(value, Path) else value for name, value in values.items()}
 
 
 def _is_amount(value: object) -> TypeGuard[int | float]:
