@@ -88,6 +88,8 @@ bench: $(VENV)/tools ## Run the benches, each beside a peer or a floor.
 	$(BIN)/python benches/prediction/run.py
 	$(BIN)/python benches/intervals/run.py
 	$(BIN)/python benches/confusion/run.py --pairs 8
+	$(BIN)/python benches/comparison/run.py --pairs 40
+	$(BIN)/python benches/correlation/run.py
 
 docs: $(VENV)/tools ## Make the reference pages from the catalogue and the rules.
 	$(BIN)/python -m satline.catalogue docs/reference/variables.md
