@@ -66,14 +66,14 @@ test-fast: $(VENV)/tools ## The tests that take under 2 minutes together.
 lint: $(VENV)/tools ## Check style and types: rustfmt, clippy, ruff, mypy.
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check python tests benches workloads
-	$(BIN)/ruff format --check python tests benches workloads
+	$(BIN)/ruff check python tests benches workloads examples
+	$(BIN)/ruff format --check python tests benches workloads examples
 	$(BIN)/mypy python/satline
 
 format: $(VENV)/tools ## Bring the code into its style.
 	cargo fmt --all
-	$(BIN)/ruff check --fix-only --quiet python tests benches workloads
-	$(BIN)/ruff format python tests benches workloads
+	$(BIN)/ruff check --fix-only --quiet python tests benches workloads examples
+	$(BIN)/ruff format python tests benches workloads examples
 
 bench: $(VENV)/tools ## Run the benches, each beside a peer or a floor.
 	cargo build --release --workspace --bins --examples --quiet
