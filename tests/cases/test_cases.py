@@ -41,9 +41,7 @@ def named(answer: Diagnosis) -> tuple[list[Finding], list[Finding]]:
 
 
 # The pages have seed 1.
-@pytest.mark.parametrize(
-    ("name", "seed"), [*((name, 2) for name in CASES), ("file-server", 3), ("master-processor", 3)]
-)
+@pytest.mark.parametrize(("name", "seed"), [(name, 2) for name in CASES])
 def test_the_planted_culprit_is_named_and_no_decoy(name: str, seed: int, tmp_path: Path) -> None:
     findings, remarks, words, decoys = CASES[name]
     answer = diagnose(made(name, seed, tmp_path))

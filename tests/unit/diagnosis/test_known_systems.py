@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[3] / "benches/saturation"))
+sys.path.insert(0, str(Path(__file__).parents[3] / "benches/saturation"))
 
 from run import judged, table
 

@@ -30,7 +30,7 @@ def write(tmp_path: Path, text: str) -> Path:
 def test_shipped_studies_are_good(path: Path) -> None:
     study = read_study(path)
     assert study.file.question
-    assert len(study.file.load.users) >= 6 or study.file.factor
+    assert len(study.file.load.users) >= 5 or study.file.factor
     assert study.workload.exists()
 
 
