@@ -51,10 +51,10 @@ study: $(VENV)/product ## Set everything up, run a study on this host (STUDY=nam
 # next build short.
 test test-fast: export CARGO_INCREMENTAL = $(if $(wildcard target/debug/incremental),1,0)
 
-# Many tests mostly wait: more at once than there are processors.
+# Those of whole studies wait most of their time: one after the other, beside the rest.
 # Without --release: the tests' own dependencies change features of the others, so that a release build would
 # compile nearly all of them a second time, optimised.
-test: $(VENV)/tools ## Set everything up and run all tests (about 16 minutes on 2 cores).
+test: $(VENV)/tools ## Set everything up and run all tests (about 15 minutes on 2 cores).
 	cargo test --workspace --quiet
 	$(BIN)/python -m pytest -n 4 --dist worksteal -m 'not alone'
 	$(BIN)/python -m pytest -m alone

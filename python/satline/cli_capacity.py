@@ -47,10 +47,13 @@ Examples:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def capacity(recording: Path, within_s: float, part: str, what: What, as_json: bool) -> None:
     """Say up to how many users enough reactions come in time, with a 95 % interval, and what limits it: the
-    answer of a study that steps its users. What failed was not in time.
+    answer of a study that steps its users. What failed was not in time. Beside it stands the peak, the most
+    interactions per minute and the users at whom they are reached, as AIM's multiuser benchmark has it of its
+    jobs. VSImax and AIM's crossover are not computed.
     """
     from satline.diagnosis import diagnose
     from satline.diagnosis.capacity import capacity as capacity_of
+    from satline.diagnosis.peak import peak_of
     from satline.recording import Recording
 
     wanted, opened = part_of("--part", part, "90% or 0.9"), Recording.open(recording)
@@ -59,9 +62,11 @@ def capacity(recording: Path, within_s: float, part: str, what: What, as_json: b
     except InputError:  # without readings of the system no cause can be told
         diagnosis = None
     answer = capacity_of(opened, diagnosis, within_s=within_s, part=wanted, what=what)
+    peak = peak_of(opened, diagnosis)
     text = words(answer)
     if as_json:
-        click.echo(json.dumps({**dataclasses.asdict(answer), "words": text}, indent=2))
+        told = {**dataclasses.asdict(answer), "words": text, "peak": None if peak is None else peak.plain()}
+        click.echo(json.dumps(told, indent=2))
         return
     from rich.console import Console
     from rich.table import Table
@@ -69,7 +74,7 @@ def capacity(recording: Path, within_s: float, part: str, what: What, as_json: b
     from satline.report._escape import visible
 
     console = Console(highlight=False)
-    for line in text:
+    for line in (*text, *([] if peak is None else [peak.words])):
         console.print(visible(line), markup=False)
     console.print()
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")

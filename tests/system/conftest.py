@@ -1,9 +1,11 @@
 """Whole studies on the real kernel: what runs them, and what must be gone afterwards."""
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +18,20 @@ from satline.systems.undo import marked_processes
 
 TREE = Path(__file__).resolve().parents[2]
 WAIT_S = 40.0
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """First, so that one worker waits for these while the others have the rest to do."""
+    items.sort(key=lambda item: Path(__file__).parent not in item.path.parents)
+
+
+@pytest.fixture(autouse=True)
+def one_at_a_time() -> Iterator[None]:
+    """They all switch the host's delay accounting."""
+    with (Path(tempfile.gettempdir()) / "satline-system-tests.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 class Satline:

@@ -130,7 +130,7 @@ def capacity(
     draws = np.array([crossing(users, *sums, part) for sums in _resampled(counts)])
     low, high = (float(q) for q in np.quantile(draws, (TAIL, 1 - TAIL), method="nearest"))
     at = int(np.searchsorted(users, value)) if np.isfinite(value) else 0
-    causes, saturation = _causes(diagnosis)
+    causes, saturation = causes_of(diagnosis)
     if value == float("-inf"):
         causes, saturation = (), "never-reached"
     return Capacity(
@@ -214,7 +214,7 @@ def _read(recording: Source, within_s: float, what: What) -> list[tuple[Step, Fl
     return found
 
 
-def _causes(diagnosis: Diagnosis | None) -> tuple[tuple[str, ...], str]:
+def causes_of(diagnosis: Diagnosis | None) -> tuple[tuple[str, ...], str]:
     if diagnosis is None:
         return (), ""
     outcome = diagnosis.saturation.outcome

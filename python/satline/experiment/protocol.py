@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from satline.diagnosis.peak import Peak
 from satline.errors import InputError, SatlineError
 from satline.experiment.emulator import Emulator, Progress, command_line
 from satline.experiment.feasibility import check_feasible, check_workload
@@ -25,7 +26,6 @@ from satline.experiment.guard import (
     signals_held,
     signals_interrupt,
 )
-from satline.experiment.peak import Peak
 from satline.experiment.progress import View, limits_in_words
 from satline.experiment.series import Series
 from satline.experiment.study import Study

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from satline.experiment.peak import Peak, peak_of
+from satline.diagnosis.peak import Peak, peak_of
 
 if TYPE_CHECKING:
     from satline.diagnosis import Diagnosis

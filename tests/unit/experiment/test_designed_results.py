@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_runs import S, record_run
 
+from satline.diagnosis.peak import peak_of
 from satline.experiment.designed import DesignPart
 from satline.experiment.designed._analysis import Outcome, outcome_of, verdicts
 from satline.experiment.designed._page import write_outcome
@@ -28,7 +29,6 @@ from satline.experiment.designed._results import (
 from satline.experiment.designed._show import answers, cells_table, content, notes, print_outcome
 from satline.experiment.designed._steady import steadiness
 from satline.experiment.designs import Factor, Plan, make_plan
-from satline.experiment.peak import peak_of
 from satline.experiment.series import steps_of
 from satline.experiment.study import Load
 from satline.recording import Recording, RecordingWriter, describe

@@ -1,4 +1,8 @@
-"""The peak of a load series: the most interactions per minute, at how many users, and why no more [AW79]."""
+"""The peak of a load series: the most interactions per minute, at how many users, and why no more [AW79].
+
+AIM's multiuser benchmark (Suite VII) has the same figure of its own work: the most jobs per minute, and the
+number of tasks at which they are reached.
+"""
 
 from __future__ import annotations
 
@@ -90,9 +94,9 @@ def peak_of(recording: Source, diagnosis: Diagnosis | None) -> Peak | None:
     beyond = range(best + 1, len(windows))
     causes: tuple[str, ...] = ()
     if diagnosis is not None:
-        from satline.diagnosis.capacity import _causes
+        from satline.diagnosis.capacity import causes_of
 
-        causes = _causes(diagnosis)[0]
+        causes = causes_of(diagnosis)[0]
     return Peak(
         float(rates[best]),
         max(0.0, low),
