@@ -54,7 +54,7 @@ test test-fast: export CARGO_INCREMENTAL = $(if $(wildcard target/debug/incremen
 # Those of whole studies wait most of their time: one after the other, beside the rest.
 # Without --release: the tests' own dependencies change features of the others, so that a release build would
 # compile nearly all of them a second time, optimised.
-test: $(VENV)/tools ## Set everything up and run all tests (about 15 minutes on 2 cores).
+test: $(VENV)/tools ## Set everything up and run all tests (about 17 minutes on 2 cores, 4 of them set-up).
 	cargo test --workspace --quiet
 	$(BIN)/python -m pytest -n 4 --dist worksteal -m 'not alone'
 	$(BIN)/python -m pytest -m alone
