@@ -185,7 +185,7 @@ class Machine:
 
     def restore(self, state: Path) -> None:
         """Take over a saved state and go on from it."""
-        self.qmp.do("migrate-incoming", uri=f"exec:cat {_quoted(state)}")
+        self.qmp.do("migrate-incoming", uri=f"exec:cat {shlex.quote(str(state))}")
         status = self.qmp.wait_until(
             "query-status", lambda answer: answer["status"] != "inmigrate", RESTORE_TIMEOUT_S
         )
@@ -196,7 +196,7 @@ class Machine:
     def save(self, state: Path) -> None:
         """Stop the guest and write its state; it does not go on afterwards."""
         self.qmp.do("stop")
-        self.qmp.do("migrate", uri=f"exec:cat > {_quoted(state)}")
+        self.qmp.do("migrate", uri=f"exec:cat > {shlex.quote(str(state))}")
         answer = self.qmp.wait_until(
             "query-migrate", lambda answer: answer.get("status") in ("completed", "failed"), RESTORE_TIMEOUT_S
         )
@@ -228,7 +228,3 @@ def _greets(port: int) -> bool:
             return connection.recv(4) == b"SSH-"
     except OSError:
         return False
-
-
-def _quoted(path: Path) -> str:
-    return shlex.quote(str(path))

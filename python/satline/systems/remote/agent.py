@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import queue
+import shlex
 import shutil
 import signal
 import subprocess
@@ -131,11 +132,13 @@ class Agent:
         )
         directory = conditions.data.parent
         enter = directory / "enter"
-        procs = "".join(f"echo 0 > {_quoted(path)} || exit 125\n" for path in conditions.cgroup_procs)
+        procs = "".join(
+            f"echo 0 > {shlex.quote(str(path))} || exit 125\n" for path in conditions.cgroup_procs
+        )
         if conditions.affinity:
             processors = ",".join(map(str, conditions.affinity))
             procs += f'taskset -p -c {processors} "$$" > /dev/null || exit 125\n'
-        enter.write_text(_ENTER.format(limits=procs, users_file=_quoted(conditions.users_file)))
+        enter.write_text(_ENTER.format(limits=procs, users_file=shlex.quote(str(conditions.users_file))))
         told = {key: _plain(value) for key, value in vars(conditions).items()}
         return {**told, "enter": str(enter), "undone": undone}
 
@@ -197,10 +200,6 @@ class Agent:
 def _knobs(values: dict[str, Any]) -> Knobs:
     device = values["swap_device"]
     return Knobs(**{**values, "swap_device": None if device is None else Path(device)})
-
-
-def _quoted(path: Path) -> str:
-    return "'" + str(path).replace("'", "'\\''") + "'"
 
 
 def _plain(value: Any) -> Any:
