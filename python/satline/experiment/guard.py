@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import signal
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 from satline.errors import InputError
 from satline.systems.janitor_process import clean_stale
 from satline.systems.ledger import state_directory
+from satline.systems.lock import held
 
 if TYPE_CHECKING:
     from satline.experiment.progress import View
@@ -70,26 +70,13 @@ def only_one(state: Path | None = None) -> Iterator[None]:
     InputError
         Another study runs, or the state directory cannot be written.
     """
-    directory = state or state_directory()
-    try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise InputError(
-            f"{directory} cannot be written: {error.strerror}",
-            hint="set XDG_STATE_HOME to a directory of yours",
-        ) from None
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(
-                "another study is running on this host",
-                hint="wait for its end; two studies would measure each other",
-            ) from None
+    with held(
+        state or state_directory(),
+        variable="XDG_STATE_HOME",
+        busy="another study is running on this host",
+        hint="wait for its end; two studies would measure each other",
+    ):
         yield
-    finally:
-        os.close(descriptor)
 
 
 def check_writable(out: Path) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from satline.errors import InputError
+from satline.systems.lock import held
 
 NEEDED = {
     "qemu-system-x86_64": "qemu-system-x86",
@@ -56,23 +56,13 @@ def one_at_a_time(cache: Path) -> Iterator[None]:
     InputError
         It cannot be written, or another command makes something in it.
     """
-    try:
-        cache.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(cache / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise InputError(
-            f"{cache} cannot be written: {error.strerror}", hint="set XDG_CACHE_HOME to a directory of yours"
-        ) from None
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(
-                f"another command makes a guest in {cache}", hint="wait until it is done"
-            ) from None
+    with held(
+        cache,
+        variable="XDG_CACHE_HOME",
+        busy=f"another command makes a guest in {cache}",
+        hint="wait until it is done",
+    ):
         yield
-    finally:
-        os.close(descriptor)
 
 
 def used_bytes(path: Path) -> int:
