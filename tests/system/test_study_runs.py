@@ -32,6 +32,9 @@ interval_seconds = 0.2
 [prepare]
 commands = ['"$SATLINE_PYTHON" "$SATLINE_SHARE/programs/make_files.py" . 1 200000 text --text']
 """
+TRACE = """[trace]
+space = "256 kB"
+"""
 SERVER = """[[server]]
 name = "idle"
 command = ["sh", "-c", "touch ready; exec sleep 1000"]
@@ -46,10 +49,12 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 @pytest.mark.slow
 def test_a_study_runs_to_its_verdict_and_leaves_only_the_recording(satline: Satline) -> None:
-    process = satline.study(STUDY + SERVER)
+    process = satline.study(STUDY + SERVER + TRACE)
     run_id = satline.run_id()
     status, output = ended(process)
     assert status == 0, output
+    traced = list((satline.recording / "trace").glob("*"))
+    assert [path.name for path in traced] == ["step-03.txt.gz"] or "trace" in output.partition("not set")[2]
     assert satline.left(run_id) == []
     assert "limits of the load: processors 1" in output or "not set" in output
     assert "step 3/3 window" in output
@@ -60,7 +65,7 @@ def test_a_study_runs_to_its_verdict_and_leaves_only_the_recording(satline: Satl
     assert report.rows["transaction"] > 0
     recording = Recording.open(satline.recording)
     assert recording.description["study"]["name"] == "x"
-    assert recording.description["study"]["source"] == STUDY + SERVER
+    assert recording.description["study"]["source"] == STUDY + SERVER + TRACE
     connection = recording.connect()
     users = {row[0] for row in connection.execute('SELECT DISTINCT "user" FROM "user"').fetchall()}
     connection.close()

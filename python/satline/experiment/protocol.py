@@ -31,6 +31,7 @@ from satline.experiment.series import Series
 from satline.experiment.study import Study
 from satline.experiment.targets import required_programs, target_settings, workload_for
 from satline.experiment.verdict import judge
+from satline.experiment.window_trace import WindowTrace
 from satline.systems import Conditions, Configuration, Monitoring, SystemUnderTest, system_named
 from satline.systems.binaries import find_binary
 
@@ -207,6 +208,7 @@ class _Run:
             users=max(study.file.load.users),
             seconds=study.file.load.seconds(),
             requires=required_programs(study),
+            trace=study.trace(),
             say=view.note,
         )
         self._recorded = False
@@ -266,6 +268,7 @@ class _Run:
         from satline.recording import describe
 
         series = Series(self._study.file.load, self._recording)
+        trace = WindowTrace(self._study, conditions, self._recording)
         emulator = Emulator(
             command_line(
                 self._programs["satline-terminal"],
@@ -283,6 +286,7 @@ class _Run:
             with self._view:
                 for progress in emulator.progress():
                     self._system.check()
+                    trace.follow(progress)
                     if isinstance(progress, Progress):
                         self._view.show(progress)
                     if series.enough(progress):
@@ -293,6 +297,8 @@ class _Run:
         finally:
             with signals_held():
                 emulator.stop()
+                for line in trace.keep():
+                    self._note(line)
 
     def _describe(self, conditions: Conditions) -> None:
         """Create the recording: everything before this leaves none behind when it fails."""

@@ -26,7 +26,8 @@ from satline.experiment.designed import Designed, DesignPart, FactorPart, design
 from satline.experiment.sizes import parse_size
 from satline.experiment.targets import StudyGuest, StudyRemote, check_target
 from satline.problems import line_of, none_such, read_toml
-from satline.systems import SYSTEMS, Knobs, Limits, Server
+from satline.systems import SYSTEMS, Knobs, Limits, Server, TraceSettings
+from satline.systems.event_trace import EVENT, USUAL
 
 Size = Annotated[int, BeforeValidator(parse_size), Field(gt=0)]
 Seconds = Annotated[float, Field(ge=0, le=86400)]
@@ -117,6 +118,15 @@ class Prepare(_Part):
     timeout_seconds: Annotated[float, Field(gt=0, le=86400)] = 300.0
 
 
+class Trace(_Part):
+    """Events of the kernel that are traced in one step's window, until the space is full."""
+
+    events: list[Annotated[str, Field(pattern=EVENT)]] = Field(list(USUAL), min_length=1)
+    space: Annotated[Size, Field(ge=64 * 1024, le=4_000_000_000)] = 16_000_000
+    step: Annotated[int, Field(ge=1)] | None = None
+    """The step whose window is traced; ``None``: the last."""
+
+
 class StudyServer(_Part):
     """A server inside the limits; a user of its own in the recording."""
 
@@ -139,6 +149,7 @@ class StudyFile(_Part):
     guest: StudyGuest | None = None
     remote: StudyRemote | None = None
     monitor: Monitor = Monitor()
+    trace: Trace | None = None
     prepare: Prepare = Prepare()
     server: list[StudyServer] = []
     factor: Annotated[list[FactorPart], Field(max_length=24)] = []
@@ -153,6 +164,10 @@ class StudyFile(_Part):
             raise ValueError("knobs: swap_device stands in place of limits.swap; leave one of them out")
         if self.design is not None and not self.factor:
             raise ValueError("design: there is nothing to vary; add [[factor]] tables")
+        if self.trace is not None and self.target != "this-host":
+            raise ValueError('trace: events are traced where target = "this-host" only; take [trace] out')
+        if self.trace is not None and (self.trace.step or 1) > len(self.load.users):
+            raise ValueError(f"trace: no step {self.trace.step} in load.users ({len(self.load.users)} steps)")
         check_target(self.target, self.guest, self.remote)
         return self
 
@@ -195,6 +210,11 @@ class Study:
             mglru=stated.mglru,
             swap_device=None if stated.swap_device is None else Path(stated.swap_device),
         )
+
+    def trace(self) -> TraceSettings | None:
+        """The events to be traced."""
+        stated = self.file.trace
+        return None if stated is None else TraceSettings(tuple(stated.events), stated.space)
 
     def servers(self) -> list[Server]:
         """The servers, in the order of the file."""

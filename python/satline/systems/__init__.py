@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from satline.errors import InputError
+
+if TYPE_CHECKING:
+    from satline.systems.event_trace import EventTrace
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,14 @@ class Monitoring:
 
 
 @dataclass(frozen=True)
+class TraceSettings:
+    """The kernel's trace events that are wanted, ``subsystem:event`` each, and the space for them."""
+
+    events: tuple[str, ...]
+    space_bytes: int
+
+
+@dataclass(frozen=True)
 class Configuration:
     """What a system under test is brought up with.
 
@@ -101,6 +112,8 @@ class Configuration:
         The most users that are to be on it, and for how long.
     requires
         Programs that the load needs there.
+    trace
+        Events that are to be traced in one window; ``None``: none.
     say
         Tells whoever waits what is being done.
     """
@@ -115,6 +128,7 @@ class Configuration:
     users: int = 1
     seconds: float = 0.0
     requires: tuple[str, ...] = ()
+    trace: TraceSettings | None = None
     say: Callable[[str], None] = lambda _: None
 
 
@@ -140,6 +154,8 @@ class Conditions:
         Processors to which the load's processes bind themselves, where no control group does it.
     data, users, users_file
         Directories of the study's data and of the users' own; the list of whose process is whose.
+    trace
+        The tracer, made and idle; ``None``: nothing is to be traced, or ``not_set`` says why not.
     shell_prefix
         Words in front of the workload's shell that bring a user to another host; empty: the load runs here.
     emulator_options
@@ -162,6 +178,7 @@ class Conditions:
     cgroup_procs: list[Path] = field(default_factory=list)
     affinity: list[int] | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    trace: EventTrace | None = None
     shell_prefix: list[str] = field(default_factory=list)
     emulator_options: list[str] = field(default_factory=list)
     host: dict[str, Any] | None = None

@@ -10,6 +10,7 @@ from pathlib import Path
 from satline.errors import SatlineError
 from satline.systems import Conditions, Configuration, Monitoring, Server, resources
 from satline.systems.cgroups import Group, UnsettableError, plan_group
+from satline.systems.event_trace import EventTrace
 from satline.systems.janitor_process import JanitorProcess
 from satline.systems.knobs import swap_bytes_of, turn
 from satline.systems.programs import Programs
@@ -69,6 +70,7 @@ class ThisHost:
         self._set_swap(configuration, directory)
         group = self._make_group(configuration)
         self._set_limits(configuration, group)
+        self._make_trace(configuration)
         in_force = conditions.limits
         stated = configuration.limits.stated()
         conditions.limits = {name: in_force[name] for name in stated if name in in_force}
@@ -157,6 +159,18 @@ class ThisHost:
         self._conditions.cgroup = group.path
         self._conditions.cgroup_procs = group.procs_files()
         return group
+
+    def _make_trace(self, configuration: Configuration) -> None:
+        if configuration.trace is None:
+            return
+        assert self._janitor is not None
+        assert self._conditions is not None
+        conditions, wanted = self._conditions, configuration.trace
+        name, load = f"satline-{configuration.run_id}", conditions.cgroup_procs
+        try:
+            conditions.trace = EventTrace(name, wanted.events, wanted.space_bytes, load, self._janitor.ledger)
+        except UnsettableError as error:
+            conditions.not_set["trace"] = str(error)
 
     def _set_limits(self, configuration: Configuration, group: Group | str) -> None:
         assert self._conditions is not None

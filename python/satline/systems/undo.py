@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from satline.systems import event_trace
 from satline.systems.ledger import Entry, Ledger
 
 KILL_TIMEOUT_S = 15.0
@@ -227,6 +228,18 @@ def _undo_sysctl(entry: Entry, proc: Path) -> None:
         path.write_text(entry["old"])
 
 
+def _undo_tracer(entry: Entry, proc: Path) -> None:
+    del proc
+    path = Path(entry["path"])
+    _check_name(path)
+    event_trace.remove(path)
+
+
+def _undo_tracefs(entry: Entry, proc: Path) -> None:
+    del proc
+    event_trace.unmount(Path(entry["path"]))
+
+
 _HANDLERS: dict[str, Callable[[Entry, Path], None]] = {
     "processes": _undo_processes,
     "cgroup": _undo_cgroup,
@@ -235,5 +248,7 @@ _HANDLERS: dict[str, Callable[[Entry, Path], None]] = {
     "swapoff": _undo_swapoff,
     "directory": _undo_directory,
     "sysctl": _undo_sysctl,
+    "tracer": _undo_tracer,
+    "tracefs": _undo_tracefs,
 }
 _OUTLIVE_A_BOOT = ("swap", "directory")
