@@ -49,10 +49,11 @@ def capacity(recording: Path, within_s: float, part: str, what: What, as_json: b
     """Say up to how many users enough reactions come in time, with a 95 % interval, and what limits it: the
     answer of a study that steps its users. What failed was not in time. Beside it stands the peak, the most
     interactions per minute and the users at whom they are reached, as AIM's multiuser benchmark has it of its
-    jobs. VSImax and AIM's crossover are not computed.
+    jobs; and, to compare with other people's, Login VSI's VSImax 4.1 and AIM's crossover.
     """
     from satline.diagnosis import diagnose
     from satline.diagnosis.capacity import capacity as capacity_of
+    from satline.diagnosis.classic import crossover_of, vsimax_of
     from satline.diagnosis.peak import peak_of
     from satline.recording import Recording
 
@@ -63,9 +64,12 @@ def capacity(recording: Path, within_s: float, part: str, what: What, as_json: b
         diagnosis = None
     answer = capacity_of(opened, diagnosis, within_s=within_s, part=wanted, what=what)
     peak = peak_of(opened, diagnosis)
+    classic = {"vsimax": vsimax_of(opened), "crossover": None if peak is None else crossover_of(peak.rates)}
     text = words(answer)
+    others = {"peak": peak, **classic}
     if as_json:
-        told = {**dataclasses.asdict(answer), "words": text, "peak": None if peak is None else peak.plain()}
+        told = {**dataclasses.asdict(answer), "words": text}
+        told |= {name: None if one is None else one.plain() for name, one in others.items()}
         click.echo(json.dumps(told, indent=2))
         return
     from rich.console import Console
@@ -74,7 +78,7 @@ def capacity(recording: Path, within_s: float, part: str, what: What, as_json: b
     from satline.report._escape import visible
 
     console = Console(highlight=False)
-    for line in (*text, *([] if peak is None else [peak.words])):
+    for line in (*text, *(one.words for one in others.values() if one is not None)):
         console.print(visible(line), markup=False)
     console.print()
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
