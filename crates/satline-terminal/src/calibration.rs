@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::clock::{SECOND_NS, monotonic_ns};
 use crate::lines::pty::open_pty;
-use crate::poll::Poll;
+use crate::poll::{Poll, Watch};
 use crate::reader::{Reader, Status, Wait};
 use crate::workload::Ending;
 
@@ -82,7 +82,7 @@ fn respond(slave: OwnedFd) -> io::Result<Vec<i64>> {
 /// As a user does: one line after the other, by the same poll and the same reader; the reactions' times.
 fn ask(master: OwnedFd) -> io::Result<Vec<i64>> {
     let mut poll = Poll::new()?;
-    poll.add(master.as_raw_fd(), 0)?;
+    poll.add(master.as_raw_fd(), 0, Watch::Arrivals)?;
     let mut terminal = File::from(master);
     let pattern = Regex::new("answer\\n\\z").map_err(io::Error::other)?;
     let ending = Ending::Pattern(Arc::new(pattern));
@@ -99,7 +99,7 @@ fn ask(master: OwnedFd) -> io::Result<Vec<i64>> {
         terminal.write_all(b"line\r")?;
         let began = monotonic_ns();
         loop {
-            if poll.wait(Duration::from_nanos(PATIENCE_NS as u64))?.count() > 0 {
+            if poll.wait(began + PATIENCE_NS)? > 0 {
                 let got = io::Read::read(&mut terminal, &mut buffer)?;
                 reader.feed(&buffer[..got], monotonic_ns());
                 reader.settle();

@@ -34,6 +34,8 @@ pub enum What {
     LogOff(usize),
     /// Something of the user's current state; void if the user has gone on since (generation).
     User(usize, u64, Due),
+    /// The user's answer is given up, unless it came.
+    Deadline(usize),
     Step(usize),
     /// A command of an open system is to start; void if it is of an earlier series.
     Arrival(u64),
@@ -51,7 +53,6 @@ pub enum What {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     Key,
-    Timeout,
     Settle,
 }
 

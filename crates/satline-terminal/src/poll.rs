@@ -1,43 +1,105 @@
-//! Waiting for input with nanosecond timeouts: epoll, and signals as a descriptor.
+//! Waiting for input and for a time: epoll, a timer and signals as descriptors.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::time::Duration;
+
+use crate::clock::{SECOND_NS, monotonic_ns};
+
+/// The timer's own token.
+const TIMER: u64 = 1 << 63;
+/// Most by which a time is taken to be due early, ns.
+const LEAD_LIMIT_NS: i64 = 100_000;
+/// By how much one wake-up moves the lead, ns.
+const LEAD_STEP_NS: i64 = 500;
+
+/// How a descriptor is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Watch {
+    /// It can be read: told as long as that is so, so that a flood on one descriptor cannot starve the others.
+    Input,
+    /// It can be read or written: likewise.
+    InputAndOutput,
+    /// Something has come: told once. For terminals, which the kernel asks again after each read otherwise, and that
+    /// waits for what brings the next input.
+    Arrivals,
+    /// Only its end.
+    Nothing,
+}
+
+/// One descriptor that is ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ready {
+    pub token: u64,
+    /// The other end is closed: there is nothing after what can be read now.
+    pub hung_up: bool,
+}
 
 /// An epoll set; each descriptor carries a token.
 #[derive(Debug)]
 pub struct Poll {
     epoll: OwnedFd,
+    /// A timer of its own: unlike a timeout of epoll it is not set anew at every wake-up.
+    timer: OwnedFd,
+    /// When it goes off; None: it is not set.
+    armed_ns: Option<i64>,
+    lead: Lead,
     events: Vec<libc::epoll_event>,
-    has_pwait2: bool,
+}
+
+/// How long a wake-up by the timer takes at least, so that it can be set that much earlier.
+#[derive(Debug, Default)]
+struct Lead {
+    ns: i64,
+}
+
+impl Lead {
+    /// A wake-up came so long after the timer: towards the tenth percentile of these times, so that few come too early.
+    fn learn(&mut self, took_ns: i64) {
+        let step = if took_ns < self.ns {
+            -9 * LEAD_STEP_NS
+        } else {
+            LEAD_STEP_NS
+        };
+        self.ns = (self.ns + step).clamp(0, LEAD_LIMIT_NS);
+    }
 }
 
 impl Poll {
     pub fn new() -> io::Result<Self> {
-        // SAFETY: no pointers; the result is checked and owned once.
-        let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-        let empty = libc::epoll_event { events: 0, u64: 0 };
-        // SAFETY: `fd` was just made and belongs to nobody else.
-        Ok(Self {
-            epoll: unsafe { OwnedFd::from_raw_fd(fd) },
-            events: vec![empty; 512],
-            has_pwait2: true,
-        })
+        // SAFETY: no pointers; each result is checked and owned once.
+        let (epoll, timer) = unsafe {
+            let epoll = OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?);
+            let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
+            let timer = check(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags))?;
+            (epoll, OwnedFd::from_raw_fd(timer))
+        };
+        let poll = Self {
+            epoll,
+            timer,
+            armed_ns: None,
+            lead: Lead::default(),
+            events: vec![libc::epoll_event { events: 0, u64: 0 }; 512],
+        };
+        poll.add(poll.timer.as_raw_fd(), TIMER, Watch::Arrivals)?;
+        Ok(poll)
     }
 
-    /// Reports `token` whenever `fd` can be read or is hung up (level-triggered, so that a flood on one
-    /// descriptor cannot starve the others).
-    pub fn add(&self, fd: RawFd, token: u64) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_ADD, fd, token, false)
+    pub fn add(&self, fd: RawFd, token: u64, watch: Watch) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, fd, token, watch)
     }
 
-    /// From now on reports `token` also when `fd` can be written, or no longer.
-    pub fn watch_writing(&self, fd: RawFd, token: u64, writing: bool) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_MOD, fd, token, writing)
+    /// From now on watches a descriptor in another way; what has come already is told.
+    pub fn change(&self, fd: RawFd, token: u64, watch: Watch) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_MOD, fd, token, watch)
     }
 
-    fn control(&self, what: libc::c_int, fd: RawFd, token: u64, writing: bool) -> io::Result<()> {
-        let events = libc::EPOLLIN | if writing { libc::EPOLLOUT } else { 0 };
+    fn control(&self, what: libc::c_int, fd: RawFd, token: u64, watch: Watch) -> io::Result<()> {
+        let events = match watch {
+            Watch::Input => libc::EPOLLIN,
+            Watch::InputAndOutput => libc::EPOLLIN | libc::EPOLLOUT,
+            Watch::Arrivals => libc::EPOLLIN | libc::EPOLLET,
+            Watch::Nothing => libc::EPOLLET,
+        };
         let mut event = libc::epoll_event {
             events: events as u32,
             u64: token,
@@ -60,51 +122,62 @@ impl Poll {
         };
     }
 
-    /// Waits at most `timeout` and gives the tokens that are ready.
-    pub fn wait(&mut self, timeout: Duration) -> io::Result<impl Iterator<Item = u64> + '_> {
-        let count = match self.wait_raw(timeout) {
-            Ok(count) => count,
+    /// Waits until something is ready or this monotonic time is near: so near that waiting for it anew would be late.
+    /// Gives how many are `ready`.
+    pub fn wait(&mut self, due_ns: i64) -> io::Result<usize> {
+        let wake_ns = due_ns - self.lead.ns;
+        let wait = wake_ns > monotonic_ns();
+        if wait && self.armed_ns != Some(wake_ns) {
+            self.arm(wake_ns)?;
+        }
+        let room = self.events.len() as libc::c_int;
+        let timeout = if wait { -1 } else { 0 };
+        // SAFETY: the buffer holds `room` events.
+        let got =
+            unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), self.events.as_mut_ptr(), room, timeout) };
+        let count = match check(got) {
+            Ok(count) => count as usize,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
             Err(error) => return Err(error),
         };
-        Ok(self.events[..count].iter().map(|event| event.u64))
-    }
-
-    fn wait_raw(&mut self, timeout: Duration) -> io::Result<usize> {
-        let time = libc::timespec {
-            tv_sec: timeout.as_secs() as libc::time_t,
-            tv_nsec: timeout.subsec_nanos() as libc::c_long,
-        };
-        let fd = self.epoll.as_raw_fd();
-        let room = self.events.len() as libc::c_int;
-        if self.has_pwait2 {
-            // SAFETY: the buffer holds `room` events, `time` outlives the call, no signal mask is given.
-            let got = unsafe {
-                libc::syscall(
-                    libc::SYS_epoll_pwait2,
-                    fd,
-                    self.events.as_mut_ptr(),
-                    room,
-                    &time,
-                    std::ptr::null::<libc::sigset_t>(),
-                    0usize,
-                )
-            };
-            match check(got as libc::c_int) {
-                Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => self.has_pwait2 = false,
-                other => return other.map(|count| count as usize),
+        let timer = (0..count).find(|&index| self.events[index].u64 == TIMER);
+        let Some(index) = timer else { return Ok(count) };
+        if let Some(armed) = self.armed_ns.take() {
+            if wait {
+                self.lead.learn(monotonic_ns() - armed);
             }
         }
-        // Before Linux 5.11: ppoll has nanosecond timeouts, and an epoll descriptor can itself be polled.
-        let mut poll = libc::pollfd {
-            fd,
-            events: libc::POLLIN,
-            revents: 0,
+        self.events.swap(index, count - 1);
+        Ok(count - 1)
+    }
+
+    /// What the last `wait` found.
+    pub fn ready(&self, index: usize) -> Ready {
+        let event = self.events[index];
+        Ready {
+            token: event.u64,
+            hung_up: event.events & (libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0,
+        }
+    }
+
+    fn arm(&mut self, at_ns: i64) -> io::Result<()> {
+        let mut time: libc::itimerspec = libc::itimerspec {
+            it_interval: libc::timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            },
+            it_value: libc::timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            },
         };
-        // SAFETY: one pollfd, a valid time, no mask.
-        check(unsafe { libc::ppoll(&mut poll, 1, &time, std::ptr::null()) })?;
-        // SAFETY: as above.
-        check(unsafe { libc::epoll_wait(fd, self.events.as_mut_ptr(), room, 0) }).map(|count| count as usize)
+        time.it_value.tv_sec = at_ns / SECOND_NS;
+        time.it_value.tv_nsec = at_ns % SECOND_NS;
+        let fd = self.timer.as_raw_fd();
+        // SAFETY: `time` is valid; the old value is not asked for.
+        check(unsafe { libc::timerfd_settime(fd, libc::TFD_TIMER_ABSTIME, &time, std::ptr::null_mut()) })?;
+        self.armed_ns = Some(at_ns);
+        Ok(())
     }
 }
 

@@ -25,7 +25,7 @@ use crate::error::TerminalError;
 use crate::lines::{Lines, pty};
 use crate::open::{Counts, Open};
 use crate::plan::{Phase, Plan};
-use crate::poll::{Poll, Signals};
+use crate::poll::{Poll, Signals, Watch};
 use crate::progress::Progress;
 use crate::rate::Rate;
 use crate::recorder::Recorder;
@@ -34,6 +34,9 @@ use crate::start::{consent, lines, look_at_limits, look_for_programs, plan_of, s
 use crate::statistics::{Lateness, Statistics};
 use crate::timers::Timers;
 use crate::workload::{self, Workload};
+
+/// How long what need not happen at once may wait for another wake-up.
+const SLACK_NS: i64 = 50_000_000;
 
 /// `sources/terminal.toml`.
 #[derive(Debug, Serialize)]
@@ -111,13 +114,15 @@ pub fn run(options: &RunOptions) -> Result<i32, TerminalError> {
     let lines = lines(options, &workload, &environment, file_limit)?;
     let consent = consent(options, &workload, &plan, &lines, most)?;
     if options.watch_stdin {
-        Poll::new().and_then(|poll| poll.add(0, 0)).map_err(|error| {
-            let hint = "with --watch-stdin standard input must be a pipe or a terminal";
-            TerminalError::input(
-                format!("--watch-stdin: cannot watch standard input: {error}"),
-                hint,
-            )
-        })?;
+        Poll::new()
+            .and_then(|poll| poll.add(0, 0, Watch::Input))
+            .map_err(|error| {
+                let hint = "with --watch-stdin standard input must be a pipe or a terminal";
+                TerminalError::input(
+                    format!("--watch-stdin: cannot watch standard input: {error}"),
+                    hint,
+                )
+            })?;
     }
     let users_file = options.users_file.as_deref().map(open_users_file).transpose()?;
     let directory = make_directory(options.directory.as_deref(), most)?;
@@ -223,7 +228,7 @@ fn record(
         poll: Poll::new()
             .map_err(|error| TerminalError::failure(format!("cannot make an epoll set: {error}"), ""))?,
         buffer: vec![0; 32 * 1024],
-        timers: Timers::default(),
+        timers: Timers::new(SLACK_NS),
         recorder,
         statistics: Statistics::default(),
         shells: HashMap::new(),

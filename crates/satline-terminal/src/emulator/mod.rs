@@ -13,7 +13,7 @@ use crate::error::TerminalError;
 use crate::lines::Lines;
 use crate::lines::ssh::News;
 use crate::plan::Phase;
-use crate::poll::Signals;
+use crate::poll::{Ready, Signals, Watch};
 use crate::processes;
 use crate::progress::Progress;
 use crate::user::{State, User};
@@ -47,6 +47,8 @@ pub struct Emulator {
     began_ns: i64,
     drain_ns: i64,
     consent: Option<Consent>,
+    /// Users whose lines hold more than one read took, or their end.
+    unread: Vec<usize>,
     end: Option<End>,
 }
 
@@ -65,12 +67,12 @@ impl Emulator {
         let users = (1..=most)
             .map(|number| User::new(number, scripts[number - 1], c.seed))
             .collect();
-        c.poll.add(signals.fd(), SIGNALS)?;
+        c.poll.add(signals.fd(), SIGNALS, Watch::Input)?;
         if let Some(consent) = &consent {
-            c.poll.add(consent.fd(), OWNER)?;
+            c.poll.add(consent.fd(), OWNER, Watch::Input)?;
         }
         if watch_stdin {
-            c.poll.add(io::stdin().as_raw_fd(), STDIN)?;
+            c.poll.add(io::stdin().as_raw_fd(), STDIN, Watch::Input)?;
         }
         // Otherwise the kernel gathers timers that are up to 50 us apart.
         // SAFETY: plain numbers. As subreaper the emulator inherits what its users orphan.
@@ -86,6 +88,7 @@ impl Emulator {
             began_ns: monotonic_ns(),
             drain_ns,
             consent,
+            unread: Vec::new(),
             end: None,
         })
     }
@@ -123,21 +126,33 @@ impl Emulator {
                 None => break,
             }
         }
-        let next = self.c.timers.next_due_ns().unwrap_or(i64::MAX);
-        let wait = (next - monotonic_ns()).clamp(0, SECOND_NS);
-        let ready: Vec<u64> = self.c.poll.wait(Duration::from_nanos(wait as u64))?.collect();
-        for token in ready {
+        let unread = std::mem::take(&mut self.unread);
+        let next = if unread.is_empty() {
+            self.c.timers.next_ns()
+        } else {
+            Some(0)
+        };
+        for index in 0..self.c.poll.wait(next.unwrap_or(i64::MAX))? {
+            let Ready { token, hung_up } = self.c.poll.ready(index);
             match token {
                 SIGNALS => self.take_signals(),
                 STDIN => self.look_at_stdin(),
                 OWNER => self.look_at_owner(),
                 connection if connection >= CONNECTIONS => self.look_at_connection(connection - CONNECTIONS),
-                user => {
-                    self.users[user as usize].read(&mut self.c);
-                }
+                user => self.read(user as usize, hung_up),
             }
         }
+        unread.into_iter().for_each(|user| self.read(user, true));
         Ok(())
+    }
+
+    /// Reads once, so that a flood on one line does not starve the others. Where the other end is gone, or the buffer was
+    /// too small, nobody tells that there is more.
+    fn read(&mut self, user: usize, hung_up: bool) {
+        let got = self.users[user].read(&mut self.c);
+        if got == self.c.buffer.len() || hung_up && got > 0 {
+            self.unread.push(user);
+        }
     }
 
     fn due(&mut self, what: What, due_ns: i64) {
@@ -153,6 +168,7 @@ impl Emulator {
                     self.users[user].due(&mut self.c, due, due_ns);
                 }
             }
+            What::Deadline(user) => self.users[user].look_at_deadline(&mut self.c, due_ns),
             What::Step(step) => self.begin_step(step, due_ns),
             What::Arrival(series) => self.arrive(series, due_ns),
             What::WarmUp => {

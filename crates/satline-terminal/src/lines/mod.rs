@@ -19,6 +19,8 @@ use pty::{Launcher, Started};
 use socket::Socket;
 use ssh::{Session, Ssh};
 
+use crate::poll::Watch;
+
 /// What is spoken over TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
@@ -233,12 +235,19 @@ impl Link {
         }
     }
 
-    /// Something is to be sent as soon as the other end can take it.
-    pub fn wants_to_write(&self) -> bool {
+    /// How the poll is to watch it.
+    pub fn watch(&self) -> Watch {
         match self {
-            Self::Pty(_) | Self::Ssh(_) => false,
-            Self::Socket(socket) => socket.wants_to_write(),
+            Self::Pty(_) => Watch::Arrivals,
+            Self::Ssh(_) => Watch::Input,
+            Self::Socket(socket) if socket.wants_to_write() => Watch::InputAndOutput,
+            Self::Socket(_) => Watch::Input,
         }
+    }
+
+    /// What comes may wait until the line is looked at anyway; a socket's other end may want answers.
+    pub fn may_wait(&self) -> bool {
+        matches!(self, Self::Pty(_) | Self::Ssh(_))
     }
 
     /// What is typed comes back before the response.

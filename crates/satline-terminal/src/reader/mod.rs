@@ -194,6 +194,11 @@ impl Reader {
         self.reading.status
     }
 
+    /// True if what looks like the prompt has stood since this time or longer.
+    pub fn has_settled(&self, since_ns: i64) -> bool {
+        matches!(self.reading.status, Status::Candidate(at) if at <= since_ns)
+    }
+
     /// Takes a candidate as the prompt: nothing more came.
     pub fn settle(&mut self) {
         if let Status::Candidate(at) = self.reading.status {

@@ -1,7 +1,7 @@
 //! Log-ons that fail, answers that do not come, shells that die.
 
 use crate::clock::{SECOND_NS, monotonic_ns, seconds_to_ns};
-use crate::common::{Common, Due, What};
+use crate::common::{Common, What};
 use crate::line::Kind;
 use crate::processes;
 use crate::reader::Wait;
@@ -114,12 +114,12 @@ impl User {
         let _ = session.link.send(&[key]);
         self.enter(State::Interrupting(tries + 1));
         let next = monotonic_ns() + (c.workload.timeout_ns / i64::from(INTERRUPTS)).max(1_000_000_000);
-        self.set_timer(c, next, Due::Timeout);
+        self.set_deadline(c, next);
     }
 
     /// The shell has ended; how, in words.
     pub fn died(&mut self, c: &mut Common, how: &str) {
-        while self.session.is_some() && self.read(c) {}
+        while self.session.is_some() && self.read(c) > 0 {}
         if self.session.is_none() {
             return;
         }

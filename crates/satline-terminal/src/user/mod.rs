@@ -12,6 +12,7 @@ use crate::clock::monotonic_ns;
 use crate::common::{Common, Due, What};
 use crate::line::Line;
 use crate::lines::{Link, Received};
+use crate::poll::Watch;
 use crate::processes;
 use crate::random::{Purpose, between, stream};
 use crate::reader::{EndedBy, Reader, Status, Wait};
@@ -42,8 +43,8 @@ pub enum State {
 
 struct Session {
     link: Link,
-    /// The poll looks whether the line can be written.
-    watches_writing: bool,
+    /// How the poll watches the line.
+    watch: Watch,
     reader: Reader,
     /// The beginning of what the shell printed at log-on, for errors.
     banner: Vec<u8>,
@@ -87,6 +88,19 @@ pub struct User {
     leaving: bool,
     /// Its log-on is one of those that may be under way at one time.
     at_door: bool,
+    deadline: Deadline,
+    /// The next command and its think time, s, where they are drawn already.
+    ahead: Option<(usize, f64)>,
+}
+
+/// When an answer is given up. There is one timer for all of a user's answers, most of which come in time.
+#[derive(Debug, Default, Clone, Copy)]
+struct Deadline {
+    /// Of the answer that was awaited in this generation.
+    at_ns: i64,
+    generation: u64,
+    /// The timer that is set.
+    armed_ns: Option<i64>,
 }
 
 impl User {
@@ -116,6 +130,8 @@ impl User {
             restarts: 0,
             leaving: false,
             at_door: false,
+            deadline: Deadline::default(),
+            ahead: None,
         }
     }
 
@@ -148,6 +164,30 @@ impl User {
     fn set_timer(&self, c: &mut Common, due_ns: i64, due: Due) {
         c.timers
             .set(due_ns, What::User(self.index(), self.generation, due));
+    }
+
+    /// Gives up what the current state waits for at this time, or a little later.
+    fn set_deadline(&mut self, c: &mut Common, at_ns: i64) {
+        (self.deadline.at_ns, self.deadline.generation) = (at_ns, self.generation);
+        if self.deadline.armed_ns.is_none_or(|armed| armed > at_ns) {
+            self.deadline.armed_ns = Some(at_ns);
+            c.timers.set_patient(at_ns, What::Deadline(self.index()));
+        }
+    }
+
+    /// The timer of the deadline is due, which may be that of an earlier answer.
+    pub fn look_at_deadline(&mut self, c: &mut Common, due_ns: i64) {
+        if self.deadline.armed_ns != Some(due_ns) {
+            return; // an earlier one was set since
+        }
+        self.deadline.armed_ns = None;
+        if self.deadline.generation != self.generation {
+            return;
+        }
+        if self.deadline.at_ns > due_ns {
+            return self.set_deadline(c, self.deadline.at_ns);
+        }
+        self.timeout(c);
     }
 
     /// Opens the line, unless the user is logged on or has failed.
@@ -187,8 +227,8 @@ impl User {
         };
         reader.begin(wait);
         self.session = Some(Session {
+            watch: link.watch(),
             link,
-            watches_writing: false,
             reader,
             banner: Vec::new(),
             confided: false,
@@ -200,19 +240,23 @@ impl User {
         }
         (self.position, self.inside, self.leaving) = (0, false, false);
         self.enter(State::Starting);
-        self.watch_writing(c);
         let deadline = monotonic_ns() + c.logon_timeout_ns;
-        self.set_timer(c, deadline, Due::Timeout);
+        self.set_deadline(c, deadline);
     }
 
-    /// Has the poll tell when the line can be written, if something waits for that.
-    fn watch_writing(&mut self, c: &Common) {
+    /// Has the poll tell what this line waits for: also when it can be written, if something is to go out.
+    fn watch(&mut self, c: &Common) {
+        if let Some(watch) = self.session.as_ref().map(|session| session.link.watch()) {
+            self.watch_so(c, watch);
+        }
+    }
+
+    fn watch_so(&mut self, c: &Common, watch: Watch) {
         let index = self.index() as u64;
         let Some(session) = &mut self.session else { return };
-        let wants = session.link.wants_to_write();
         // An error shows at the next read.
-        if wants != session.watches_writing && c.poll.watch_writing(session.link.fd(), index, wants).is_ok() {
-            session.watches_writing = wants;
+        if watch != session.watch && c.poll.change(session.link.fd(), index, watch).is_ok() {
+            session.watch = watch;
         }
     }
 
@@ -246,51 +290,57 @@ impl User {
         }
     }
 
-    /// Looks at the line: reads what it has; true if there may be more.
-    pub fn read(&mut self, c: &mut Common) -> bool {
+    /// Looks at the line: reads what it has, once; the bytes, 0 where there is nothing more to read.
+    pub fn read(&mut self, c: &mut Common) -> usize {
         let mut buffer = std::mem::take(&mut c.buffer);
-        let more = self.read_into(c, &mut buffer);
+        let got = self.read_into(c, &mut buffer);
         c.buffer = buffer;
-        more
+        got
     }
 
-    fn read_into(&mut self, c: &mut Common, buffer: &mut [u8]) -> bool {
+    fn read_into(&mut self, c: &mut Common, buffer: &mut [u8]) -> usize {
         let Some(session) = &mut self.session else {
-            return false;
+            return 0;
         };
         match session.link.establish() {
             Ok(true) if self.state == State::Starting && session.reader.answer().is_some() => {
                 self.stands(c);
-                return false;
+                return 0;
             }
             Ok(true) => {}
-            Ok(false) => return false,
+            Ok(false) => return 0,
             Err(error) => {
                 self.lost(c, Outcome::Refused, &error.to_string());
-                return false;
+                return 0;
             }
         }
         let received = session.link.receive(buffer);
         // After the read: a time is never earlier than what it stamps.
         let now = monotonic_ns();
-        self.watch_writing(c);
+        if self
+            .session
+            .as_ref()
+            .is_some_and(|session| !session.link.may_wait())
+        {
+            self.watch(c);
+        }
         let Some(session) = &mut self.session else {
-            return false;
+            return 0;
         };
-        match received {
-            Received::Later => return false,
+        let got = match received {
+            Received::Later => return 0,
             Received::Refused(how) => {
                 self.lost(c, Outcome::Refused, &how);
-                return false;
+                return 0;
             }
             Received::Ended(how) => {
                 if session.reader.answer().is_some() {
                     self.closed(c, &how, now);
-                    return false;
+                    return 0;
                 }
                 let Some(pid) = session.link.pid() else {
                     self.lost(c, Outcome::Died, &how);
-                    return false;
+                    return 0;
                 };
                 // The shell closed its terminal: it is ending, or of no use any more. Its end is told by SIGCHLD; once
                 // that has come (it is no longer among the shells) its number may be another process's.
@@ -298,22 +348,30 @@ impl User {
                 if c.shells.contains_key(&pid) {
                     processes::send(pid, libc::SIGKILL);
                 }
-                return false;
+                return 0;
             }
             Received::Data(got) => {
                 let data = &buffer[..got];
                 if !self.logged_on && !session.confided && session.banner.len() < 400 {
                     session.banner.extend_from_slice(&data[..data.len().min(400)]);
                 }
+                if session.reader.has_settled(now - c.workload.settle_ns) {
+                    // The timer that says so is a patient one.
+                    self.settled(c);
+                }
+                let Some(session) = &mut self.session else {
+                    return 0;
+                };
                 session.reader.feed(data, now);
                 if self.answer_is_wrong(c) {
-                    return false;
+                    return 0;
                 }
                 self.through_the_door(c);
+                got
             }
-        }
+        };
         self.look(c, now);
-        true
+        got
     }
 
     /// Acts on what the reader knows.
@@ -329,7 +387,7 @@ impl User {
             _ if !waiting => {}
             Status::Pending => {}
             Status::Candidate(_) if c.workload.settle_ns == 0 && !self.is_interrupting() => self.settled(c),
-            Status::Candidate(_) => self.set_timer(c, now + c.workload.settle_ns, Due::Settle),
+            Status::Candidate(_) => self.settle_later(c, now),
             Status::Complete(..) if self.is_interrupting() => {
                 self.set_timer(c, now + SETTLE_INTERRUPTED_NS, Due::Settle);
             }
@@ -342,15 +400,33 @@ impl User {
         match (due, self.state) {
             (Due::Key, State::Typing) => self.key(c, due_ns),
             (Due::Settle, _) => self.settled(c),
-            (Due::Timeout, State::Starting) => {
+            _ => {}
+        }
+    }
+
+    fn timeout(&mut self, c: &mut Common) {
+        match self.state {
+            State::Starting => {
                 let seconds = c.logon_timeout_ns as f64 / 1e9;
                 if c.workload.line.target.is_remote() {
                     return self.lost(c, Outcome::Timeout, &format!("gave no prompt within {seconds} s"));
                 }
                 self.fail(c, &format!("the shell gave no prompt within {seconds} s"));
             }
-            (Due::Timeout, State::Waiting | State::Interrupting(_)) => self.timed_out(c),
+            State::Waiting | State::Interrupting(_) => self.timed_out(c),
             _ => {}
+        }
+    }
+
+    /// The prompt seems to stand since now, and is believed after the quiet time. Nobody need wake up for that if the user thinks
+    /// longer anyway.
+    fn settle_later(&mut self, c: &mut Common, now: i64) {
+        let at = now + c.workload.settle_ns;
+        let timer = What::User(self.index(), self.generation, Due::Settle);
+        if self.thinks_beyond(c, now, at + c.timers.slack_ns()) {
+            c.timers.set_patient(at, timer);
+        } else {
+            c.timers.set(at, timer);
         }
     }
 

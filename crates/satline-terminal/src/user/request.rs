@@ -16,7 +16,7 @@ impl User {
         if let Some(session) = &mut self.session {
             session.reader.stands(now);
         }
-        self.watch_writing(c);
+        self.watch(c);
         self.look(c, now);
     }
 
@@ -59,8 +59,8 @@ impl User {
         let link = self.open(c)?;
         if let Some(session) = &mut self.session {
             // The old one is no longer polled.
+            session.watch = link.watch();
             session.link = link;
-            session.watches_writing = false;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use crate::emulator::CONNECTIONS;
 use crate::environment;
 use crate::lines::ssh::Session;
 use crate::lines::{Lines, Link};
+use crate::poll::Watch;
 use crate::recorder::Outcome;
 
 use super::User;
@@ -28,7 +29,7 @@ impl User {
             } => Link::connect(*address, *protocol, *echo)?,
             Lines::Ssh(_) => Link::Ssh(self.open_session(c)?),
         };
-        c.poll.add(link.fd(), self.index() as u64)?;
+        c.poll.add(link.fd(), self.index() as u64, link.watch())?;
         if let Some(pid) = link.pid() {
             c.shells.insert(pid, self.index());
             c.list_user(pid, &self.name);
@@ -65,7 +66,7 @@ impl User {
         let made = ssh.connect(self.index())?;
         let session = ssh.open(self.index(), remote.as_deref())?;
         if let Some((connection, fd, pid)) = made {
-            c.poll.add(fd, CONNECTIONS + connection as u64)?;
+            c.poll.add(fd, CONNECTIONS + connection as u64, Watch::Input)?;
             c.add_client(pid);
         }
         if let Some(client) = session.client() {

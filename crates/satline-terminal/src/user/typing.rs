@@ -4,6 +4,7 @@ use crate::clock::{monotonic_ns, seconds_to_ns};
 use crate::common::{Common, Due};
 use crate::line::{Kind, Line};
 use crate::lines::Answer;
+use crate::poll::Watch;
 use crate::random::{Purpose, stream, unit};
 use crate::reader::{EndedBy, Wait};
 use crate::recorder::Outcome;
@@ -35,33 +36,57 @@ impl User {
         self.start(c, from_ns, None);
     }
 
-    /// Chooses a command and types it: after thinking, or, if it arrived, as soon as it can be since it was intended.
-    pub fn start(&mut self, c: &mut Common, from_ns: i64, intended_ns: Option<i64>) {
+    /// The next command.
+    fn choose(&mut self, c: &Common) -> usize {
         let script = &c.workload.scripts[self.script];
-        let chosen = if script.sequence {
+        if script.sequence {
             let at = self.position % script.commands.len();
             self.position = at + 1;
-            at
-        } else {
-            let total: f64 = script.commands.iter().map(|command| command.weight).sum();
-            let mut left = unit(&mut self.streams.command) * total;
-            let passed = script.commands.iter().position(|command| {
-                left -= command.weight;
-                left < 0.0
-            });
-            passed.unwrap_or_else(|| {
-                script
-                    .commands
-                    .iter()
-                    .rposition(|command| command.weight > 0.0)
-                    .unwrap_or(0)
-            })
+            return at;
+        }
+        let total: f64 = script.commands.iter().map(|command| command.weight).sum();
+        let mut left = unit(&mut self.streams.command) * total;
+        let passed = script.commands.iter().position(|command| {
+            left -= command.weight;
+            left < 0.0
+        });
+        passed.unwrap_or_else(|| {
+            script
+                .commands
+                .iter()
+                .rposition(|command| command.weight > 0.0)
+                .unwrap_or(0)
+        })
+    }
+
+    /// The next command and the time to think before it, s.
+    fn draw(&mut self, c: &Common) -> (usize, f64) {
+        let chosen = self.choose(c);
+        let think = &c.workload.scripts[self.script].commands[chosen].think;
+        (chosen, think.draw(&mut self.streams.think))
+    }
+
+    /// True if the user, who has just been answered it seems, thinks until after this time.
+    pub(super) fn thinks_beyond(&mut self, c: &Common, from_ns: i64, until_ns: i64) -> bool {
+        let commands = self
+            .line
+            .as_ref()
+            .is_some_and(|line| matches!(line.kind, Kind::Command(_)));
+        if !commands || self.state != State::Waiting || self.leaving || c.closing || c.open.is_some() {
+            return false;
+        }
+        let (chosen, think) = self.ahead.take().unwrap_or_else(|| self.draw(c));
+        self.ahead = Some((chosen, think));
+        from_ns + seconds_to_ns(think) > until_ns
+    }
+
+    /// Chooses a command and types it: after thinking, or, if it arrived, as soon as it can be since it was intended.
+    pub fn start(&mut self, c: &mut Common, from_ns: i64, intended_ns: Option<i64>) {
+        let (chosen, mut think) = match intended_ns {
+            Some(_) => (self.choose(c), 0.0),
+            None => self.ahead.take().unwrap_or_else(|| self.draw(c)),
         };
-        let command = &script.commands[chosen];
-        let mut think = match intended_ns {
-            Some(_) => 0.0,
-            None => command.think.draw(&mut self.streams.think),
-        };
+        let command = &c.workload.scripts[self.script].commands[chosen];
         if std::mem::take(&mut self.fresh) {
             // The first of a log-on: anywhere within a think time, so that users are not in phase.
             think *= unit(&mut stream(c.seed, self.number as u64, Purpose::Start));
@@ -136,10 +161,21 @@ impl User {
                 no_echo: !session.link.echoes(),
                 ..wait
             });
+        } else if session.watch == Watch::Nothing {
+            // The echo of the keys before: nobody woke up for it.
+            self.read(c);
         }
+        let Some(session) = &mut self.session else { return };
         if last {
             session.reader.sent();
         }
+        let watch = if last || !session.link.may_wait() {
+            session.link.watch()
+        } else {
+            Watch::Nothing
+        };
+        self.watch_so(c, watch);
+        let Some(session) = &mut self.session else { return };
         if std::mem::take(&mut session.closed) {
             // Its time counts: it is waited for.
             if let Err(error) = self.connect_anew(c) {
@@ -166,14 +202,20 @@ impl User {
             // The terminal is gone: the shell's end is told by SIGCHLD, that of a line by the next read.
             Err(_) => {}
         }
-        self.watch_writing(c);
+        if self
+            .session
+            .as_ref()
+            .is_some_and(|session| !session.link.may_wait())
+        {
+            self.watch(c);
+        }
     }
 
     pub(super) fn line_sent(&mut self, c: &mut Common, due_ns: i64) {
         let Some(line) = &mut self.line else { return };
         let at = line.stamp(c, due_ns, self.logged_on);
         self.enter(State::Waiting);
-        self.set_timer(c, at + c.workload.timeout_ns, Due::Timeout);
+        self.set_deadline(c, at + c.workload.timeout_ns);
     }
 
     /// Records how the line ended and counts it; gives what it was and its exit status.
