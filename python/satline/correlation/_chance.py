@@ -32,27 +32,22 @@ from satline.correlation._panel import Floats, Integers
 _STRETCHES, _LEAST_STRETCHES = 100, 40
 
 
-def variances(power: Floats, one: Floats, moments: int) -> Floats:
-    """σ² of each row of `power` with `one`, both as of `spectrum`; over `moments` places of the circle."""
-    return np.asarray(power @ one, dtype=np.float64) / float(moments) ** 2
-
-
-def by_stretches(x: Floats, y: Floats, lags: Integers) -> Floats:
-    """Deviate of each row of `x` with `y`, each at its own lag, from sums over about a hundred stretches."""
+def by_stretches(x: Floats, rows: Integers, y: Floats, lags: Integers) -> Floats:
+    """Deviate of each of the `rows` of `x` with `y`, from sums over about a hundred stretches; each at its
+    own of the `lags`, which are of all rows."""
     n = len(y)
     count = min(n, max(_LEAST_STRETCHES, min(_STRETCHES, n // 10)))
     edges = np.linspace(0, n, count + 1).astype(np.int64)[:-1]
-    found = np.zeros(len(x))
-    for lag in np.unique(lags).tolist():
-        rows = np.flatnonzero(lags == lag)
-        later = np.zeros(n)
-        if lag >= 0:
-            later[: n - lag] = y[lag:]
-        else:
-            later[-lag:] = y[:lag]
-        sums = np.add.reduceat(x[rows] * later, edges, axis=1)
-        size = np.sqrt(np.einsum("ib,ib->i", sums, sums))
-        found[rows] = sums.sum(axis=1) / np.where(size > 0, size, 1.0)
+    found = np.zeros(len(rows))
+    later = np.zeros(n)
+    for place, row in enumerate(rows.tolist()):
+        lag = int(lags[row])
+        at = slice(0, n - lag) if lag >= 0 else slice(-lag, n)
+        later[:] = 0.0
+        np.multiply(x[row, at], y[at.start + lag : at.stop + lag], out=later[at])
+        sums = np.add.reduceat(later, edges)
+        size = float(np.sqrt(sums @ sums))
+        found[place] = sums.sum() / size if size > 0 else 0.0
     return found
 
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from satline.correlation import _chance
 from satline.correlation._given import without
-from satline.correlation._kernel import Lagged, One, centred, lagged, ranks, spectrum
+from satline.correlation._kernel import Lagged, One, Preparation, Prepared, centred, lagged
 from satline.correlation._panel import Floats, Integers, Name, Panel
+from satline.correlation._ranks import ranks
 from satline.correlation._shifts import Shift, together
 from satline.errors import InputError
 
@@ -20,7 +20,7 @@ LEAST_PAIRS = 20
 ALIKE = 0.98
 _MOST_FOLDED = 2000
 _NEAREST = 50
-_CHUNK = 128
+_CHUNK = 256
 
 
 @dataclass(frozen=True)
@@ -168,10 +168,9 @@ def correlate(
     places = np.flatnonzero(~same)
     at = np.arange(-lags, lags + 1)
     seen = _all(panel.values, places, One(y, at), One(ranks(y[None, :])[0], at), taken)
-    p = np.minimum(1.0, 2 * len(at) * seen.chance)
     usable = np.flatnonzero(seen.pairs > 0)
     q = np.ones(len(places))
-    q[usable] = _chance.adjusted(p[usable], any_dependence=control == "by")
+    q[usable] = _chance.adjusted(seen.p[usable], any_dependence=control == "by")
     own_shift, shifts = together((panel.values[k] for k in places), y, rate)
     hits = [
         Hit(
@@ -184,7 +183,7 @@ def correlate(
             lag_s=float(seen.lag[k] * panel.step_s),
             pairs=int(seen.pairs[k]),
             effective=float(seen.effective[k]),
-            p=float(p[k]),
+            p=float(seen.p[k]),
             q=float(q[k]),
             found=bool(q[k] <= rate),
             shift=shifts[k][0] if k in shifts else None,
@@ -202,7 +201,8 @@ def correlate(
 
 @dataclass(frozen=True)
 class _Seen:
-    """Of each series: the coefficients at its best lag and the chance there; 0 pairs where there is none."""
+    """Of each series: the coefficients at its best lag and the chance of such a one; 0 pairs where there is
+    none."""
 
     pearson: Floats
     spearman: Floats
@@ -210,13 +210,14 @@ class _Seen:
     lag: Integers
     pairs: Integers
     effective: Floats
-    chance: Floats
+    p: Floats
 
 
 def _all(values: Floats, places: Integers, by_value: One, by_rank: One, taken: int) -> _Seen:
     """Every series, some at a time: what is made of each fits into the processor's cache."""
+    prepare = Preparation(by_value, by_rank, min(_CHUNK, len(places)))
     parts = [
-        _some(values[places[start : start + _CHUNK]], by_value, by_rank, taken)
+        _some(prepare(values, places[start : start + _CHUNK]), by_value, by_rank, taken)
         for start in range(0, len(places), _CHUNK)
     ]
     if not parts:
@@ -226,41 +227,48 @@ def _all(values: Floats, places: Integers, by_value: One, by_rank: One, taken: i
     return _Seen(**{n: np.concatenate([getattr(part, n) for part in parts]) for n in names})
 
 
-def _some(values: Floats, by_value: One, by_rank: One, taken: int) -> _Seen:
-    sides = []
-    for own, one in ((values, by_value), (ranks(values), by_rank)):
-        x, present = centred(own)
-        found = lagged(x, present, one, LEAST_PAIRS + taken)
-        sides.append((x, found, _variances(x, present, found, one, taken), one))
-    deviates = [found.r / np.sqrt(variance) for _, found, variance, _ in sides]
+def _some(made: Prepared, by_value: One, by_rank: One, taken: int) -> _Seen:
+    found, deviates, variances = [], [], []
+    for (x, plain), one in zip(made.kinds, (by_value, by_rank), strict=True):
+        found.append(lagged(x, made.present, one, LEAST_PAIRS + taken))
+        variances.append(_variances(plain, made, found[-1], one, taken))
+        deviates.append(np.abs(found[-1].r) / np.sqrt(variances[-1]))
     # The lag is where either coefficient is furthest from chance.
-    height = np.fmax(np.abs(deviates[0]), np.abs(deviates[1]))
+    height = np.fmax(*deviates)
     known = np.isfinite(height).any(axis=1)
     best = np.argmax(np.where(np.isfinite(height), height, -1.0), axis=1)
-    rows = np.arange(len(values))
+    rows = np.arange(len(made.present))
     lag = by_value.lags[best]
-    chances = [
-        _chance.tails(np.minimum(np.abs(z[rows, best]), np.abs(_chance.by_stretches(x, one.y, lag))))
-        for (x, _, _, one), z in zip(sides, deviates, strict=True)
-    ]
-    found = sides[0][1]
+    # The best of many was chosen: all lags, and two coefficients.
+    tried = 2 * len(by_value.lags)
+    p = np.ones(len(rows))
+    likely = np.minimum(*(_chance.tails(z[rows, best]) for z in deviates)) * tried
+    close = np.flatnonzero(likely < 1)
+    if len(close):
+        chances = [
+            _chance.tails(
+                np.minimum(z[close, best[close]], np.abs(_chance.by_stretches(x, close, one.y, lag)))
+            )
+            for (x, _), one, z in zip(made.kinds, (by_value, by_rank), deviates, strict=True)
+        ]
+        p[close] = np.minimum(1.0, tried * np.minimum(*chances))
     return _Seen(
-        pearson=found.r[rows, best],
-        spearman=sides[1][1].r[rows, best],
-        at_once=found.r[:, int(np.flatnonzero(by_value.lags == 0)[0])],
+        pearson=found[0].r[rows, best],
+        spearman=found[1].r[rows, best],
+        at_once=found[0].r[:, int(np.flatnonzero(by_value.lags == 0)[0])],
         lag=lag,
-        pairs=np.where(known, found.pairs[rows, best], 0),
-        effective=1.0 / sides[0][2][rows, best],
-        chance=np.minimum(*chances),
+        pairs=np.where(known, found[0].pairs[rows, best], 0),
+        effective=1.0 / variances[0][rows, best],
+        p=p,
     )
 
 
-def _variances(x: Floats, present: NDArray[np.bool_], found: Lagged, one: One, taken: int) -> Floats:
+def _variances(plain: Floats, made: Prepared, found: Lagged, one: One, taken: int) -> Floats:
     """Variance of each coefficient by the phases, shape (series, lags); `taken` parameters were fitted."""
     pairs = np.maximum(1, found.pairs).astype(np.float64)
-    plain = _chance.variances(spectrum(x), one.power, one.size)
     # Holes at the same moments: what the circle thins out, the pairs at hand do not.
-    dense = pairs * one.size / np.maximum(1.0, present.sum(axis=1)[:, None] * float(one.there.sum()))
+    there = made.present.sum(axis=1)[:, None] * float(one.there.sum())
+    dense = pairs * one.size / np.maximum(1.0, there)
     share = np.where(found.share > 0, found.share, 1.0)
     least = 1.0 / np.maximum(1.0, pairs - taken - 1)
     variance = np.maximum(least, plain[:, None] * np.maximum(1.0, dense) / share)

@@ -7,16 +7,20 @@ moments × lags. Missing moments are left out of each pair; they never count as 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satline.correlation._panel import Floats, Integers
+from satline.correlation._ranks import CentredRanks
+from satline.correlation._spectrum import both_ways, fast_length, spectrum
 
-_FEW = 16
+_FEW = 8
 _PATTERNS = 4096
 
 
@@ -42,55 +46,104 @@ def centred(values: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """Series of mean 0 and sum of squares 1 over what is present, 0 elsewhere; and what is present."""
     present = np.isfinite(values)
     found = np.empty(values.shape)
-
-    def work(k: int) -> None:
-        part = slice(k * _FEW, (k + 1) * _FEW)
-        x, there = found[part], present[part]
-        np.copyto(x, values[part])
-        whole = bool(there.all())
-        if not whole:
-            x[~there] = 0.0
-        count = np.maximum(1, there.sum(axis=1, keepdims=True))
-        for _ in range(2):  # twice: the mean of large numbers is not exact
-            x -= x.sum(axis=1, keepdims=True) / count
-            if not whole:
-                x[~there] = 0.0
-        largest = np.maximum(x.max(axis=1, initial=0.0), -x.min(axis=1, initial=0.0))[:, None]
-        x /= np.where(largest > 0, largest, 1.0)
-        norm = np.sqrt(np.einsum("it,it->i", x, x))[:, None]
-        x /= np.where(norm > 0, norm, 1.0)
-
-    in_threads(work, -(-len(values) // _FEW))
+    _centre(values, present, found)
     return found, present
 
 
-def ranks(values: Floats) -> Floats:
-    """Ranks of each series over what is present, from 1, ties sharing their mean; NaN stays NaN. Shape
-    (series, moments)."""
-    found = np.full(values.shape, np.nan)
-    one = np.arange(1.0, values.shape[1] + 1)
+def _centre(values: Floats, there: NDArray[np.bool_], out: Floats) -> None:
+    count: Any = values.shape[1]
+    whole = bool(there.all())
+    np.copyto(out, values)
+    if not whole:
+        out[~there] = 0.0
+        count = np.maximum(1, there.sum(axis=1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        out -= (out.sum(axis=1) / count)[:, None]
+        if not whole:
+            out[~there] = 0.0
+        square = np.einsum("it,it->i", out, out)
+    # Squares of the very large or small are not to be had.
+    extreme = ~((square > 1e-200) & (square < 1e200))
+    if extreme.any():
+        some = out[extreme]
+        largest = np.abs(some).max(axis=1, initial=0.0)[:, None]
+        out[extreme] = some / np.where(largest > 0, largest, 1.0)
+        square = np.einsum("it,it->i", out, out)
+    # Once more: the mean of large numbers is not exact.
+    rest = out.sum(axis=1) / count
+    square = square - rest * rest * count
+    norm = np.sqrt(np.where(square > 0, square, 1.0))[:, None]
+    out -= rest[:, None]
+    out /= norm
+    if not whole:
+        out[~there] = 0.0
 
-    def work(k: int) -> None:
-        row = values[k]
-        order = np.argsort(row)  # NaN comes last
-        ordered = row[order]
-        count = int(np.searchsorted(ordered, np.nan)) if np.isnan(ordered[-1]) else len(row)
-        order, ordered = order[:count], ordered[:count]
-        new = ordered[1:] != ordered[:-1]
-        if new.all():
-            found[k, order] = one[:count]
-            return
-        start = np.concatenate([[0], np.flatnonzero(new) + 1])
-        size = np.diff([*start, count])
-        found[k, order] = np.repeat(start + (size + 1) / 2, size)
 
-    def some(k: int) -> None:
-        for place in range(k * _FEW, min(len(values), (k + 1) * _FEW)):
-            work(place)
+@dataclass(frozen=True)
+class Prepared:
+    """Series ready to be held against one.
 
-    if values.size:
-        in_threads(some, -(-len(values) // _FEW))
-    return found
+    present
+        Where each has a value; shape (series, moments).
+    kinds
+        Their values and their ranks, centred; with each the mean square of the coefficient over all circular
+        shifts against the one, as of `_chance`.
+    """
+
+    present: NDArray[np.bool_]
+    kinds: tuple[tuple[Floats, Floats], tuple[Floats, Floats]]
+
+
+class Preparation:
+    """Centres, ranks and transforms series, a few at a time: what is made of them stays near the processor.
+
+    Parameters
+    ----------
+    most
+        Series in one call.
+    """
+
+    def __init__(self, by_value: One, by_rank: One, most: int) -> None:
+        moments = len(by_value.y)
+        self._ones = by_value, by_rank
+        # Storage is had once: to be given it anew takes as long as to fill it.
+        self._present = np.empty((most, moments), dtype=np.bool_)
+        self._kinds = np.empty((2, most, moments))
+        self._ranked = CentredRanks(moments)
+        self._room = threading.local()
+
+    def __call__(self, values: Floats, places: Integers) -> Prepared:
+        """Those of `values` that are in these `places`; valid until the next call."""
+        count = len(places)
+        present, kinds = self._present[:count], self._kinds[:, :count]
+        plain = np.empty((2, count))
+
+        def work(k: int) -> None:
+            part = slice(k * _FEW, (k + 1) * _FEW)
+            power, own = self._own_room()
+            there = present[part]
+            own = own[: len(there)]
+            for row, place in zip(own, places[part].tolist(), strict=True):
+                row[:] = values[place]
+            np.isfinite(own, out=there)
+            _centre(own, there, kinds[0, part])
+            for row, holds, out in zip(own, there, kinds[1, part], strict=True):
+                self._ranked.put(row, holds, out)
+            for kind, one, found in zip(kinds, self._ones, plain, strict=True):
+                # No product of the library: its threads would stand in the way of these.
+                found[part] = np.einsum("if,f->i", spectrum(kind[part], power[: len(own)]), one.power)
+
+        in_threads(work, -(-count // _FEW))
+        plain /= float(self._ones[0].size) ** 2
+        return Prepared(present, ((kinds[0], plain[0]), (kinds[1], plain[1])))
+
+    def _own_room(self) -> tuple[NDArray[np.complex128], Floats]:
+        """Of each thread: for powers, and for values."""
+        if not hasattr(self._room, "both"):
+            power = np.empty((_FEW, self._ones[0].size // 2 + 1), dtype=np.complex128)
+            self._room.both = power, np.empty((_FEW, len(self._ones[0].y)))
+        both: tuple[NDArray[np.complex128], Floats] = self._room.both
+        return both
 
 
 def shifted(values: Floats, lags: Integers) -> Floats:
@@ -123,7 +176,7 @@ class One:
         self.masks = shifted(self.there.astype(np.float64), lags)
         self.squares = self.shifted * self.shifted
         self.size = fast_length(len(values))
-        self.power = spectrum(y)[0]
+        self.power = both_ways(self.y)
         self._known: dict[bytes, Floats] = {}
         # Most moments have their partner at every lag: the others' sums are taken from those of all.
         self.lacking = np.flatnonzero((self.masks == 0).any(axis=1))
@@ -155,7 +208,7 @@ def lagged(x: Floats, present: NDArray[np.bool_], one: One, least: int) -> Lagge
     some = x[:, one.lacking] if one.few else x
     sums_x, squares_x = some @ one.without, (some * some) @ one.without
     if one.few:
-        sums_x = x.sum(axis=1, keepdims=True) - sums_x
+        sums_x = -sums_x  # they are centred
         squares_x = np.einsum("it,it->i", x, x)[:, None] - squares_x
     n = np.maximum(number, 1.0)
     within_x, within_y = squares_x - sums_x**2 / n, squares_y - sums_y**2 / n
@@ -164,39 +217,6 @@ def lagged(x: Floats, present: NDArray[np.bool_], one: One, least: int) -> Lagge
     together = x @ one.shifted - sums_x * sums_y / n
     r = np.where(good, together / np.sqrt(np.where(good, size, 1.0)), np.nan)
     return Lagged(np.clip(r, -1.0, 1.0), np.rint(number).astype(np.int64), np.where(good, size, 0.0))
-
-
-def spectrum(x: Floats) -> Floats:
-    """Power at each frequency, shape (series, frequencies), such that sums of products over it are sums over
-    all of the circle: the ends count once, the rest twice."""
-    size = fast_length(x.shape[1])
-    power = np.empty((len(x), size // 2 + 1))
-
-    def work(k: int) -> None:
-        part = slice(k * _FEW, (k + 1) * _FEW)
-        transform = np.fft.rfft(x[part], n=size, axis=1)
-        power[part] = transform.real**2 + transform.imag**2
-
-    in_threads(work, -(-len(x) // _FEW))
-    weight = np.full(size // 2 + 1, 2.0)
-    weight[0] = 1.0
-    if size % 2 == 0:
-        weight[-1] = 1.0
-    power *= np.sqrt(weight)
-    return power
-
-
-def fast_length(n: int) -> int:
-    """The least number from `n` on with no prime factor above 5: transforms of such lengths are fast."""
-    k = max(1, n)
-    while True:
-        rest = k
-        for prime in (2, 3, 5):
-            while rest % prime == 0:
-                rest //= prime
-        if rest == 1:
-            return k
-        k += 1
 
 
 def in_threads(work: Callable[[int], object], count: int) -> None:
