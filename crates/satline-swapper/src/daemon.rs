@@ -1,0 +1,478 @@
+//! The loop: look, decide, act.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use crate::abilities::Abilities;
+use crate::budget::Budget;
+use crate::calls::{self, Interest, Ready};
+use crate::decision::{Action, Decisions, Event, State, StorageSeen, UserId, UserSeen};
+use crate::error::SwapperError;
+use crate::face::Face;
+use crate::jobs::{Surroundings, Written};
+use crate::policy::{FaultEvent, Policy};
+use crate::population;
+use crate::roots::Roots;
+use crate::sentry::Sentry;
+use crate::storage::{Storage, pressure_trigger};
+use crate::tiers::Tiers;
+use crate::user::User;
+use crate::workers::{Ended, Outcome, Task, Workers};
+
+/// While somebody resumes, so often is looked whether his faults have ended, ms.
+const RESUME_TICK_MS: i64 = 20;
+/// Users whose faults wake us are looked at only every so many ticks.
+const QUIET_TICKS: u64 = 8;
+
+/// The daemon.
+pub struct Daemon {
+    surroundings: Arc<Surroundings>,
+    users: BTreeMap<UserId, User>,
+    next_id: UserId,
+    decisions: Decisions,
+    workers: Workers,
+    storage: Storage,
+    seen_storage: Option<StorageSeen>,
+    pressure: Option<File>,
+    announcements: Option<UnixDatagram>,
+    tiers: Tiers,
+    face: Face,
+    tick: u64,
+    next_tick_ns: i64,
+    next_scan_ns: i64,
+    pressed_until_ns: i64,
+}
+
+/// Since a trigger tells only that the share was exceeded, it counts for as long as its window, ns.
+const PRESSED_NS: i64 = 2_000_000_000;
+
+impl Daemon {
+    /// Looks at what this kernel has and finds the first users.
+    ///
+    /// # Errors
+    /// No threads or descriptors are left.
+    pub fn open(
+        roots: Roots,
+        policy: Policy,
+        abilities: &Abilities,
+        dry_run: bool,
+        socket: Option<&Path>,
+        face: Face,
+    ) -> Result<Self, SwapperError> {
+        let now_ns = calls::monotonic_ns();
+        let budget = |bytes, ios| Mutex::new(Budget::new(bytes, ios, now_ns));
+        let surroundings = Arc::new(Surroundings {
+            method: abilities.method,
+            page_bytes: abilities.page_bytes,
+            out_budget: budget(
+                policy.swap_out.bytes_per_second.bytes(0),
+                policy.swap_out.ios_per_second,
+            ),
+            in_budget: budget(
+                policy.prepage.bytes_per_second.bytes(0),
+                policy.prepage.ios_per_second,
+            ),
+            roots: roots.clone(),
+            policy: policy.clone(),
+            dry_run,
+        });
+        let workers = Workers::new(surroundings.clone())
+            .map_err(|error| SwapperError::system("a pair of sockets", error, "raise `ulimit -n`"))?;
+        let pressure = policy
+            .storage
+            .pressure_share
+            .and_then(|share| pressure_trigger(&roots, &policy, share).ok());
+        Ok(Daemon {
+            storage: Storage::new(&roots, &policy),
+            tiers: Tiers::new(&roots, &policy, dry_run),
+            surroundings,
+            users: BTreeMap::new(),
+            next_id: 1,
+            decisions: Decisions::new(),
+            workers,
+            seen_storage: None,
+            pressure,
+            announcements: socket.and_then(announcements),
+            face,
+            tick: 0,
+            next_tick_ns: now_ns,
+            next_scan_ns: now_ns,
+            pressed_until_ns: 0,
+        })
+    }
+
+    /// Runs until `stop` says so.
+    ///
+    /// # Errors
+    /// The recording cannot be written.
+    pub fn run(&mut self, stop: impl Fn() -> bool) -> Result<(), SwapperError> {
+        while !stop() {
+            let now_ns = calls::monotonic_ns();
+            let ticked = now_ns >= self.next_tick_ns;
+            if now_ns >= self.next_scan_ns {
+                self.scan(now_ns);
+            }
+            if ticked {
+                self.look(now_ns);
+            }
+            let events = self.hear(now_ns);
+            self.decide(now_ns, &events);
+            if ticked {
+                self.face
+                    .tick(now_ns, &self.decisions, &self.users, self.seen_storage)?;
+                self.tiers.tick(now_ns);
+            }
+            self.wait();
+        }
+        self.workers.stop_all();
+        self.face.end()
+    }
+
+    /// Who the users are and which processes they have.
+    fn scan(&mut self, now_ns: i64) {
+        let Surroundings { roots, policy, .. } = &*self.surroundings;
+        self.next_scan_ns = now_ns + (policy.activity.rescan_seconds * 1e9) as i64;
+        let own_pid = i32::try_from(std::process::id()).unwrap_or(0);
+        let Ok(found) = population::find(roots, policy, own_pid) else {
+            return;
+        };
+        let mut known = std::mem::take(&mut self.users);
+        for one in found {
+            let id = known
+                .iter()
+                .find(|(_, user)| user.found.name == one.name)
+                .map(|(&id, _)| id);
+            let user = match id.and_then(|id| known.remove(&id)) {
+                Some(mut user) => {
+                    user.follow(roots, one);
+                    user
+                }
+                None => {
+                    self.next_id += 1;
+                    User::new(self.next_id - 1, roots, one)
+                }
+            };
+            self.users.insert(user.id, user);
+        }
+        for id in known.keys() {
+            self.workers.stop(*id);
+        }
+    }
+
+    /// Activity and storage.
+    fn look(&mut self, now_ns: i64) {
+        let Surroundings { roots, policy, .. } = &*self.surroundings;
+        self.tick += 1;
+        for (index, user) in self.users.values_mut().enumerate() {
+            let quiet = user.sentry.as_ref().is_some_and(Sentry::wakes);
+            if !quiet || (self.tick + index as u64) % QUIET_TICKS == 0 {
+                user.active |= user.meter.worked(now_ns, &policy.activity);
+            }
+            if let Some(sentry) = user.sentry.as_mut().filter(|sentry| !sentry.wakes()) {
+                user.faulted |= sentry.look_at_list(roots, now_ns, policy.activity.faults);
+            }
+        }
+        self.seen_storage = self.storage.look(now_ns < self.pressed_until_ns);
+        let resuming = self.users.values().any(|user| user.resume.is_some());
+        let tick_ms = policy.activity.tick_ms as i64;
+        let next_ms = if resuming {
+            RESUME_TICK_MS.min(tick_ms)
+        } else {
+            tick_ms
+        };
+        self.next_tick_ns = now_ns + next_ms * 1_000_000;
+        for user in self.users.values_mut() {
+            if let Some(us) = user.resume.as_mut().and_then(|resume| resume.over(now_ns)) {
+                user.resume = None;
+                user.totals.resume_us += us;
+                self.face
+                    .event("resumed", Some(us as f64 / 1e6), &user.found.name);
+            }
+        }
+    }
+
+    /// Faults, announcements, and jobs that have ended.
+    fn hear(&mut self, now_ns: i64) -> Vec<Event> {
+        let least = self.surroundings.policy.activity.faults;
+        for user in self.users.values_mut() {
+            if let Some(sentry) = &mut user.sentry {
+                user.faulted |= sentry.look(now_ns, least);
+            }
+        }
+        if let Some(socket) = &self.announcements {
+            let mut buffer = [0; 4096];
+            while let Ok(length) = socket.recv(&mut buffer) {
+                let name = String::from_utf8_lossy(&buffer[..length]);
+                for user in self.users.values_mut().filter(|user| user.found.name == name) {
+                    user.announced = true;
+                }
+            }
+        }
+        let (ended, late) = self.workers.ended(now_ns);
+        let mut events: Vec<Event> = ended.into_iter().filter_map(|one| self.settle(one)).collect();
+        events.extend(late.into_iter().map(|id| Event::Failed { id }));
+        events
+    }
+
+    /// Notes what a job came to, and tells the decisions.
+    fn settle(&mut self, ended: Ended) -> Option<Event> {
+        let page_bytes = self.surroundings.page_bytes;
+        let id = ended.user;
+        let user = self.users.get_mut(&id)?;
+        Some(match ended.outcome {
+            Outcome::Recorded(recorded) => {
+                user.totals.stays += 1;
+                user.totals.prepage_errors += recorded.drop.prepage_errors as i64;
+                user.working_set_runs = recorded.working_set_runs;
+                user.outside = recorded.outside;
+                Event::Recorded {
+                    id,
+                    working_set_bytes: recorded.working_set_pages.map(|pages| pages * page_bytes),
+                    trimmable_bytes: recorded.trimmable_pages * page_bytes,
+                    resident_bytes: recorded.resident_pages * page_bytes,
+                    prepaged_pages: recorded.drop.prepaged_pages,
+                    prepage_errors: recorded.drop.prepage_errors,
+                }
+            }
+            Outcome::Written {
+                written,
+                trimmed_only,
+            } => {
+                let Written {
+                    asked_pages,
+                    freed_pages,
+                    left_pages,
+                    sets,
+                    outside,
+                } = written;
+                user.totals.swapped_out_pages += freed_pages as i64;
+                user.totals.swap_sets_out += sets as i64;
+                user.outside = outside;
+                self.storage.wrote(freed_pages * page_bytes);
+                let event = if trimmed_only { "trimmed" } else { "swapped-out" };
+                self.face.event(event, Some(freed_pages as f64), &user.found.name);
+                Event::Out {
+                    id,
+                    asked_bytes: asked_pages * page_bytes,
+                    freed_bytes: freed_pages * page_bytes,
+                    left_bytes: left_pages * page_bytes,
+                    trimmed_only,
+                }
+            }
+            Outcome::Read(read) => {
+                user.totals.prepaged_pages += read.pages as i64;
+                user.totals.prepaged_at_once_pages += read.pages_at_once as i64;
+                user.totals.swap_sets_in += read.sets as i64;
+                self.face
+                    .event("prepaged", Some(read.pages as f64), &user.found.name);
+                Event::In { id }
+            }
+        })
+    }
+
+    fn decide(&mut self, now_ns: i64, events: &[Event]) {
+        let page_bytes = self.surroundings.page_bytes;
+        let seen: Vec<UserSeen> = self
+            .users
+            .values_mut()
+            .map(|user| UserSeen {
+                id: user.id,
+                active: std::mem::take(&mut user.active),
+                faulted: std::mem::take(&mut user.faulted),
+                announced: std::mem::take(&mut user.announced),
+                interactive: user.found.interactive,
+                resident_bytes: user.resident_bytes(page_bytes),
+            })
+            .collect();
+        let policy = &self.surroundings.policy;
+        let before: Vec<(UserId, State)> = self
+            .decisions
+            .users
+            .iter()
+            .map(|(&id, user)| (id, user.state))
+            .collect();
+        let actions = self
+            .decisions
+            .step(now_ns / 1000, policy, self.seen_storage, &seen, events);
+        self.face.seen(now_ns, &seen, events, self.seen_storage);
+        for action in actions {
+            self.act(action, now_ns);
+        }
+        let before: BTreeMap<UserId, State> = before.into_iter().collect();
+        let changed: Vec<(UserId, State)> = self
+            .decisions
+            .users
+            .iter()
+            .filter(|(id, user)| before.get(id) != Some(&user.state))
+            .map(|(&id, user)| (id, user.state))
+            .collect();
+        for (id, state) in changed {
+            self.entered(id, before.get(&id).copied(), state, now_ns);
+        }
+    }
+
+    fn act(&mut self, action: Action, now_ns: i64) {
+        let (id, task) = match action {
+            Action::Stop { id } => {
+                self.workers.stop(id);
+                return;
+            }
+            Action::Record { id } => (id, Task::Record),
+            Action::Trim { id, bytes } => (
+                id,
+                Task::Out {
+                    trim_only: true,
+                    bytes,
+                },
+            ),
+            Action::SwapOut { id, bytes } => (
+                id,
+                Task::Out {
+                    trim_only: false,
+                    bytes,
+                },
+            ),
+            Action::Prepage { id } => {
+                let sentry = self.users.get(&id).and_then(|user| user.sentry.as_ref());
+                (
+                    id,
+                    Task::In {
+                        first_pid: sentry.and_then(|sentry| sentry.touched_by),
+                        free_bytes: self.seen_storage.map_or(0, |storage| storage.free_bytes),
+                    },
+                )
+            }
+        };
+        let Some(user) = self.users.get(&id) else {
+            return;
+        };
+        if task == Task::Record {
+            user.keep_books(&self.surroundings.roots);
+        }
+        if !self.workers.begin(id, &user.books, task, now_ns) {
+            let policy = &self.surroundings.policy;
+            let failed = [Event::Failed { id }];
+            // What it decides about the others is decided again at the next look.
+            let _ = self
+                .decisions
+                .step(now_ns / 1000, policy, None, &self.nobody_new(), &failed);
+        }
+    }
+
+    /// All users as if nothing had been seen of them.
+    fn nobody_new(&self) -> Vec<UserSeen> {
+        let seen = |user: &User| UserSeen {
+            id: user.id,
+            interactive: user.found.interactive,
+            resident_bytes: user.resident_bytes(self.surroundings.page_bytes),
+            ..UserSeen::default()
+        };
+        self.users.values().map(seen).collect()
+    }
+
+    /// Posts and withdraws sentries.
+    fn entered(&mut self, id: UserId, before: Option<State>, state: State, now_ns: i64) {
+        let Surroundings {
+            roots,
+            policy,
+            page_bytes,
+            ..
+        } = &*self.surroundings;
+        let Some(user) = self.users.get_mut(&id) else {
+            return;
+        };
+        match state {
+            State::Active => {
+                user.sentry = None;
+                if matches!(before, Some(State::Partly | State::Swapped)) {
+                    user.come_back(roots, now_ns, *page_bytes);
+                    self.next_tick_ns = self.next_tick_ns.min(now_ns + RESUME_TICK_MS * 1_000_000);
+                }
+            }
+            State::Idle | State::Trimmed => {
+                user.resume = None;
+                user.sentry = Some(Sentry::post(
+                    roots,
+                    &user.found,
+                    None,
+                    FaultEvent::Major,
+                    *page_bytes,
+                ));
+            }
+            State::Partly | State::Swapped => {
+                let outside = user.outside.clone();
+                let event = policy.activity.fault_event;
+                user.sentry = Some(Sentry::post(
+                    roots,
+                    &user.found,
+                    Some(outside),
+                    event,
+                    *page_bytes,
+                ));
+            }
+            State::Resuming => {
+                user.sentry = None;
+                user.come_back(roots, now_ns, *page_bytes);
+                self.next_tick_ns = self.next_tick_ns.min(now_ns + RESUME_TICK_MS * 1_000_000);
+            }
+        }
+        if let Some(before) = before {
+            self.face.transition(&user.found.name, before, state);
+        }
+    }
+
+    /// Waits for the next tick, a fault, an announcement, or the end of a job.
+    fn wait(&mut self) {
+        let mut descriptors: Vec<(RawFd, Interest)> = vec![(self.workers.raw_fd(), Interest::Readable)];
+        let pressure_at = descriptors.len();
+        descriptors.extend(
+            self.pressure
+                .iter()
+                .map(|file| (file.as_raw_fd(), Interest::Urgent)),
+        );
+        descriptors.extend(
+            self.announcements
+                .iter()
+                .map(|socket| (socket.as_raw_fd(), Interest::Readable)),
+        );
+        let sentries = self.users.values().filter_map(|user| user.sentry.as_ref());
+        descriptors.extend(
+            sentries
+                .flat_map(Sentry::descriptors)
+                .map(|fd| (fd, Interest::Readable)),
+        );
+        let now_ns = calls::monotonic_ns();
+        let due_ns = self.next_tick_ns.min(self.next_scan_ns).max(now_ns);
+        let wait_ms = i32::try_from((due_ns - now_ns + 999_999) / 1_000_000).unwrap_or(1000);
+        let ready = calls::poll(&descriptors, wait_ms);
+        match ready.get(pressure_at).filter(|_| self.pressure.is_some()) {
+            Some(Ready::Yes) => self.pressed_until_ns = calls::monotonic_ns() + PRESSED_NS,
+            // The group of the trigger is gone.
+            Some(Ready::Gone) => self.pressure = None,
+            _ => {}
+        }
+        for ((descriptor, _), _) in descriptors
+            .iter()
+            .zip(&ready)
+            .filter(|(_, ready)| **ready == Ready::Gone)
+        {
+            for user in self.users.values_mut() {
+                if let Some(sentry) = &mut user.sentry {
+                    sentry.withdraw(*descriptor);
+                }
+            }
+        }
+    }
+}
+
+/// The socket on which somebody says that a user is about to come back.
+fn announcements(path: &Path) -> Option<UnixDatagram> {
+    let _ = std::fs::remove_file(path);
+    let socket = UnixDatagram::bind(path).ok()?;
+    socket.set_nonblocking(true).ok()?;
+    Some(socket)
+}

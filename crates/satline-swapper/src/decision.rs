@@ -1,0 +1,481 @@
+//! The decisions: a pure function of the time, what was seen, and the policy. It looks at nothing and does nothing itself.
+//!
+//! States of a user: active → idle (logically swapped: everything is kept) → trimmed → partly swapped → swapped → resuming.
+//! Reference: [T87], prepage prototype.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::policy::{Order, Policy, Rest};
+
+/// A user, by number.
+pub type UserId = u32;
+
+/// Where a user is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// In a stay.
+    Active,
+    /// Logically swapped: the stay is over, its pages are kept.
+    Idle,
+    /// Pages outside the working set are out.
+    Trimmed,
+    /// Some of the working set is out.
+    Partly,
+    /// All is out.
+    Swapped,
+    /// Back, and his swap sets are being read.
+    Resuming,
+}
+
+impl State {
+    /// Its name in files.
+    pub fn word(self) -> &'static str {
+        match self {
+            State::Active => "active",
+            State::Idle => "idle",
+            State::Trimmed => "trimmed",
+            State::Partly => "partly",
+            State::Swapped => "swapped",
+            State::Resuming => "resuming",
+        }
+    }
+}
+
+/// What is being done for a user; one thing at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Work {
+    Recording,
+    Out,
+    In,
+}
+
+/// What was seen of a user since the last decision.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct UserSeen {
+    pub id: UserId,
+    /// He used the processor beyond the share of an idle one, or typed.
+    pub active: bool,
+    /// He touched pages that are outside.
+    pub faulted: bool,
+    /// Somebody said that he is about to come back.
+    pub announced: bool,
+    pub interactive: bool,
+    pub resident_bytes: u64,
+}
+
+/// What was seen of storage. None: it could not be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StorageSeen {
+    /// What `low` and `high` are shares of.
+    pub total_bytes: u64,
+    pub free_bytes: u64,
+    pub low_bytes: u64,
+    pub high_bytes: u64,
+    /// Tasks wait for storage more than the policy allows.
+    pub pressed: bool,
+    pub swap_free_bytes: u64,
+    pub swap_reserve_bytes: u64,
+}
+
+/// What the work that was asked for came to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Event {
+    Recorded {
+        id: UserId,
+        working_set_bytes: Option<u64>,
+        /// Present, outside the working set.
+        trimmable_bytes: u64,
+        resident_bytes: u64,
+        prepaged_pages: u64,
+        prepage_errors: u64,
+    },
+    /// A page-out ended: asked for, freed, still in storage.
+    Out {
+        id: UserId,
+        asked_bytes: u64,
+        freed_bytes: u64,
+        left_bytes: u64,
+        trimmed_only: bool,
+    },
+    In {
+        id: UserId,
+    },
+    /// An action failed or took too long.
+    Failed {
+        id: UserId,
+    },
+}
+
+/// What is to be done now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Action {
+    /// Learn the working set of the stay that is over.
+    Record { id: UserId },
+    /// Write out pages outside the working set, up to so many bytes.
+    Trim { id: UserId, bytes: u64 },
+    /// Write out whatever he has, the working set last, up to so many bytes.
+    SwapOut { id: UserId, bytes: u64 },
+    /// End the work under way for him.
+    Stop { id: UserId },
+    /// Read swap sets.
+    Prepage { id: UserId },
+}
+
+/// What is remembered of a user.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct UserState {
+    pub state: State,
+    /// Since when, µs.
+    pub since_us: i64,
+    pub last_active_us: i64,
+    pub work: Option<Work>,
+    pub interactive: bool,
+    pub resident_bytes: u64,
+    pub working_set_bytes: Option<u64>,
+    pub trimmable_bytes: u64,
+    /// Nothing is done for him until then, and why.
+    pub left_alone: Option<(i64, &'static str)>,
+    prepaged_pages: f64,
+    prepage_errors: f64,
+    judged_stays: u64,
+    /// A queue-drop waits until the work under way has ended.
+    record_due: bool,
+    stopping: bool,
+}
+
+/// Least that a page-out is begun for, bytes: less is not worth a scan of the page tables.
+const LEAST_OUT_BYTES: u64 = 256 << 10;
+/// How long a user is left alone after a page-out that brought next to nothing, µs.
+const FRUITLESS_US: i64 = 60_000_000;
+/// Weight of the past in the share of prepage errors.
+const MEMORY: f64 = 0.7;
+
+/// All users and whether storage is short.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Decisions {
+    pub users: BTreeMap<UserId, UserState>,
+    /// Below `low` it becomes true, at `high` false.
+    pub short: bool,
+    pub swap_full: bool,
+}
+
+impl Default for Decisions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Decisions {
+    /// Nobody is known yet.
+    pub fn new() -> Self {
+        Decisions {
+            users: BTreeMap::new(),
+            short: false,
+            swap_full: false,
+        }
+    }
+
+    /// Decides. `seen` holds every user there is; others are forgotten. `events` are what ended since the last call.
+    pub fn step(
+        &mut self,
+        now_us: i64,
+        policy: &Policy,
+        storage: Option<StorageSeen>,
+        seen: &[UserSeen],
+        events: &[Event],
+    ) -> Vec<Action> {
+        let mut actions = Vec::new();
+        for event in events {
+            self.hear(now_us, policy, event, &mut actions);
+        }
+        let mut present = BTreeMap::new();
+        for user in seen {
+            let state = self
+                .users
+                .remove(&user.id)
+                .unwrap_or_else(|| UserState::new(now_us));
+            present.insert(user.id, state);
+        }
+        self.users = present;
+        for user in seen {
+            if let Some(state) = self.users.get_mut(&user.id) {
+                state.look(now_us, policy, user, &mut actions);
+            }
+        }
+        if let Some(storage) = storage {
+            self.swap_out(now_us, policy, storage, &mut actions);
+        }
+        actions
+    }
+
+    fn hear(&mut self, now_us: i64, policy: &Policy, event: &Event, actions: &mut Vec<Action>) {
+        let (Event::Recorded { id, .. } | Event::Out { id, .. } | Event::In { id } | Event::Failed { id }) =
+            *event;
+        let Some(user) = self.users.get_mut(&id) else {
+            return;
+        };
+        user.work = None;
+        user.stopping = false;
+        match *event {
+            Event::Recorded {
+                working_set_bytes,
+                trimmable_bytes,
+                resident_bytes,
+                prepaged_pages,
+                prepage_errors,
+                ..
+            } => {
+                user.working_set_bytes = working_set_bytes;
+                user.trimmable_bytes = trimmable_bytes;
+                user.resident_bytes = resident_bytes;
+                user.judge(now_us, policy, prepaged_pages, prepage_errors);
+            }
+            Event::Out {
+                asked_bytes,
+                freed_bytes,
+                left_bytes,
+                trimmed_only,
+                ..
+            } => {
+                user.resident_bytes = left_bytes;
+                user.trimmable_bytes = user.trimmable_bytes.saturating_sub(freed_bytes);
+                let is_out = user.state == State::Resuming;
+                if !is_out && freed_bytes * 8 < asked_bytes {
+                    user.left_alone = Some((now_us + FRUITLESS_US, "writing him out freed next to nothing"));
+                }
+                if is_out {
+                    // He came back in the middle of it: read what went.
+                    user.begin_in(id, policy, actions);
+                } else if user.state != State::Active {
+                    let all = asked_bytes == 0 || left_bytes < LEAST_OUT_BYTES;
+                    let state = match trimmed_only {
+                        true if user.state == State::Idle => State::Trimmed,
+                        true => user.state,
+                        false if all => State::Swapped,
+                        false => State::Partly,
+                    };
+                    if trimmed_only && asked_bytes == 0 {
+                        user.trimmable_bytes = 0;
+                    }
+                    user.enter(state, now_us);
+                }
+            }
+            Event::In { .. } => {
+                if user.state == State::Resuming {
+                    user.enter(State::Active, now_us);
+                }
+            }
+            Event::Failed { .. } => {
+                let until = now_us + seconds(policy.give_up.retry_seconds);
+                user.left_alone = Some((until, "an action failed or took too long"));
+                if user.state == State::Resuming {
+                    user.enter(State::Active, now_us);
+                }
+            }
+        }
+        if user.record_due && user.work.is_none() && user.state == State::Idle {
+            user.record(id, actions);
+        }
+    }
+
+    fn swap_out(&mut self, now_us: i64, policy: &Policy, storage: StorageSeen, actions: &mut Vec<Action>) {
+        self.short = storage.pressed
+            || storage.free_bytes < storage.low_bytes
+            || (self.short && storage.free_bytes < storage.high_bytes);
+        self.swap_full = storage.swap_free_bytes <= storage.swap_reserve_bytes;
+        let out = self.users.values().any(|user| user.work == Some(Work::Out));
+        if !self.short || self.swap_full || out || policy.swap_out.order == Order::Kernel {
+            return;
+        }
+        let room = storage.swap_free_bytes - storage.swap_reserve_bytes;
+        let lacking = storage.high_bytes.saturating_sub(storage.free_bytes);
+        let bytes = lacking.max(LEAST_OUT_BYTES).min(room);
+        let chosen = self
+            .users
+            .iter()
+            .filter_map(|(&id, user)| Some((user.rank(now_us, policy)?, id)))
+            .min();
+        let Some((rank, id)) = chosen else {
+            return;
+        };
+        if let Some(user) = self.users.get_mut(&id) {
+            user.work = Some(Work::Out);
+            actions.push(if rank.stage == Stage::Trim {
+                Action::Trim { id, bytes }
+            } else {
+                Action::SwapOut { id, bytes }
+            });
+        }
+    }
+}
+
+/// What is done first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Trim,
+    /// A user who is partly out goes on before the next begins.
+    Finish,
+    Whole,
+}
+
+/// Who goes first: by stage, noninteractive users before interactive ones, then by the end of their last stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    stage: Stage,
+    interactive: bool,
+    last_active_us: i64,
+}
+
+impl UserState {
+    fn new(now_us: i64) -> Self {
+        UserState {
+            state: State::Active,
+            since_us: now_us,
+            last_active_us: now_us,
+            work: None,
+            interactive: false,
+            resident_bytes: 0,
+            working_set_bytes: None,
+            trimmable_bytes: 0,
+            left_alone: None,
+            prepaged_pages: 0.0,
+            prepage_errors: 0.0,
+            judged_stays: 0,
+            record_due: false,
+            stopping: false,
+        }
+    }
+
+    fn enter(&mut self, state: State, now_us: i64) {
+        if self.state != state {
+            self.state = state;
+            self.since_us = now_us;
+        }
+    }
+
+    /// Whether nothing is to be done for him now.
+    pub fn is_left_alone(&self, now_us: i64) -> bool {
+        self.left_alone.is_some_and(|(until, _)| now_us < until)
+    }
+
+    /// Share of prepaged pages that were not touched, over the last stays; none before there were any.
+    pub fn prepage_error_share(&self) -> Option<f64> {
+        (self.prepaged_pages > 0.0).then(|| self.prepage_errors / self.prepaged_pages)
+    }
+
+    /// What is seen of him moves him between states.
+    fn look(&mut self, now_us: i64, policy: &Policy, seen: &UserSeen, actions: &mut Vec<Action>) {
+        self.interactive = seen.interactive;
+        // A page-out counts what it leaves; what was seen may be older.
+        if matches!(self.state, State::Active | State::Resuming) {
+            self.resident_bytes = seen.resident_bytes;
+        }
+        if self.left_alone.is_some_and(|(until, _)| now_us >= until) {
+            self.left_alone = None;
+            self.judged_stays = 0;
+        }
+        if seen.active || seen.faulted || seen.announced {
+            self.last_active_us = now_us;
+            self.record_due = false;
+            match self.state {
+                State::Active | State::Resuming => {}
+                State::Idle | State::Trimmed
+                    if !seen.faulted && !seen.announced && self.work != Some(Work::Out) =>
+                {
+                    self.enter(State::Active, now_us);
+                }
+                State::Idle | State::Trimmed | State::Partly | State::Swapped => {
+                    self.enter(State::Resuming, now_us);
+                    if self.work == Some(Work::Out) {
+                        self.stop(seen.id, actions);
+                    } else {
+                        self.begin_in(seen.id, policy, actions);
+                    }
+                }
+            }
+        } else if matches!(self.state, State::Active | State::Resuming)
+            && now_us - self.last_active_us >= seconds(policy.queue_drop.idle_seconds)
+        {
+            self.enter(State::Idle, now_us);
+            self.record_due = true;
+            if self.work.is_some() {
+                self.stop(seen.id, actions);
+            } else {
+                self.record(seen.id, actions);
+            }
+        }
+    }
+
+    fn record(&mut self, id: UserId, actions: &mut Vec<Action>) {
+        self.record_due = false;
+        self.work = Some(Work::Recording);
+        actions.push(Action::Record { id });
+    }
+
+    fn stop(&mut self, id: UserId, actions: &mut Vec<Action>) {
+        if !self.stopping {
+            self.stopping = true;
+            actions.push(Action::Stop { id });
+        }
+    }
+
+    /// Begins to read his sets, unless the policy or his record says not to, or something is still being done for him.
+    fn begin_in(&mut self, id: UserId, policy: &Policy, actions: &mut Vec<Action>) {
+        let wanted = policy.prepage.sets > 0 || policy.prepage.rest != Rest::Demand;
+        if self.work.is_some() || self.left_alone.is_some() || !wanted {
+            self.state = State::Active;
+            return;
+        }
+        self.work = Some(Work::In);
+        actions.push(Action::Prepage { id });
+    }
+
+    /// Judges his prepage errors at a queue-drop.
+    fn judge(&mut self, now_us: i64, policy: &Policy, prepaged_pages: u64, prepage_errors: u64) {
+        if prepaged_pages == 0 {
+            return;
+        }
+        self.prepaged_pages = MEMORY * self.prepaged_pages + prepaged_pages as f64;
+        self.prepage_errors = MEMORY * self.prepage_errors + prepage_errors as f64;
+        self.judged_stays += 1;
+        let too_many = self
+            .prepage_error_share()
+            .is_some_and(|share| share > policy.give_up.prepage_error_share);
+        if too_many && self.judged_stays >= policy.give_up.stays {
+            let until = now_us + seconds(policy.give_up.retry_seconds);
+            self.left_alone = Some((until, "too many of his prepaged pages were not touched"));
+        }
+    }
+
+    /// His place among those who may be written out; none if he may not.
+    fn rank(&self, now_us: i64, policy: &Policy) -> Option<Rank> {
+        if self.work.is_some() || self.record_due || self.is_left_alone(now_us) {
+            return None;
+        }
+        let stage = match self.state {
+            State::Idle if policy.swap_out.trim && self.trimmable_bytes >= LEAST_OUT_BYTES => Stage::Trim,
+            State::Partly if self.resident_bytes >= LEAST_OUT_BYTES => Stage::Finish,
+            State::Idle | State::Trimmed if self.resident_bytes >= LEAST_OUT_BYTES => Stage::Whole,
+            _ => return None,
+        };
+        Some(Rank {
+            stage,
+            interactive: self.interactive,
+            last_active_us: self.last_active_us,
+        })
+    }
+}
+
+fn seconds(seconds: f64) -> i64 {
+    (seconds * 1e6) as i64
+}
+
+#[cfg(test)]
+#[path = "decision_tests.rs"]
+mod tests;

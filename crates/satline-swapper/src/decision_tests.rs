@@ -1,0 +1,409 @@
+use super::*;
+use proptest::prelude::*;
+
+const MB: u64 = 1 << 20;
+const SECOND: i64 = 1_000_000;
+
+fn policy(more: &str) -> Policy {
+    let text = format!("[[watch]]\npid = 9\n[queue_drop]\nidle_seconds = 10.0\n{more}");
+    toml::from_str(&text).unwrap()
+}
+
+fn storage(free: u64) -> Option<StorageSeen> {
+    Some(StorageSeen {
+        total_bytes: 1000 * MB,
+        free_bytes: free * MB,
+        low_bytes: 100 * MB,
+        high_bytes: 200 * MB,
+        pressed: false,
+        swap_free_bytes: 1000 * MB,
+        swap_reserve_bytes: 10 * MB,
+    })
+}
+
+fn quiet(id: UserId) -> UserSeen {
+    UserSeen {
+        id,
+        resident_bytes: 80 * MB,
+        interactive: true,
+        ..UserSeen::default()
+    }
+}
+
+fn working(id: UserId) -> UserSeen {
+    UserSeen {
+        active: true,
+        ..quiet(id)
+    }
+}
+
+fn faulting(id: UserId) -> UserSeen {
+    UserSeen {
+        faulted: true,
+        ..quiet(id)
+    }
+}
+
+fn recorded(id: UserId, set: Option<u64>, trimmable: u64) -> Event {
+    Event::Recorded {
+        id,
+        working_set_bytes: set.map(|mb| mb * MB),
+        trimmable_bytes: trimmable * MB,
+        resident_bytes: 80 * MB,
+        prepaged_pages: 0,
+        prepage_errors: 0,
+    }
+}
+
+fn out(id: UserId, freed: u64, left: u64, trimmed_only: bool) -> Event {
+    Event::Out {
+        id,
+        asked_bytes: freed * MB,
+        freed_bytes: freed * MB,
+        left_bytes: left * MB,
+        trimmed_only,
+    }
+}
+
+/// Users 1 to `n`, idle since 10 s for user 1, 11 s for user 2, …, recorded without a known working set.
+fn idle(policy: &Policy, n: u32) -> (Decisions, i64) {
+    let mut decisions = Decisions::new();
+    let all: Vec<UserSeen> = (1..=n).map(quiet).collect();
+    for second in 0..i64::from(n) {
+        let seen: Vec<UserSeen> = (1..=n)
+            .map(|id| {
+                if i64::from(id) >= i64::from(n) - second {
+                    working(n + 1 - id)
+                } else {
+                    quiet(n + 1 - id)
+                }
+            })
+            .collect();
+        decisions.step(second * SECOND, policy, storage(500), &seen, &[]);
+    }
+    let now = (i64::from(n) + 30) * SECOND;
+    decisions.step(now, policy, storage(500), &all, &[]);
+    let events: Vec<Event> = (1..=n).map(|id| recorded(id, None, 0)).collect();
+    assert_eq!(decisions.step(now, policy, storage(500), &all, &events), []);
+    (decisions, now)
+}
+
+#[test]
+fn while_storage_is_ample_an_idle_user_is_swapped_logically_only() {
+    let policy = policy("");
+    let mut decisions = Decisions::new();
+    assert_eq!(decisions.step(0, &policy, storage(500), &[working(1)], &[]), []);
+    assert_eq!(
+        decisions.step(9 * SECOND, &policy, storage(500), &[quiet(1)], &[]),
+        []
+    );
+    let actions = decisions.step(10 * SECOND, &policy, storage(500), &[quiet(1)], &[]);
+    assert_eq!(actions, [Action::Record { id: 1 }]);
+    let events = [recorded(1, Some(20), 60)];
+    assert_eq!(
+        decisions.step(11 * SECOND, &policy, storage(500), &[quiet(1)], &events),
+        []
+    );
+    assert_eq!(decisions.users[&1].state, State::Idle);
+    assert_eq!(
+        decisions.step(12 * SECOND, &policy, storage(500), &[working(1)], &[]),
+        []
+    );
+    assert_eq!(
+        decisions.users[&1].state,
+        State::Active,
+        "all was kept: nothing to read"
+    );
+}
+
+#[test]
+fn trimming_comes_before_swapping_out_and_high_ends_both() {
+    let policy = policy("");
+    let (mut decisions, now) = idle(&policy, 2);
+    let all = [quiet(1), quiet(2)];
+    decisions.users.get_mut(&2).unwrap().trimmable_bytes = 30 * MB;
+    let actions = decisions.step(now, &policy, storage(50), &all, &[]);
+    let wanted = Action::Trim {
+        id: 2,
+        bytes: 150 * MB,
+    };
+    assert_eq!(actions, [wanted]);
+    assert_eq!(
+        decisions.step(now, &policy, storage(50), &all, &[]),
+        [],
+        "one at a time"
+    );
+    let actions = decisions.step(now, &policy, storage(80), &all, &[out(2, 30, 50, true)]);
+    assert_eq!(decisions.users[&2].state, State::Trimmed);
+    let wanted = Action::SwapOut {
+        id: 1,
+        bytes: 120 * MB,
+    };
+    assert_eq!(actions, [wanted], "the longest idle");
+    let actions = decisions.step(now, &policy, storage(160), &all, &[out(1, 80, 0, false)]);
+    assert_eq!(decisions.users[&1].state, State::Swapped);
+    let wanted = Action::SwapOut {
+        id: 2,
+        bytes: 40 * MB,
+    };
+    assert_eq!(actions, [wanted], "above low, but high is not reached");
+    let actions = decisions.step(now, &policy, storage(200), &all, &[out(2, 40, 10, false)]);
+    assert_eq!((actions, decisions.users[&2].state), (vec![], State::Partly));
+    assert_eq!(
+        decisions.step(now, &policy, storage(150), &all, &[]),
+        [],
+        "above low"
+    );
+    let actions = decisions.step(now, &policy, storage(90), &all, &[]);
+    let wanted = Action::SwapOut {
+        id: 2,
+        bytes: 110 * MB,
+    };
+    assert_eq!(actions, [wanted], "who is partly out is finished first");
+}
+
+#[test]
+fn noninteractive_users_go_first() {
+    let policy = policy("");
+    let (mut decisions, now) = idle(&policy, 2);
+    let all = [
+        quiet(1),
+        UserSeen {
+            interactive: false,
+            ..quiet(2)
+        },
+    ];
+    let actions = decisions.step(now, &policy, storage(50), &all, &[]);
+    assert!(
+        matches!(actions[..], [Action::SwapOut { id: 2, .. }]),
+        "{actions:?}"
+    );
+}
+
+#[test]
+fn a_return_reads_sets_and_a_return_in_the_middle_stops_the_page_out_first() {
+    let policy = policy("");
+    let (mut decisions, now) = idle(&policy, 1);
+    decisions.step(now, &policy, storage(50), &[quiet(1)], &[]);
+    let actions = decisions.step(now, &policy, storage(50), &[working(1)], &[]);
+    assert_eq!(actions, [Action::Stop { id: 1 }]);
+    assert_eq!(decisions.users[&1].state, State::Resuming);
+    let actions = decisions.step(now, &policy, storage(50), &[working(1)], &[]);
+    assert_eq!(actions, [], "told once");
+    let actions = decisions.step(now, &policy, storage(50), &[quiet(1)], &[out(1, 20, 60, false)]);
+    assert_eq!(actions, [Action::Prepage { id: 1 }]);
+    decisions.step(now, &policy, storage(50), &[quiet(1)], &[Event::In { id: 1 }]);
+    assert_eq!(decisions.users[&1].state, State::Active);
+}
+
+#[test]
+fn announced_users_are_read_before_they_touch_anything() {
+    let policy = policy("");
+    let (mut decisions, now) = idle(&policy, 1);
+    decisions.step(now, &policy, storage(50), &[quiet(1)], &[]);
+    decisions.step(now, &policy, storage(300), &[quiet(1)], &[out(1, 80, 0, false)]);
+    let announced = UserSeen {
+        announced: true,
+        ..quiet(1)
+    };
+    let actions = decisions.step(now, &policy, storage(300), &[announced], &[]);
+    assert_eq!(actions, [Action::Prepage { id: 1 }]);
+}
+
+#[test]
+fn nothing_is_read_where_the_policy_says_so() {
+    let policy = policy("[prepage]\nsets = 0\nrest = \"demand\"\n");
+    let (mut decisions, now) = idle(&policy, 1);
+    decisions.step(now, &policy, storage(50), &[quiet(1)], &[]);
+    decisions.step(now, &policy, storage(300), &[quiet(1)], &[out(1, 80, 0, false)]);
+    assert_eq!(
+        decisions.step(now, &policy, storage(300), &[faulting(1)], &[]),
+        []
+    );
+    assert_eq!(decisions.users[&1].state, State::Active);
+}
+
+#[test]
+fn the_kernels_order_writes_nothing_out() {
+    let policy = policy("[swap_out]\norder = \"kernel\"\n");
+    let (mut decisions, now) = idle(&policy, 1);
+    assert_eq!(decisions.step(now, &policy, storage(0), &[quiet(1)], &[]), []);
+    let actions = decisions.step(now, &policy, storage(0), &[faulting(1)], &[]);
+    assert_eq!(
+        actions,
+        [Action::Prepage { id: 1 }],
+        "what the kernel took is read all the same"
+    );
+}
+
+#[test]
+fn swap_that_is_full_and_a_fruitless_page_out_end_it() {
+    let policy = policy("");
+    let (mut decisions, now) = idle(&policy, 1);
+    let mut full = storage(0).unwrap();
+    full.swap_free_bytes = 10 * MB;
+    assert_eq!(decisions.step(now, &policy, Some(full), &[quiet(1)], &[]), []);
+    assert!(decisions.swap_full);
+    assert_eq!(
+        decisions.step(now, &policy, storage(0), &[quiet(1)], &[]).len(),
+        1
+    );
+    let fruitless = Event::Out {
+        id: 1,
+        asked_bytes: 80 * MB,
+        freed_bytes: MB,
+        left_bytes: 79 * MB,
+        trimmed_only: false,
+    };
+    assert_eq!(
+        decisions.step(now, &policy, storage(0), &[quiet(1)], &[fruitless]),
+        []
+    );
+    let later = now + FRUITLESS_US;
+    assert_eq!(
+        decisions.step(later, &policy, storage(0), &[quiet(1)], &[]).len(),
+        1
+    );
+}
+
+#[test]
+fn too_many_prepage_errors_and_he_is_left_alone_for_a_time() {
+    let policy = policy("[give_up]\nprepage_error_share = 0.5\nstays = 2\nretry_seconds = 100.0\n");
+    let (mut decisions, now) = idle(&policy, 1);
+    let errors = Event::Recorded {
+        id: 1,
+        working_set_bytes: Some(MB),
+        trimmable_bytes: 70 * MB,
+        resident_bytes: 80 * MB,
+        prepaged_pages: 100,
+        prepage_errors: 60,
+    };
+    decisions.step(now, &policy, storage(500), &[quiet(1)], &[errors]);
+    assert!(!decisions.users[&1].is_left_alone(now));
+    decisions.step(now, &policy, storage(500), &[quiet(1)], &[errors]);
+    assert!(decisions.users[&1].is_left_alone(now));
+    assert_eq!(decisions.step(now, &policy, storage(0), &[quiet(1)], &[]), []);
+    let later = now + 100 * SECOND;
+    assert_eq!(
+        decisions.step(later, &policy, storage(0), &[quiet(1)], &[]).len(),
+        1
+    );
+}
+
+#[test]
+fn who_is_gone_is_forgotten_and_late_news_of_him_do_no_harm() {
+    let policy = policy("");
+    let (mut decisions, now) = idle(&policy, 2);
+    decisions.step(now, &policy, storage(500), &[quiet(2)], &[]);
+    assert_eq!(decisions.users.len(), 1);
+    assert_eq!(
+        decisions.step(now, &policy, storage(500), &[quiet(2)], &[out(1, 5, 5, false)]),
+        []
+    );
+}
+
+#[derive(Debug, Clone)]
+struct Moment {
+    pass_ms: i64,
+    free: u64,
+    users: Vec<(bool, bool, bool)>,
+    end_work: bool,
+    freed_share: u64,
+}
+
+fn moments() -> impl Strategy<Value = Vec<Moment>> {
+    let user = (any::<bool>(), any::<bool>(), prop::bool::weighted(0.1));
+    let moment = (
+        0i64..8000,
+        0u64..400,
+        prop::collection::vec(user, 4),
+        any::<bool>(),
+        0u64..=4,
+    );
+    let made = moment.prop_map(|(pass_ms, free, users, end_work, freed_share)| Moment {
+        pass_ms,
+        free,
+        users,
+        end_work,
+        freed_share,
+    });
+    prop::collection::vec(made, 1..120)
+}
+
+proptest! {
+    /// Whatever is seen: one action at a time for a user, one page-out at a time for all, none for a user in a stay, none
+    /// while storage is ample or the swap devices are full.
+    #[test]
+    fn whatever_is_seen_the_rules_hold(moments in moments()) {
+        let policy = policy("");
+        let mut decisions = Decisions::new();
+        let mut under_way: BTreeMap<UserId, Action> = BTreeMap::new();
+        let (mut now, mut short) = (0, false);
+        for moment in moments {
+            now += moment.pass_ms * 1000;
+            let seen: Vec<UserSeen> = (1..).zip(&moment.users).map(|(id, &(active, faulted, _))| UserSeen {
+                active: active && moment.end_work,
+                faulted: faulted && !moment.end_work && moment.free % 3 == 0,
+                ..quiet(id)
+            }).collect();
+            let mut events = Vec::new();
+            if moment.end_work {
+                for (id, action) in std::mem::take(&mut under_way) {
+                    events.push(match action {
+                        Action::Record { .. } => recorded(id, Some(20), 60),
+                        Action::Trim { .. } => out(id, 15 * moment.freed_share, 80 - 15 * moment.freed_share, true),
+                        Action::SwapOut { .. } => out(id, 20 * moment.freed_share, 80 - 20 * moment.freed_share, false),
+                        Action::Prepage { .. } => Event::In { id },
+                        Action::Stop { .. } => unreachable!(),
+                    });
+                }
+            }
+            let free = storage(moment.free);
+            short = moment.free < 100 || short && moment.free < 200;
+            for action in decisions.step(now, &policy, free, &seen, &events) {
+                let id = match action {
+                    Action::Stop { id } => {
+                        prop_assert!(under_way.contains_key(&id), "nothing to stop");
+                        continue;
+                    }
+                    Action::Record { id } | Action::Trim { id, .. } | Action::SwapOut { id, .. } | Action::Prepage { id } => id,
+                };
+                prop_assert!(under_way.insert(id, action).is_none(), "two things at once for {}", id);
+                let user = &decisions.users[&id];
+                match action {
+                    Action::Trim { .. } | Action::SwapOut { .. } => {
+                        prop_assert!(short);
+                        prop_assert!(now - user.last_active_us >= 10 * SECOND);
+                        let outs = under_way.values().filter(|a| matches!(a, Action::Trim { .. } | Action::SwapOut { .. }));
+                        prop_assert_eq!(outs.count(), 1);
+                    }
+                    Action::Prepage { .. } => prop_assert_eq!(user.state, State::Resuming),
+                    Action::Record { .. } => prop_assert_eq!(user.state, State::Idle),
+                    Action::Stop { .. } => {}
+                }
+            }
+            for (id, action) in &under_way {
+                prop_assert!(decisions.users[id].work.is_some(), "{:?} is forgotten", action);
+            }
+        }
+    }
+
+    /// The same things seen give the same actions.
+    #[test]
+    fn it_is_a_function_of_what_is_seen(moments in moments()) {
+        let policy = policy("");
+        let run = || {
+            let mut decisions = Decisions::new();
+            let (mut now, mut all) = (0, Vec::new());
+            for moment in &moments {
+                now += moment.pass_ms * 1000;
+                let seen: Vec<UserSeen> = (1..).zip(&moment.users).map(|(id, &(active, faulted, announced))| UserSeen {
+                    active, faulted, announced, ..quiet(id)
+                }).collect();
+                all.extend(decisions.step(now, &policy, storage(moment.free), &seen, &[]));
+            }
+            (all, decisions)
+        };
+        prop_assert_eq!(run(), run());
+    }
+}

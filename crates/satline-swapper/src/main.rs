@@ -1,0 +1,125 @@
+//! `satline-swapper`: options → run → result. See `--help`.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::Parser;
+use satline_recording::harmless;
+use satline_swapper::abilities::Abilities;
+use satline_swapper::calls;
+use satline_swapper::daemon::Daemon;
+use satline_swapper::error::SwapperError;
+use satline_swapper::face::Face;
+use satline_swapper::metrics::Metrics;
+use satline_swapper::options::{Command, Options, Run};
+use satline_swapper::policy::Policy;
+use satline_swapper::recorder::Recorder;
+use satline_swapper::roots::Roots;
+
+fn main() -> ExitCode {
+    match command(Options::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The text may quote files. Standard error may be closed.
+            let _ = writeln!(io::stderr(), "error: {}", harmless(&error.to_string()));
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn command(command: Command) -> Result<(), SwapperError> {
+    match command {
+        Command::Run(options) => run(options),
+        Command::Check { policy } => say(&Policy::read(&policy)?),
+        Command::Abilities { policy } => {
+            let abilities = Abilities::look(&Roots::default(), &Policy::read(&policy)?)?;
+            say(&abilities.lacking)
+        }
+        Command::Replay { policy } => satline_swapper::replay::replay(
+            &Policy::read(&policy)?,
+            io::stdin().lock(),
+            &mut io::stdout().lock(),
+        ),
+    }
+}
+
+fn say<T: serde::Serialize>(value: &T) -> Result<(), SwapperError> {
+    let text = serde_json::to_string(value)
+        .map_err(|error| SwapperError::input(error.to_string(), "report this"))?;
+    writeln!(io::stdout(), "{text}")
+        .map_err(|error| SwapperError::system("standard output", error, "it must stay open"))
+}
+
+fn run(options: Run) -> Result<(), SwapperError> {
+    let (terminate, interrupt) = (
+        flag(signal_hook::consts::SIGTERM)?,
+        flag(signal_hook::consts::SIGINT)?,
+    );
+    let policy = Policy::read(&options.policy)?;
+    let policy_text = std::fs::read_to_string(&options.policy).unwrap_or_default();
+    let roots = Roots {
+        proc: options.proc,
+        sys: options.sys,
+    };
+    calls::raise_file_limit();
+    let abilities = Abilities::look(&roots, &policy)?;
+    for lacking in &abilities.lacking {
+        let _ = writeln!(
+            io::stderr(),
+            "lacking: {}: {} (would need: {})",
+            lacking.what,
+            lacking.instead,
+            lacking.would_need
+        );
+    }
+    if policy.safety.lock_memory && calls::lock_own_memory().is_err() {
+        let _ = writeln!(
+            io::stderr(),
+            "lacking: locked memory for the swapper itself (would need: CAP_IPC_LOCK or LimitMEMLOCK)"
+        );
+    }
+    let recorder = match &options.recording {
+        Some(directory) => Some(Recorder::open(directory, &policy_text, &abilities)?),
+        None => None,
+    };
+    let mut face = Face::new(
+        options.policy.display().to_string(),
+        options.dry_run,
+        abilities.clone(),
+        options.status.clone(),
+    );
+    face.recorder = recorder;
+    if let Some(address) = options.metrics {
+        let metrics = Metrics::listen(address).map_err(|error| {
+            SwapperError::system(
+                format!("--metrics {address}"),
+                error,
+                "choose a free port of this host",
+            )
+        })?;
+        face.metrics = Some(metrics);
+    }
+    let socket = options.status.map(|path| path.with_extension("socket"));
+    let mut daemon = Daemon::open(
+        roots,
+        policy,
+        &abilities,
+        options.dry_run,
+        socket.as_deref(),
+        face,
+    )?;
+    let ended = daemon.run(|| terminate.load(Ordering::Relaxed) || interrupt.load(Ordering::Relaxed));
+    if let Some(socket) = socket {
+        let _ = std::fs::remove_file(socket);
+    }
+    ended
+}
+
+fn flag(signal: i32) -> Result<Arc<AtomicBool>, SwapperError> {
+    let flag = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal, flag.clone())
+        .map_err(|error| SwapperError::system(format!("signal {signal}"), error, "report this"))?;
+    Ok(flag)
+}

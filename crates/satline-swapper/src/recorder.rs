@@ -1,0 +1,255 @@
+//! The swapper's writer of a recording.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use satline_recording::{
+    ColumnId, HostFacts, RecordingDescription, RecordingError, RecordingWriter, TableId, WriterOptions,
+    create_if_absent, end_recording, write_toml_at_end, write_toml_atomically,
+};
+
+use crate::abilities::Abilities;
+use crate::calls;
+use crate::decision::{Decisions, Event, State, StorageSeen, UserId, UserSeen, UserState};
+use crate::error::SwapperError;
+use crate::user::User;
+
+const SWAPPER: [&str; 15] = [
+    "cpu_us",
+    "total_bytes",
+    "free_bytes",
+    "low_bytes",
+    "high_bytes",
+    "short",
+    "pressed",
+    "swap_free_bytes",
+    "swap_reserve_bytes",
+    "users_active",
+    "users_idle",
+    "users_trimmed",
+    "users_partly",
+    "users_swapped",
+    "users_resuming",
+];
+const USER: [&str; 19] = [
+    "user",
+    "state",
+    "interactive",
+    "active",
+    "faulted",
+    "announced",
+    "resident_bytes",
+    "working_set_pages",
+    "working_set_runs",
+    "stays",
+    "resumes",
+    "resume_us",
+    "swapped_out_pages",
+    "prepaged_pages",
+    "prepaged_at_once_pages",
+    "prepage_errors",
+    "swap_sets_out",
+    "swap_sets_in",
+    "cpu_us",
+];
+const EVENT: [&str; 4] = ["source", "event", "value", "text"];
+
+/// Its name in the recording.
+const WRITER: &str = "swapper";
+
+/// Writes.
+pub struct Recorder {
+    writer: RecordingWriter,
+    swapper: (TableId, Vec<ColumnId>),
+    user: (TableId, Vec<ColumnId>),
+    event: (TableId, Vec<ColumnId>),
+    /// What was seen of users since the last sample: active, faulted, announced.
+    seen: HashMap<UserId, [bool; 3]>,
+    policy: String,
+    created: bool,
+}
+
+fn open_table(
+    writer: &mut RecordingWriter,
+    name: &str,
+    columns: &[&str],
+) -> Result<(TableId, Vec<ColumnId>), RecordingError> {
+    let table = writer.table(name)?;
+    let columns = columns.iter().map(|column| writer.column(table, column));
+    Ok((table, columns.collect::<Result<_, _>>()?))
+}
+
+impl Recorder {
+    /// Opens the writer `swapper`; makes the recording where there is none.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn open(directory: &Path, policy: &str, abilities: &Abilities) -> Result<Self, SwapperError> {
+        let host = HostFacts::read(Path::new("/proc"), Path::new("/etc/os-release"));
+        let description = RecordingDescription::plain("satline-swapper", calls::real_ns(), host)?;
+        let created = create_if_absent(directory, &description)?;
+        let mut writer = RecordingWriter::open(directory, WRITER, WriterOptions::default())?;
+        let recorder = Recorder {
+            swapper: open_table(&mut writer, "swapper", &SWAPPER)?,
+            user: open_table(&mut writer, "swapper_user", &USER)?,
+            event: open_table(&mut writer, "event", &EVENT)?,
+            writer,
+            seen: HashMap::new(),
+            policy: policy.to_owned(),
+            created,
+        };
+        write_toml_atomically(&recorder.source(), &recorder.description(abilities, None))?;
+        Ok(recorder)
+    }
+
+    fn source(&self) -> std::path::PathBuf {
+        self.writer.directory().join("sources/swapper.toml")
+    }
+
+    fn description(&self, abilities: &Abilities, end_reason: Option<&str>) -> toml::Table {
+        let mut methods = toml::Table::new();
+        methods.insert("pages".into(), abilities.method.word().into());
+        let resume = if abilities.wakes { "perf-event" } else { "ticks" };
+        methods.insert("resume".into(), resume.into());
+        let missing = abilities.lacking.iter().map(|lacking| {
+            let mut one = toml::Table::new();
+            one.insert("signal".into(), lacking.what.clone().into());
+            one.insert("reason".into(), lacking.instead.clone().into());
+            one.insert("would_need".into(), lacking.would_need.clone().into());
+            toml::Value::Table(one)
+        });
+        let mut cost = toml::Table::new();
+        cost.insert("cpu_us".into(), calls::own_cpu_us().into());
+        let mut all = toml::Table::new();
+        all.insert("writer".into(), WRITER.into());
+        all.insert("version".into(), env!("CARGO_PKG_VERSION").into());
+        if let Some(reason) = end_reason {
+            all.insert("end_reason".into(), reason.into());
+        }
+        all.insert("policy".into(), self.policy.clone().into());
+        all.insert("methods".into(), methods.into());
+        all.insert("cost".into(), cost.into());
+        all.insert("missing".into(), toml::Value::Array(missing.collect()));
+        all
+    }
+
+    /// What was seen, until the next sample.
+    pub fn seen(
+        &mut self,
+        _now_ns: i64,
+        seen: &[UserSeen],
+        _events: &[Event],
+        _storage: Option<StorageSeen>,
+    ) {
+        for user in seen {
+            if user.active || user.faulted || user.announced {
+                let flags = self.seen.entry(user.id).or_default();
+                flags[0] |= user.active;
+                flags[1] |= user.faulted;
+                flags[2] |= user.announced;
+            }
+        }
+    }
+
+    /// One row of the swapper, one for each user.
+    ///
+    /// # Errors
+    /// The disk.
+    pub fn sample(
+        &mut self,
+        now_ns: i64,
+        decisions: &Decisions,
+        users: &[(&User, &UserState)],
+        storage: Option<StorageSeen>,
+    ) -> Result<(), SwapperError> {
+        let time_ns = calls::real_ns();
+        let count = |state| users.iter().filter(|(_, user)| user.state == state).count() as i64;
+        let of = |value: fn(&StorageSeen) -> u64| storage.as_ref().map(|storage| value(storage) as i64);
+        let row = [
+            Some(calls::own_cpu_us()),
+            of(|storage| storage.total_bytes),
+            of(|storage| storage.free_bytes),
+            of(|storage| storage.low_bytes),
+            of(|storage| storage.high_bytes),
+            Some(i64::from(decisions.short)),
+            storage.map(|storage| i64::from(storage.pressed)),
+            of(|storage| storage.swap_free_bytes),
+            of(|storage| storage.swap_reserve_bytes),
+            Some(count(State::Active)),
+            Some(count(State::Idle)),
+            Some(count(State::Trimmed)),
+            Some(count(State::Partly)),
+            Some(count(State::Swapped)),
+            Some(count(State::Resuming)),
+        ];
+        let writer = &mut self.writer;
+        let (table, columns) = &self.swapper;
+        writer.begin_row(*table, time_ns, now_ns);
+        for (column, value) in columns.iter().zip(row) {
+            writer.set_option(*column, value);
+        }
+        writer.end_row(*table);
+        let page_bytes = calls::page_bytes() as i64;
+        let (table, columns) = &self.user;
+        for (user, state) in users {
+            let [active, faulted, announced] = self.seen.get(&user.id).copied().unwrap_or_default();
+            let totals = &user.totals;
+            let row = [
+                Some(i64::from(state.interactive)),
+                Some(i64::from(active)),
+                Some(i64::from(faulted)),
+                Some(i64::from(announced)),
+                Some(state.resident_bytes as i64),
+                state.working_set_bytes.map(|bytes| bytes as i64 / page_bytes),
+                state.working_set_bytes.map(|_| user.working_set_runs as i64),
+                Some(totals.stays),
+                Some(totals.resumes),
+                Some(totals.resume_us),
+                Some(totals.swapped_out_pages),
+                Some(totals.prepaged_pages),
+                Some(totals.prepaged_at_once_pages),
+                Some(totals.prepage_errors),
+                Some(totals.swap_sets_out),
+                Some(totals.swap_sets_in),
+                Some(user.meter.cpu_us as i64),
+            ];
+            writer.begin_row(*table, time_ns, now_ns);
+            writer.set_text(columns[0], &user.found.name);
+            writer.set_text(columns[1], state.state.word());
+            for (column, value) in columns[2..].iter().zip(row) {
+                writer.set_option(*column, value);
+            }
+            writer.end_row(*table);
+        }
+        self.seen.clear();
+        Ok(writer.flush_due(now_ns)?)
+    }
+
+    /// Something that happened now.
+    pub fn event(&mut self, event: &str, value: Option<f64>, text: &str) {
+        let (table, columns) = &self.event;
+        let writer = &mut self.writer;
+        writer.begin_row(*table, calls::real_ns(), calls::monotonic_ns());
+        writer.set_text(columns[0], WRITER);
+        writer.set_text(columns[1], event);
+        if let Some(value) = value {
+            writer.set_float(columns[2], value);
+        }
+        writer.set_text(columns[3], text);
+        writer.end_row(*table);
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// The disk.
+    pub fn end(&mut self, abilities: &Abilities) -> Result<(), SwapperError> {
+        self.writer.finish()?;
+        write_toml_at_end(&self.source(), &self.description(abilities, Some("complete")))?;
+        // A recording that another began is another's to end.
+        if self.created {
+            end_recording(self.writer.directory(), calls::real_ns(), "complete")?;
+        }
+        Ok(())
+    }
+}
