@@ -146,6 +146,8 @@ pub struct UserState {
     judged_stays: u64,
     /// A queue-drop waits until the work under way has ended.
     record_due: bool,
+    /// A prepaging waits likewise.
+    read_due: bool,
     stopping: bool,
 }
 
@@ -251,7 +253,7 @@ impl Decisions {
                 }
                 if is_out {
                     // He came back in the middle of it: read what went.
-                    user.begin_in(id, policy, actions);
+                    user.read_due = true;
                 } else if user.state != State::Active {
                     let all = asked_bytes == 0 || left_bytes < LEAST_OUT_BYTES;
                     let state = match trimmed_only {
@@ -278,9 +280,6 @@ impl Decisions {
                     user.enter(State::Active, now_us);
                 }
             }
-        }
-        if user.record_due && user.work.is_none() && user.state == State::Idle {
-            user.record(id, actions);
         }
     }
 
@@ -348,6 +347,7 @@ impl UserState {
             prepage_errors: 0.0,
             judged_stays: 0,
             record_due: false,
+            read_due: false,
             stopping: false,
         }
     }
@@ -392,10 +392,9 @@ impl UserState {
                 }
                 State::Idle | State::Trimmed | State::Partly | State::Swapped => {
                     self.enter(State::Resuming, now_us);
+                    self.read_due = true;
                     if self.work == Some(Work::Out) {
                         self.stop(seen.id, actions);
-                    } else {
-                        self.begin_in(seen.id, policy, actions);
                     }
                 }
             }
@@ -404,11 +403,16 @@ impl UserState {
         {
             self.enter(State::Idle, now_us);
             self.record_due = true;
+            self.read_due = false;
             if self.work.is_some() {
                 self.stop(seen.id, actions);
-            } else {
-                self.record(seen.id, actions);
             }
+        }
+        if self.record_due && self.work.is_none() {
+            self.record(seen.id, actions);
+        }
+        if self.read_due && self.work != Some(Work::Out) {
+            self.begin_in(seen.id, policy, actions);
         }
     }
 
@@ -427,6 +431,7 @@ impl UserState {
 
     /// Begins to read his sets, unless the policy or his record says not to, or something is still being done for him.
     fn begin_in(&mut self, id: UserId, policy: &Policy, actions: &mut Vec<Action>) {
+        self.read_due = false;
         let wanted = policy.prepage.sets > 0 || policy.prepage.rest != Rest::Demand;
         if self.work.is_some() || self.left_alone.is_some() || !wanted {
             self.state = State::Active;
