@@ -178,7 +178,7 @@ pub fn pagemap_scan(pagemap: &File, start: u64, end: u64, page_bytes: u64) -> io
         };
         for region in regions.iter().take(found as usize) {
             let run = Run {
-                start: region.start / page_bytes,
+                start: region.start.max(from) / page_bytes,
                 end: region.end / page_bytes,
             };
             if region.categories & IS_PRESENT != 0 {
@@ -186,11 +186,12 @@ pub fn pagemap_scan(pagemap: &File, start: u64, end: u64, page_bytes: u64) -> io
             } else {
                 swapped.push(run);
             }
+            from = from.max(region.end);
         }
-        if argument.walk_end <= from {
+        // `walk_end` may be that of an earlier part of the walk: it goes on behind the last region.
+        if found < regions.len() as libc::c_long {
             break;
         }
-        from = argument.walk_end;
     }
     Ok((present, swapped))
 }
