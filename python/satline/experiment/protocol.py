@@ -29,6 +29,8 @@ from satline.experiment.guard import (
 from satline.experiment.progress import View, limits_in_words
 from satline.experiment.series import Series
 from satline.experiment.study import Study
+from satline.experiment.swapper import PROGRAM as SWAPPER
+from satline.experiment.swapper import Swapper, beside_the_load
 from satline.experiment.targets import required_programs, target_settings, workload_for
 from satline.experiment.verdict import judge
 from satline.experiment.window_trace import WindowTrace
@@ -147,6 +149,8 @@ def checked(study: Study, scratch: Path) -> dict[str, Path]:
     programs = {name: find_binary(name) for name in ("satline-terminal", "satline-monitor")}
     if study.file.monitor.thermometers:
         programs["satline-thermometer"] = find_binary("satline-thermometer")
+    if study.file.swapper is not None and study.file.swapper.enabled:
+        programs[SWAPPER] = find_binary(SWAPPER)
     return programs
 
 
@@ -262,9 +266,11 @@ class _Run:
                     thermometer_program=self._programs.get("satline-thermometer"),
                 )
             )
-            self._drive(conditions)
+            recording = self._recording.absolute()
+            with beside_the_load(study.file.swapper, self._programs, conditions, recording) as swapper:
+                self._drive(conditions, swapper)
 
-    def _drive(self, conditions: Conditions) -> None:
+    def _drive(self, conditions: Conditions, swapper: Swapper | None) -> None:
         from satline.recording import describe
 
         series = Series(self._study.file.load, self._recording)
@@ -287,6 +293,8 @@ class _Run:
                 for progress in emulator.progress():
                     self._system.check()
                     trace.follow(progress)
+                    if swapper is not None:
+                        swapper.check()
                     if isinstance(progress, Progress):
                         self._view.show(progress)
                     if series.enough(progress):

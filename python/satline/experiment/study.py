@@ -24,10 +24,12 @@ from satline import share
 from satline.errors import InputError
 from satline.experiment.designed import Designed, DesignPart, FactorPart, designed
 from satline.experiment.sizes import parse_size
+from satline.experiment.swapper_settings import StudySwapper
 from satline.experiment.targets import StudyGuest, StudyRemote, check_target
 from satline.problems import line_of, none_such, read_toml
 from satline.systems import SYSTEMS, Knobs, Limits, Server, TraceSettings
 from satline.systems.event_trace import EVENT, USUAL
+from satline.systems.swapdevices import KINDS
 
 Size = Annotated[int, BeforeValidator(parse_size), Field(gt=0)]
 Seconds = Annotated[float, Field(ge=0, le=86400)]
@@ -36,6 +38,12 @@ Seconds = Annotated[float, Field(ge=0, le=86400)]
 def _known_target(name: str) -> str:
     if name not in SYSTEMS:
         raise ValueError(f'there is no target "{name}"; write one of: {", ".join(SYSTEMS)}')
+    return name
+
+
+def _known_swap_kind(name: str) -> str:
+    if name not in KINDS:
+        raise ValueError(f'there is no kind of swap device "{name}"; write one of: {", ".join(KINDS)}')
     return name
 
 
@@ -100,6 +108,8 @@ class StudyKnobs(_Part):
     swappiness: Annotated[int, Field(ge=0, le=200)] | None = None
     mglru: Annotated[int, Field(ge=0, le=7)] | None = None
     swap_device: str | None = None
+    swap_kind: Annotated[str, AfterValidator(_known_swap_kind)] | None = None
+    """Character of the swap device of `limits.swap` bytes."""
 
 
 class Monitor(_Part):
@@ -151,6 +161,7 @@ class StudyFile(_Part):
     monitor: Monitor = Monitor()
     trace: Trace | None = None
     prepare: Prepare = Prepare()
+    swapper: StudySwapper | None = None
     server: list[StudyServer] = []
     factor: Annotated[list[FactorPart], Field(max_length=24)] = []
     design: DesignPart | None = None
@@ -162,12 +173,16 @@ class StudyFile(_Part):
             raise ValueError(f'server: two servers are named "{name}"; give each a name of its own')
         if self.knobs.swap_device is not None and self.limits.swap is not None:
             raise ValueError("knobs: swap_device stands in place of limits.swap; leave one of them out")
+        if self.knobs.swap_kind is not None and self.limits.swap is None:
+            raise ValueError("knobs: swap_kind is of a device that is not made; state limits.swap, its size")
         if self.design is not None and not self.factor:
             raise ValueError("design: there is nothing to vary; add [[factor]] tables")
         if self.trace is not None and self.target != "this-host":
             raise ValueError('trace: events are traced where target = "this-host" only; take [trace] out')
         if self.trace is not None and (self.trace.step or 1) > len(self.load.users):
             raise ValueError(f"trace: no step {self.trace.step} in load.users ({len(self.load.users)} steps)")
+        if self.swapper is not None and self.target != "this-host":
+            raise ValueError(f'swapper: it is started on this host only; the target is "{self.target}"')
         check_target(self.target, self.guest, self.remote)
         return self
 
@@ -209,6 +224,7 @@ class Study:
             swappiness=stated.swappiness,
             mglru=stated.mglru,
             swap_device=None if stated.swap_device is None else Path(stated.swap_device),
+            swap_kind=stated.swap_kind,
         )
 
     def trace(self) -> TraceSettings | None:

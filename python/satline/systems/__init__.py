@@ -54,12 +54,15 @@ class Knobs:
         Parts of the multi-generational LRU that are on, as bits: 0 none, 7 all (lru_gen/enabled).
     swap_device
         A swap device or file that its owner made, in place of a swap file of the study's own.
+    swap_kind
+        Character of the swap device that the study makes: a name in `swapdevices.KINDS`. ``None``: "disk".
     """
 
     page_cluster: int | None = None
     swappiness: int | None = None
     mglru: int | None = None
     swap_device: Path | None = None
+    swap_kind: str | None = None
 
 
 @dataclass(frozen=True)

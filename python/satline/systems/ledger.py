@@ -10,6 +10,9 @@ cgroup          kill what is in `directories`, remove them
 controllers     switch `names` off again in `path` (a cgroup.subtree_control)
 swap            swapoff and remove `path`
 swapoff         swapoff `path`, which is its owner's and stays
+loop            let go of `backing`, which `path` is on
+mount           unmount `path`
+zram            empty `path`; remove it too where `control` says that it was made for the run
 directory       remove `path` and all in it; its name holds the run's id
 sysctl          write `old` to `path`
 ==============  =================================================================================

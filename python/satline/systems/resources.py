@@ -92,6 +92,21 @@ def write_swap_file(path: Path, size_bytes: int) -> None:
         raise UnsettableError(f"the swap file {path} cannot be made: {error.strerror}") from None
 
 
+def page_bytes() -> int:
+    """Bytes of a page."""
+    return os.sysconf("SC_PAGE_SIZE")
+
+
+def write_swap_header(device: Path, size_bytes: int) -> None:
+    """Make a swap area of the whole of `device`."""
+    descriptor = os.open(device, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.pwrite(descriptor, swap_header(size_bytes // page_bytes(), page_bytes()), 0)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def swap_header(pages: int, page_bytes: int) -> bytes:
     """First page of a swap file (include/linux/swap.h, union swap_header): version 1, no bad pages."""
     header = bytearray(page_bytes)

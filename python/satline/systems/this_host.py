@@ -14,6 +14,7 @@ from satline.systems.event_trace import EventTrace
 from satline.systems.janitor_process import JanitorProcess
 from satline.systems.knobs import swap_bytes_of, turn
 from satline.systems.programs import Programs
+from satline.systems.swapdevices import KINDS, Making
 from satline.systems.undo import swap_in_use
 
 DELAY_ACCOUNTING = "kernel/task_delayacct"
@@ -116,16 +117,27 @@ class ThisHost:
         size = configuration.limits.swap_bytes
         if size is None:
             return
-        path = directory / "swap"
-        self._janitor.ledger.add("swap", path=str(path))
+        kind = configuration.knobs.swap_kind
         try:
-            resources.write_swap_file(path, size)
+            path = KINDS[kind or "disk"](self._making(configuration, directory, size))
+            if kind not in (None, "disk"):
+                self._janitor.ledger.add("swapoff", path=str(path))
             resources.swap_on(path)
         except UnsettableError as error:
             self._conditions.not_set["swap_bytes"] = str(error)
-            path.unlink(missing_ok=True)  # of no use, and it may be large
+            if kind is not None:
+                self._conditions.not_set["swap_kind"] = str(error)
+            (directory / "swap").unlink(missing_ok=True)  # of no use, and it may be large
         else:
             self._conditions.limits["swap_bytes"] = size
+            if kind is not None:
+                self._conditions.knobs["swap_kind"] = kind
+
+    def _making(self, configuration: Configuration, directory: Path, size: int) -> Making:
+        assert self._janitor is not None
+        allowed = sorted(os.sched_getaffinity(0))
+        others = allowed[: -configuration.limits.processors] if configuration.limits.processors else []
+        return Making(self._janitor.ledger, directory, size, tuple(others), self._sys)
 
     def _use_swap_device(self, device: Path) -> None:
         assert self._janitor is not None

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from satline.systems import event_trace
 from satline.systems.ledger import Entry, Ledger
+from satline.systems.undo_devices import undo_loop, undo_mount, undo_zram
 
 KILL_TIMEOUT_S = 15.0
 RUN_ID_LENGTH = 32
@@ -246,6 +247,9 @@ _HANDLERS: dict[str, Callable[[Entry, Path], None]] = {
     "controllers": _undo_controllers,
     "swap": _undo_swap,
     "swapoff": _undo_swapoff,
+    "loop": undo_loop,
+    "mount": undo_mount,
+    "zram": undo_zram,
     "directory": _undo_directory,
     "sysctl": _undo_sysctl,
     "tracer": _undo_tracer,
