@@ -32,7 +32,8 @@ class Swapper:
     settings
         From the study.
     conditions
-        Of the prepared system: it swaps the users of its list, and runs on the load's processors but outside its limits.
+        Of the prepared system: it swaps the users of its list. It runs on the load's processors, outside its
+        other limits.
     recording
         Where it records beside the monitor and the emulator.
     """
@@ -64,6 +65,11 @@ class Swapper:
             os.sched_setaffinity(self._process.pid, conditions.processors)
         time.sleep(START_S)
         self.check()
+
+    @property
+    def pid(self) -> int:
+        """The program's process."""
+        return self._process.pid
 
     def check(self) -> None:
         """Tell it of users who have logged on since; raise when it has ended by itself."""

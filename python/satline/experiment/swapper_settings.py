@@ -11,7 +11,7 @@ class StudySwapper(BaseModel):
     """`satline swapper` on the host of the load, with a policy whose users are the emulated ones.
 
     policy
-        Tables of a policy file. The study states no `watch`; `storage.cgroup` is the load's where the load has one.
+        Tables of a policy file. The study states no `watch`; `storage.cgroup` is the load's, if it has one.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -15,6 +15,7 @@ MODULES = (
     "errors.py",
     "share.py",
     "systems/*.py",
+    "systems/swapdevices/*.py",
     "systems/remote/__init__.py",
     "systems/remote/agent.py",
 )

@@ -1,6 +1,6 @@
-"""Swap devices of chosen character that a study makes on this host: a kind is one file and one line in `KINDS`.
+"""Swap devices of chosen character that a study makes on this host: a kind is a file and a line in `KINDS`.
 
-Each is in the ledger before it is made, so that nothing of it is left whatever happens. Standard library only.
+Each is in the ledger before it is made: nothing of it is left, whatever happens. Standard library only.
 """
 
 from __future__ import annotations
