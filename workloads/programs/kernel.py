@@ -4,9 +4,9 @@ Usage: kernel.py [--megabytes N] [--part P] [--same P] [--shape objects|pages] [
 then, at its prompt: work | quit
 
 The heap is a row of frames, each a table of records built one after the other: about 26 pages, in four or
-five runs, since the interpreter keeps objects of one size together. A line of work reads `--part` of the frames
-and counts in each record. `--same` of those are the same at every line; the rest are others each time. With
-`--shape pages` a frame is five pages of plain storage, without objects.
+five runs, since the interpreter keeps objects of one size together. A line of work reads `--part` of the
+frames and counts in each record. `--same` of those are the same at every line; the rest are others each time.
+With `--shape pages` a frame is five pages of plain storage, without objects.
 """
 
 import argparse

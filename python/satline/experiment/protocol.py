@@ -29,8 +29,7 @@ from satline.experiment.guard import (
 from satline.experiment.progress import View, limits_in_words
 from satline.experiment.series import Series
 from satline.experiment.study import Study
-from satline.experiment.swapper import PROGRAM as SWAPPER
-from satline.experiment.swapper import Swapper, beside_the_load
+from satline.experiment.swapper import Swapper, beside_the_load, programs_for
 from satline.experiment.targets import required_programs, target_settings, workload_for
 from satline.experiment.verdict import judge
 from satline.experiment.window_trace import WindowTrace
@@ -149,9 +148,7 @@ def checked(study: Study, scratch: Path) -> dict[str, Path]:
     programs = {name: find_binary(name) for name in ("satline-terminal", "satline-monitor")}
     if study.file.monitor.thermometers:
         programs["satline-thermometer"] = find_binary("satline-thermometer")
-    if study.file.swapper is not None and study.file.swapper.enabled:
-        programs[SWAPPER] = find_binary(SWAPPER)
-    return programs
+    return programs | programs_for(study.file.swapper)
 
 
 def run_once(

@@ -16,6 +16,7 @@ from satline.experiment.feasibility import told_by
 from satline.experiment.guard import signals_held
 from satline.experiment.swapper_settings import StudySwapper
 from satline.systems import Conditions
+from satline.systems.binaries import find_binary
 
 PROGRAM = "satline-swapper"
 START_S = 0.3
@@ -107,6 +108,17 @@ def policy_for(settings: StudySwapper, conditions: Conditions, users: Path) -> d
     storage |= settings.policy.get("storage", {})
     watch = [{"pid_file": str(users), "interactive": True}]
     return {"watch": watch, **settings.policy, **({"storage": storage} if storage else {})}
+
+
+def programs_for(settings: StudySwapper | None) -> dict[str, Path]:
+    """The program that a study with such a table needs, by name; none where it starts none.
+
+    Raises
+    ------
+    SatlineError
+        It is not there.
+    """
+    return {PROGRAM: find_binary(PROGRAM)} if settings is not None and settings.enabled else {}
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """A disk behind a network, as clouds sell them: a latency, and a limit of requests per second.
 
 Latency 0.3 ms, 125 MB/s; a request of up to 256 KiB counts once against the limit. 3,000 a second is the
-base of the general-purpose volumes of the large clouds; 500 stands for a small or crowded one. Both are assumed.
+base of the general-purpose volumes of large clouds; 500 stands for a small or crowded one. Both are assumed.
 """
 
 from __future__ import annotations
