@@ -65,6 +65,8 @@ class Round:
     touched_pages, touched_runs
         Anonymous pages in the user's tables after the line, and runs of neighbours among them: what it
         touched, and what had stayed in. What is only read ahead is not in the tables.
+    processor_wait
+        Share of the resume in which some task of the host waited for a processor; a quiet host: hardly any.
     swapper_cpu_ms
         Of the whole round; ``None``: no swapper.
     """
@@ -76,6 +78,7 @@ class Round:
     out_share: float
     touched_pages: int
     touched_runs: int
+    processor_wait: float | None
     swapper_cpu_ms: float | None
 
 
@@ -175,6 +178,15 @@ def device_reads() -> tuple[int, int]:
     return int(fields[0]), int(fields[2]) * 512
 
 
+def processor_wait_ms() -> float | None:
+    """Time so far in which some task waited for a processor; ``None``: the kernel does not tell."""
+    try:
+        line = Path("/proc/pressure/cpu").read_text().splitlines()[0]
+    except OSError:
+        return None
+    return int(line.rpartition("total=")[2]) / 1e3
+
+
 def cpu_ms(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
@@ -197,7 +209,9 @@ def one_round(
     time.sleep(options.pause_seconds)
     inside, outside = user.storage()
     reads, read_bytes = device_reads()
+    waited_ms = processor_wait_ms()
     resume = user.work()
+    waited = None if waited_ms is None else ((processor_wait_ms() or 0.0) - waited_ms) / resume
     pages, runs = user.mapped()
     time.sleep(1.0)  # what is still being read for him counts
     reads_after, bytes_after = device_reads()
@@ -210,6 +224,7 @@ def one_round(
         out_share=outside / (inside + outside),
         touched_pages=pages,
         touched_runs=runs,
+        processor_wait=waited,
         swapper_cpu_ms=spent,
     )
 
@@ -271,16 +286,22 @@ def median_interval(values: list[float]) -> tuple[float, float, float, float]:
     return statistics.median(ordered), ordered[cut], ordered[n - 1 - cut], level
 
 
+def median_of(rounds: list[Round]) -> float:
+    return statistics.median(one.resume_ms for one in rounds)
+
+
 def shown(name: str, arm: str, rounds: list[Round]) -> str:
     middle, low, high, level = median_interval([one.resume_ms for one in rounds])
     reads = statistics.median(one.reads for one in rounds)
     megabytes = statistics.median(one.read_bytes for one in rounds) / 1e6
     resident = statistics.median(one.resident_ms for one in rounds)
     out = statistics.median(one.out_share for one in rounds)
+    waits = [one.processor_wait for one in rounds if one.processor_wait is not None]
+    waited = f"{statistics.median(waits):.0%}" if waits else "–"
     interval = f"{low:.0f}–{high:.0f} ({level:.0%})"
     return (
         f"| {name} | {arm} | {middle:.0f} | {interval} | {reads:.0f} | {megabytes:.1f} | {resident:.0f} "
-        f"| {out:.0%} | {len(rounds)} |"
+        f"| {out:.0%} | {waited} | {len(rounds)} |"
     )
 
 
@@ -306,8 +327,8 @@ def main() -> None:
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    print("| device | arm | resume ms | interval | reads | MB read | resident ms | out | n |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("| device | arm | resume ms | interval | reads | MB read | resident ms | out | others' work | n |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     found = []
     for kind in options.kinds.split(","):
         for arm in options.arms.split(","):

@@ -1,0 +1,153 @@
+"""All measurements of docs/concepts/swapper-proof.md, and their tables in that page.
+
+    python benches/swapper/proof.py --out DIR [--parts resume,read-ahead,users,factors] [--page FILE]
+
+A part whose results are in DIR is not measured again. Needs root, a quiet host and about an hour. Each table
+of the page stands between `<!-- figures NAME -->` and `<!-- end -->`; others stay as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+HERE = Path(__file__).parent
+STUDIES = HERE.parents[1] / "studies"
+# Above this share of time in which tasks wait for a processor the host is not quiet.
+QUIET = 0.05
+
+
+def satline(*words: str) -> list[str]:
+    return [sys.executable, "-c", "from satline.cli import main; main()", *words]
+
+
+def resume(out: Path, *words: str) -> list[list[str]]:
+    command = [sys.executable, str(HERE / "resume.py"), "--repeats", "7", "--json", str(out / "result.json")]
+    return [[*command, "--keep", str(out), *words]]
+
+
+def users(out: Path) -> list[list[str]]:
+    arms = ("swapper-users-off", "swapper-users")
+    return [satline("study", str(STUDIES / f"{arm}.toml"), "--out", str(out / arm)) for arm in arms]
+
+
+def factors(out: Path) -> list[list[str]]:
+    return [satline("study", str(STUDIES / "swapper-factors.toml"), "--out", str(out / "study"))]
+
+
+PARTS: dict[str, Callable[[Path], list[list[str]]]] = {
+    "resume": resume,
+    "read-ahead": lambda out: resume(out, "--page-cluster", "0"),
+    "users": users,
+    "factors": factors,
+}
+
+
+def resume_table(out: Path) -> str:
+    from resume import Round, median_of, shown
+
+    told = json.loads((out / "result.json").read_text())
+    lines = [
+        "| device | arm | resume ms | interval | reads | MB read | resident ms | out | others' work | n |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    kernel: dict[str, float] = {}
+    for one in told["measured"]:
+        rounds = [Round(**values) for values in one["rounds"]]
+        row = shown(one["device"], one["arm"], rounds)
+        if one["arm"] == "kernel":
+            kernel[one["device"]] = median_of(rounds)
+        elif one["device"] in kernel:
+            row = row.replace(
+                "| swapper |", f"| swapper, {kernel[one['device']] / median_of(rounds):.1f} × |"
+            )
+        lines.append(row)
+    return "\n".join(lines)
+
+
+def users_table(out: Path) -> str:
+    lines = ["| arm | users | reactions | within 2 s | median s | 90 % s |", "|---|---|---|---|---|---|"]
+    said = []
+    for arm, name in (("swapper-users-off", "kernel"), ("swapper-users", "swapper")):
+        command = satline("capacity", str(out / arm), "--json")
+        told = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        said.append(f"- {name}: {told['words'][0]}")
+        for step in told["steps"]:
+            middle, high = (
+                f"{step[key]:.2f}" if step[key] is not None else "–" for key in ("median_s", "p90_s")
+            )
+            cells = [name, step["users"], step["reactions"], f"{step['within']:.0%}", middle, high]
+            lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join([*said, "", *lines])
+
+
+def factors_table(out: Path) -> str:
+    results = out / "study/results.csv"
+    names = "order,sets at once,set pages,page cluster"
+    words = ("--factors", names, "--by", "class", "--transform", "log", "--lenth")
+    command = satline("anova", str(results), "--response", "reaction_s", *words)
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return f"```\n{text.rstrip()}\n```"
+
+
+TABLES = {"resume": resume_table, "read-ahead": resume_table, "users": users_table, "factors": factors_table}
+
+
+def put_tables(page: Path, out: Path) -> None:
+    text = page.read_text()
+    for name, table in TABLES.items():
+        if not (out / name / "measured").exists():
+            continue
+        when = (out / name / "measured").read_text().strip()
+        block = f"<!-- figures {name} -->\n{when}\n\n{table(out / name)}\n<!-- end -->"
+        text = re.sub(rf"<!-- figures {name} -->.*?<!-- end -->", lambda _, new=block: new, text, flags=re.S)
+    page.write_text(text)
+
+
+def processor_wait() -> float | None:
+    """Share of the last minute in which tasks waited for a processor; ``None``: the kernel does not tell."""
+    try:
+        found = re.search(r"avg60=([0-9.]+)", Path("/proc/pressure/cpu").read_text())
+    except OSError:
+        return None
+    return float(found[1]) / 100 if found else None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--page", type=Path)
+    options = parser.parse_args()
+    for name in options.parts.split(","):
+        out = options.out / name
+        if (out / "measured").exists():
+            continue
+        out.mkdir(parents=True, exist_ok=True)
+        wait = processor_wait()
+        state = (
+            "the kernel does not tell how busy the host was"
+            if wait is None
+            else (
+                f"the host was {'quiet' if wait < QUIET else 'NOT quiet'} before: "
+                f"some task waited for a processor for {wait:.0%} of the last minute"
+            )
+        )
+        print(f"{name}: {state}", flush=True)
+        for command in PARTS[name](out):
+            subprocess.run(command, check=True)
+        (out / "measured").write_text(f"Measured {datetime.now():%Y-%m-%d}; {state}.\n")
+    if options.page:
+        put_tables(options.page, options.out)
+
+
+if __name__ == "__main__":
+    main()
