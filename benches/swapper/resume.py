@@ -335,8 +335,8 @@ def main() -> None:
             rounds = measure(kind, arm, options)
             print(shown(kind, arm, rounds), flush=True)
             found.append({"device": kind, "arm": arm, "rounds": [asdict(one) for one in rounds]})
-    if options.json:
-        options.json.write_text(json.dumps({"arguments": sys.argv[1:], "measured": found}, indent=1))
+            if options.json:  # each time, so that an early end costs one arm
+                options.json.write_text(json.dumps({"arguments": sys.argv[1:], "measured": found}, indent=1))
 
 
 if __name__ == "__main__":
