@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from satline.reduction._results import Curve
@@ -64,9 +65,15 @@ def missing_variables(
 def _signals(d: Derived) -> list[str]:
     """What of a recording the formula is made of: columns and variables, not the period's length or what else
     the reduction itself puts in."""
+    known = _known()
+    plain = (n.removeprefix("d_") for n in sorted(d.names))
+    return [n for n in dict.fromkeys(_MADE_OF.get(n, n) for n in plain) if n in known]
+
+
+@cache
+def _known() -> frozenset[str]:
     catalogue = variables()
     known = {v.name for v in catalogue.derived} | set(_MADE_OF.values())
     for columns in (catalogue.counters, catalogue.levels):
         known |= {prefix_of(table) + c for table, names in columns.items() for c in names}
-    plain = (n.removeprefix("d_") for n in sorted(d.names))
-    return [n for n in dict.fromkeys(_MADE_OF.get(n, n) for n in plain) if n in known]
+    return frozenset(known)

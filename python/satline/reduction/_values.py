@@ -62,6 +62,10 @@ class Columns(Mapping[str, Floats]):
             self._cache[name] = self.read([name])[name]
         return self._cache[name]
 
+    def __contains__(self, name: object) -> bool:
+        # A Mapping's own would read the column.
+        return name in self._known
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from satline import share
@@ -39,6 +39,7 @@ _SQL_WORDS = frozenset(
 )
 
 
+@lru_cache(maxsize=4096)
 def _names(formula: str) -> frozenset[str]:
     words = (w for w in _WORD.findall(formula) if not w.startswith("'"))
     return frozenset(w for w in words if w.lower() not in _SQL_WORDS)
