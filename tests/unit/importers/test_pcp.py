@@ -91,13 +91,23 @@ def test_only_the_readings_between_the_given_times_are_taken(tmp_path: Path) -> 
     assert count == 60
 
 
+@pytest.fixture(scope="module")
+def zeroconf(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    return imported(ZEROCONF, tmp_path_factory.mktemp("zeroconf") / "z.satline")
+
+
+@pytest.fixture(scope="module")
+def multi(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    return imported(MULTI, tmp_path_factory.mktemp("multi") / "m.satline")
+
+
 @needs_data
-@pytest.mark.parametrize("archive", [DAY, ZEROCONF, MULTI], ids=lambda p: p.name)
-def test_what_was_imported_can_be_reduced_and_diagnosed(archive: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("archive", ["day", "zeroconf", "multi"])
+def test_what_was_imported_can_be_reduced_and_diagnosed(archive: str, request: pytest.FixtureRequest) -> None:
     from satline.diagnosis import diagnose
     from satline.reduction import reduce
 
-    made = imported(archive, tmp_path / "made.satline")
+    made = request.getfixturevalue(archive)
     reduce(made)
     assert diagnose(made).headline
 
@@ -121,11 +131,6 @@ def printed_user_cpu(user: str) -> dict[str, int]:
                 int(metrics[m][p]) for m in ("proc.psinfo.utime", "proc.psinfo.stime") for p in mine
             )
     return sums
-
-
-@pytest.fixture(scope="module")
-def zeroconf(tmp_path_factory: pytest.TempPathFactory) -> Recording:
-    return imported(ZEROCONF, tmp_path_factory.mktemp("zeroconf") / "z.satline")
 
 
 @needs_data
@@ -185,14 +190,13 @@ def test_pressure_is_the_kernels_total(zeroconf: Recording) -> None:
 
 
 @needs_data
-def test_archives_of_a_folder_become_one_recording_with_a_run_for_each(tmp_path: Path) -> None:
+def test_archives_of_a_folder_become_one_recording_with_a_run_for_each(multi: Recording) -> None:
     assert PCP.recognise(str(MULTI)) > 0.5
-    made = imported(MULTI, tmp_path / "m.satline")
-    counts = rows(made, "SELECT run, count(*) FROM system GROUP BY run ORDER BY run")
+    counts = rows(multi, "SELECT run, count(*) FROM system GROUP BY run ORDER BY run")
     assert [run for run, _ in counts] == [1, 2, 3, 4]
     assert sum(n for _, n in counts) == 14
     ((falls,),) = rows(
-        made, "SELECT count(*) FROM (SELECT time_ns - lag(time_ns) OVER () AS d FROM system) WHERE d <= 0"
+        multi, "SELECT count(*) FROM (SELECT time_ns - lag(time_ns) OVER () AS d FROM system) WHERE d <= 0"
     )
     assert falls == 0
 

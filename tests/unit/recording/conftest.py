@@ -39,7 +39,7 @@ def totals(path: Path) -> tuple[int, ...]:
         SELECT (SELECT count(*) FROM system), (SELECT coalesce(sum(sample), 0)::BIGINT FROM system),
             (SELECT count(*) FROM "user"), (SELECT coalesce(sum(cpu_us), 0)::BIGINT FROM "user")
     """
-    row = Recording.open(path).connect().execute(query).fetchone()
+    row = Recording.open(path).connect(tables=("system", "user")).execute(query).fetchone()
     assert row is not None
     return row
 

@@ -60,16 +60,27 @@ class MadeRecording:
         self.damage: list[Any] = []
 
     def connect(self) -> duckdb.DuckDBPyConnection:
-        connection = duckdb.connect()
+        # So little is recorded that a second thread would only cost time.
+        connection = duckdb.connect(config={"threads": 1})
         for table in TABLES:
-            wanted = schema(table)
-            rows = [{"run": 1, **r} for r in self.rows.get(table, [])]
-            unknown = {k for r in rows for k in r} - set(wanted.names)
-            assert not unknown, f"{table} has no {unknown}"
-            made = pa.Table.from_pylist(rows, schema=wanted)
-            connection.register(f"arrow_{table}", made)
+            connection.register(f"arrow_{table}", _arrow(table, self.rows.get(table, [])))
             connection.execute(f'CREATE VIEW "{table}" AS SELECT * FROM arrow_{table}')
         return connection
+
+
+def _arrow(table: str, rows: list[dict[str, Any]]) -> pa.Table:
+    wanted = schema(table)
+    given = set().union(*rows)
+    unknown = given - set(wanted.names)
+    assert not unknown, f"{table} has no {unknown}"
+
+    def column(field: pa.Field) -> pa.Array:
+        missing = 1 if field.name == "run" else None
+        if field.name in given:
+            return pa.array([row.get(field.name, missing) for row in rows], field.type)
+        return pa.repeat(pa.scalar(missing, field.type), len(rows))
+
+    return pa.Table.from_arrays([column(field) for field in wanted], schema=wanted)
 
 
 def at(seconds: float) -> dict[str, int]:
