@@ -1,6 +1,7 @@
-"""What holds for all tests: property tests have no time limit, since hosts that are busy are slow."""
+"""What holds for all tests."""
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("satline", deadline=None)
-settings.load_profile("satline")
+# On a busy machine an example may take any time, and no test asserts how long.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")

@@ -17,7 +17,9 @@ from satline.workload._extract import extract, open_terminal
 from satline.workload._screen import typed_line
 from satline.workload._session import Session, read_session, write_session
 
-PER_EXAMPLE = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+PER_EXAMPLE = settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 def session_of(path: Path, prompt: str | None = None) -> Session:
