@@ -3,6 +3,7 @@
 
 pub mod bare_storage;
 pub mod central_server;
+pub mod files;
 pub mod machines;
 pub mod open_check;
 pub mod paging_load;
