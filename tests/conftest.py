@@ -1,7 +1,17 @@
 """What holds for all tests."""
 
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 # On a busy machine an example may take any time, and no test asserts how long.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make test` looks for what must be alone in one folder only: elsewhere it would never run."""
+    for item in items:
+        if item.get_closest_marker("alone") and Path(__file__).parent / "system" not in item.path.parents:
+            raise pytest.UsageError(f"{item.nodeid}: a test that is `alone` belongs in tests/system")
