@@ -12,6 +12,8 @@ import pytest
 from satline.cli import run
 from satline.importers import Sink
 
+pytestmark = pytest.mark.slow
+
 T0 = 1_795_046_400 * 10**9
 EVIL = "\x1b[31msdb<script>\n"
 STEP_S = 60

@@ -12,6 +12,8 @@ from satline.cli import run
 from satline.importers import Sink
 from satline.recording import describe
 
+pytestmark = pytest.mark.slow
+
 T0 = 1_795_046_400 * 10**9  # 2026-11-19 00:00 UTC
 STEP_S = 1800
 EVIL = "\x1b[31mcache\n"

@@ -12,6 +12,8 @@ from satline.diagnosis import RULES, suffices
 from satline.importers import Sink
 from satline.recording import Recording, RecordingWriter, contents, describe
 
+pytestmark = pytest.mark.slow
+
 T0 = 1_795_000_000 * 10**9
 EVIL = "\x1b[31mann\n"
 

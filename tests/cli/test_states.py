@@ -15,6 +15,8 @@ from rich.cells import cell_len
 from satline.cli import run
 from satline.live._states import PARTS, _state
 
+pytestmark = pytest.mark.slow
+
 Capture = pytest.CaptureFixture[str]
 NAMES = [name for name, _, _ in PARTS]
 

@@ -17,6 +17,8 @@ from satline.correlation._shifts import shift_of
 from satline.correlation._spectrum import fast_length
 from satline.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 
 def autocorrelated(random, series, moments, phi):
     e = random.normal(size=(series, moments + 200))

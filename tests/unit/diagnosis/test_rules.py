@@ -9,6 +9,8 @@ from made_study import Made
 
 from satline.diagnosis import RULES, Diagnosis, Finding, diagnose, to_dict, to_json
 
+pytestmark = pytest.mark.slow
+
 CPU = Made(cpu=0.2, station=0, processors=1)
 CASES = {
     "cpu_bound": CPU,

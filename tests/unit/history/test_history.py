@@ -16,6 +16,8 @@ from satline.history import _add as adding
 from satline.importers import Sink
 from satline.recording import Recording, check, describe
 
+pytestmark = pytest.mark.slow
+
 T0 = 1_795_046_400 * 10**9  # 2026-11-19 00:00 UTC
 FIRST = date(2026, 11, 19)
 EVIL = "\x1b[31m../sda\n"

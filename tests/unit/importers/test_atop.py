@@ -23,6 +23,8 @@ from satline.importers._importer import Options
 from satline.importers._sink import Sink
 from satline.recording import Recording, check
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "atop"
 
 needs_tool = pytest.mark.skipif(shutil.which("atop") is None, reason="atop is not installed")

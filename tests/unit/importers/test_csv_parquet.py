@@ -20,6 +20,8 @@ from satline.importers._mapping import Mapping, read_mapping, skeleton
 from satline.recording import Recording, check
 from satline.reduction import reduce
 
+pytestmark = pytest.mark.slow
+
 RAYTRACER = Path(__file__).parents[4] / "shared" / "data" / "usl" / "raytracer.csv"
 T0 = int(datetime(2026, 11, 20, 9, tzinfo=UTC).timestamp())
 HOST = """

@@ -16,6 +16,8 @@ from satline.errors import InputError
 from satline.importers import Options, Sink, openmetrics, prometheus, remote_read
 from satline.recording import Recording, check
 
+pytestmark = pytest.mark.slow
+
 BIG = 1_000_000
 
 

@@ -27,7 +27,7 @@ DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "pcp"
 DAY, ZEROCONF, MULTI = DATA / "20130706-a", DATA / "pcp-zeroconf", DATA / "multi_v3"
 
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no archives in {DATA}")
-pytestmark = needs_tool
+pytestmark = [needs_tool, pytest.mark.slow]
 
 
 # ------------------------------------------------------------------------------ a day of a real system

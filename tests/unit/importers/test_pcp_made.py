@@ -29,7 +29,7 @@ from pcp_archives import (
 from satline.importers._pcp_reader import Archive, Metric, _Reader
 from satline.recording import Recording
 
-pytestmark = needs_tool
+pytestmark = [needs_tool, pytest.mark.slow]
 
 
 @needs_bindings

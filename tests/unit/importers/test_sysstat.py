@@ -21,9 +21,10 @@ from satline.importers._import import import_recording
 from satline.recording import Recording
 
 SADC = Path("/usr/lib/sysstat/sadc")
-pytestmark = pytest.mark.skipif(
-    not SADC.exists() or shutil.which("sadf") is None, reason="sysstat is not installed"
-)
+pytestmark = [
+    pytest.mark.skipif(not SADC.exists() or shutil.which("sadf") is None, reason="sysstat is not installed"),
+    pytest.mark.slow,
+]
 C = {**os.environ, "LC_ALL": "C", "TZ": "UTC", "S_TIME_FORMAT": "ISO"}
 
 

@@ -12,6 +12,8 @@ from satline.errors import InputError
 from satline.prediction import Prediction, changes, predict
 from satline.reduction import Reduction, reduce
 
+pytestmark = pytest.mark.slow
+
 Study = tuple[MadeRecording, Reduction]
 
 

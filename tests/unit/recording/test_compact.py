@@ -13,6 +13,8 @@ from satline.recording import Recording, RecordingWriter, check, compact, descri
 
 from .conftest import DAY_NS, expected, totals, write_samples
 
+pytestmark = pytest.mark.slow
+
 
 def record(path: Path, samples: int = 6, **options: int) -> None:
     with RecordingWriter(path, "monitor", **options) as writer:

@@ -16,6 +16,8 @@ from satline.recording import Recording
 from satline.reduction import Reduction, reduce
 from satline.systems.binaries import find_binary
 
+pytestmark = pytest.mark.slow
+
 USERS = (4, 12, 20)
 # The machine's measure, and the reduction's variable of the same meaning.
 SAME = {

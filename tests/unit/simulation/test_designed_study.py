@@ -13,6 +13,8 @@ from satline.simulation import Program, find_simulated_study, read_simulated_stu
 from satline.simulation._designed import cells_of, design_of, is_designed, run_designed
 from satline.simulation._study import SimulatedStudy
 
+pytestmark = pytest.mark.slow
+
 STUDY = """title = "Storage and drums"
 machine = "155-II-1mb"
 workload = "cms"

@@ -16,6 +16,8 @@ from satline.simulation import (
 )
 from satline.simulation._run_study import judged, record
 
+pytestmark = pytest.mark.slow
+
 PLANTED = [path.stem for path in shipped_studies() if "\nexpects = " in path.read_text()]
 
 
@@ -78,7 +80,6 @@ def test_an_mpl_of_six_carries_twenty_four_users_and_nine_thirty_six() -> None:
         assert eligible[2] > 0.9 * users
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PLANTED)
 def test_the_diagnosis_names_what_was_planted(tmp_path: Path, name: str) -> None:
     study = read_simulated_study(find_simulated_study(name))

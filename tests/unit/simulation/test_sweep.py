@@ -16,6 +16,8 @@ import pytest
 from satline.errors import InputError, SatlineError
 from satline.simulation import Program, Progress, Run, Store, simulate, sweep
 
+pytestmark = pytest.mark.slow
+
 TREE = Path(__file__).resolve().parents[3]
 
 

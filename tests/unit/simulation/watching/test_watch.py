@@ -24,6 +24,8 @@ from satline.simulation.watching import Watched
 
 from .fake_watch import HOSTILE
 
+pytestmark = pytest.mark.slow
+
 Captured = pytest.CaptureFixture[str]
 TREE = Path(__file__).resolve().parents[4]
 PATIENCE_S = 60.0
