@@ -1,15 +1,19 @@
 """What a transaction costs on each kind of line, and how exactly it is timed there.
 
 A responder answers every line at once and stamps when. `paced`: 50 users who think 0.5 s; `saturated`: 8
-users who do not think and whose prompt is believed at once. The cost is the processor time of the emulator,
-and of the `ssh` that carries its lines, in the measured window, divided by the transactions in it; what sshd
-and responder use is not in it. `ssh`: a connection for each user; `ssh-10`: one for ten. Beside it, where
-they can be imported: pexpect, asyncssh and locust.
+users who do not think and whose prompt is believed at once: there a transaction is one write of some 9
+characters. `typed`: as paced, but they type them at 8 a second, each a write of its own. The cost is the
+processor time of the emulator, and of the `ssh` that carries its lines, in the measured window, divided by
+the transactions in it; what sshd and responder use is not in it. `ssh`: a connection for each user;
+`ssh-10`: one for ten. Beside the pty, turn by turn with it, runs its floor: pseudo-terminals and epoll with
+nothing else; `x floor` is the median of the ratios. Beside all, where they can be imported: pexpect,
+asyncssh and locust.
 """
 
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 import sys
 import tomllib
@@ -23,7 +27,7 @@ WORKLOAD = """
 name = "stamped"
 prompt = {{ pattern = '\\n' }}
 settle_seconds = {settle}
-typing = {{ characters_per_second = 0 }}
+typing = {{ characters_per_second = {rate} }}
 think = {{ distribution = "exponential", mean_seconds = {think} }}
 {line}
 [[script]]
@@ -46,7 +50,15 @@ request = "GET /line/{{random:1:1000}}"
 
 SSH = ("ssh", "ssh-10")
 KINDS = ("pty", "tcp", "telnet", "http", *SSH)
-PACES = (("one", 1, 0.02, 0.02), ("paced", 50, 0.5, 0.02), ("saturated", 8, 0.0, 0))
+# Name, users, think time and quiet time, s, characters a second.
+PACES = (
+    ("one", 1, 0.02, 0.02, 0),
+    ("paced", 50, 0.5, 0.02, 0),
+    ("typed", 50, 0.5, 0.02, 8),
+    ("saturated", 8, 0.0, 0, 0),
+)
+# Turns of the pty and its floor.
+TURNS = 5
 
 
 def _line(kind: str, responder: Path, logs: Path, port: str, sshd: Sshd | None) -> str:
@@ -91,46 +103,90 @@ def _paces(
     release: Path, place: Path, window: int, kind: str, sshd: Sshd | None, found: dict[str, dict[str, Any]]
 ) -> None:
     """Adds one kind of line at every pace."""
-    responder = release / "examples/stamping_responder"
-    for pace, users, think, settle in PACES:
+    for pace, users, think, settle, rate in PACES:
+        if rate and kind not in ("pty", *SSH):
+            continue
         name = f"{kind}-{pace}"
-        logs = place / f"{name}-logs"
-        logs.mkdir()
-        server = None
-        port = ""
-        if kind not in ("pty", *SSH):
-            command = [str(responder), str(logs), "http" if kind == "http" else "listen"]
-            server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-            assert server.stdout is not None
-            port = server.stdout.readline().strip()
-        try:
-            # A log-on over SSH costs some 0.1 s of processor on each side.
-            ramp = users if sshd else 1
-            plan = ("--steps", str(users), "--ramp", f"{ramp}s", "--warmup", "3s", "--window", f"{window}s")
-            line = _line(kind, responder, logs, port, sshd)
-            text = (HTTP if kind == "http" else WORKLOAD).format(think=think, settle=settle, line=line)
-            recording = emulate(release / "satline-terminal", place, name, text, *plan)
-        finally:
-            if server is not None:
-                server.kill()
-                server.wait()
-        transactions = rows(recording, "transaction")
-        measured = [row for row in transactions if row["phase"] == "window"]
-        source = tomllib.loads((recording / "sources/terminal.toml").read_text())
-        share = source["cost"]["window_processor_share"]
-        found[name] = {
-            "per_second": len(measured) / window,
-            "cpu_us": share * window * 1e6 / max(1, len(measured)),
-            "lateness_p99_us": source.get("lateness", {}).get("p99_us"),
-            "not_ok": sum(row["outcome"] not in ("ok", "cut") for row in measured),
-            "error_us": _error(transactions, logs) if users == 1 else None,
-        }
+        drawn = {"think": think, "settle": settle, "rate": rate}
+        if kind != "pty" or rate or users == 1:
+            found[name] = _one(release, place, window, (kind, name, users), drawn, sshd)
+            continue
+        turns = []
+        for turn in range(TURNS):
+            ours = _one(release, place, window, (kind, f"{name}-{turn}", users), drawn, sshd)
+            turns.append((ours, _floor(release, place, window, users, think)))
+        ratio = statistics.median(ours["cpu_us"] / floor["cpu_us"] for ours, floor in turns)
+        found[name] = {**_medians([ours for ours, _ in turns]), "x_floor": ratio}
+        found[f"floor-{pace}"] = _medians([floor for _, floor in turns])
+
+
+def _medians(turns: list[dict[str, Any]]) -> dict[str, Any]:
+    """Of each figure that every turn has."""
+    there = {key for key in turns[0] if all(turn[key] is not None for turn in turns)}
+    return {key: statistics.median(turn[key] for turn in turns) for key in turns[0] if key in there}
+
+
+def _floor(release: Path, place: Path, window: int, users: int, think: float) -> dict[str, Any]:
+    """The same responders on pseudo-terminals that nothing but write, epoll and read drives."""
+    programs = release / "examples"
+    logs = place / f"floor-{users}-logs"
+    logs.mkdir(exist_ok=True)
+    plan = [str(users), str(think), str(window), str(logs), str(programs / "stamping_responder")]
+    output = subprocess.run([str(programs / "floor"), *plan], check=True, capture_output=True, text=True)
+    figures: dict[str, Any] = json.loads(output.stdout)
+    return figures
+
+
+def _one(
+    release: Path,
+    place: Path,
+    window: int,
+    what: tuple[str, str, int],
+    drawn: dict[str, float],
+    sshd: Sshd | None,
+) -> dict[str, Any]:
+    """One run of the emulator: a kind of line, the run's name, its users."""
+    kind, name, users = what
+    responder = release / "examples/stamping_responder"
+    logs = place / f"{name}-logs"
+    logs.mkdir()
+    server = None
+    port = ""
+    if kind not in ("pty", *SSH):
+        command = [str(responder), str(logs), "http" if kind == "http" else "listen"]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert server.stdout is not None
+        port = server.stdout.readline().strip()
+    try:
+        # A log-on over SSH costs some 0.1 s of processor on each side.
+        ramp = users if sshd else 1
+        plan = ("--steps", str(users), "--ramp", f"{ramp}s", "--warmup", "3s", "--window", f"{window}s")
+        line = _line(kind, responder, logs, port, sshd)
+        text = (HTTP if kind == "http" else WORKLOAD).format(line=line, **drawn)
+        recording = emulate(release / "satline-terminal", place, name, text, *plan)
+    finally:
+        if server is not None:
+            server.kill()
+            server.wait()
+    transactions = rows(recording, "transaction")
+    measured = [row for row in transactions if row["phase"] == "window"]
+    source = tomllib.loads((recording / "sources/terminal.toml").read_text())
+    share = source["cost"]["window_processor_share"]
+    late = source.get("lateness", {})
+    return {
+        "per_second": len(measured) / window,
+        "cpu_us": share * window * 1e6 / max(1, len(measured)),
+        "lateness_p50_us": late.get("p50_us"),
+        "lateness_p99_us": late.get("p99_us"),
+        "not_ok": sum(row["outcome"] not in ("ok", "cut") for row in measured),
+        "error_us": _error(transactions, logs) if users == 1 else None,
+    }
 
 
 def _log_ons(release: Path, place: Path, kind: str, sshd: Sshd) -> dict[str, Any]:
     """300 users who log on over SSH at once, against sshd's own limits."""
     line = _line(kind, release / "examples/stamping_responder", Path("/dev/null"), "", sshd)
-    text = WORKLOAD.format(think=60.0, settle=0.02, line=line)
+    text = WORKLOAD.format(think=60.0, settle=0.02, rate=0, line=line)
     wait = 150 if kind == "ssh" else 75
     plan = ("--steps", "300", "--ramp", "0s", "--warmup", f"{wait}s", "--window", "1s", "--drain", "0s")
     name = f"{kind}-log-ons"
@@ -152,20 +208,22 @@ def _log_ons(release: Path, place: Path, kind: str, sshd: Sshd) -> dict[str, Any
 
 def show(found: dict[str, dict[str, Any]], beside: dict[str, dict[str, Any] | None]) -> None:
     """A table of all of them."""
-    head = [f"{name:>10}" for name in ("per s", "us each", "late p99", "error p50", "error p99", "not ok")]
-    print(f"\n{'line, pace':<20}{''.join(head)}")
+    names = ("per s", "us each", "x floor", "late p50", "late p99", "error p50", "error p99", "not ok")
+    print(f"\n{'line, pace':<24}{''.join(f'{name:>10}' for name in names)}")
+
+    def shown(value: float | None, digits: int = 0) -> str:
+        return f"{'-' if value is None else format(value, f'.{digits}f'):>10}"
+
     for name, row in {**found, **beside}.items():
         if row is None:
-            print(f"{name:<20}not installed, no peer")
+            print(f"{name:<24}not installed, no peer")
         elif "log_ons" in row:
             print(
-                f"{name:<20}{row['log_ons']} logged on within {row['seconds'] or 0:.0f} s, {row['refused']}"
+                f"{name:<24}{row['log_ons']} logged on within {row['seconds'] or 0:.0f} s, {row['refused']}"
                 f" refused and tried again, {row['cpu_ms_each']:.0f} ms of processor each"
             )
         else:
-            error, late = row.get("error_us"), row.get("lateness_p99_us")
-            timed = f"{error['p50']:>10.1f}{error['p99']:>10.1f}" if error else f"{'':>20}"
-            print(
-                f"{name:<20}{row['per_second']:>10.0f}{row['cpu_us']:>10.1f}"
-                f"{late if late is not None else '-':>10}{timed}{row.get('not_ok', '-'):>10}"
-            )
+            error = row.get("error_us") or {}
+            figures = (row["per_second"], row["cpu_us"], row.get("x_floor"), row.get("lateness_p50_us"))
+            figures += (row.get("lateness_p99_us"), error.get("p50"), error.get("p99"), row.get("not_ok"))
+            print(f"{name:<24}" + "".join(map(shown, figures, (0, 1, 2, 0, 0, 1, 1, 0))))

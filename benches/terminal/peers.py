@@ -22,6 +22,7 @@ def peers(release: Path, place: Path, seconds: int) -> dict[str, dict[str, Any] 
     for pace, users, think in (("paced", 50, 0.5), ("saturated", 8, 0.0)):
         found[f"asyncssh {pace}"] = _asyncssh(release, place / f"sshd-{pace}", users, think, seconds)
         found[f"locust http {pace}"] = _locust(release, users, think, seconds)
+        found[f"locust pty {pace}"] = _locust_pty(release, users, think, seconds)
     return found
 
 
@@ -117,5 +118,16 @@ def _locust(release: Path, users: int, think: float, seconds: int) -> dict[str, 
     finally:
         server.kill()
         server.wait()
+    figures: dict[str, Any] = json.loads(output.splitlines()[-1])
+    return figures
+
+
+def _locust_pty(release: Path, users: int, think: float, seconds: int) -> dict[str, Any] | None:
+    """Users of our own for it on the responder's ptys, since it has none, in a process of their own."""
+    if importlib.util.find_spec("locust") is None or importlib.util.find_spec("ptyprocess") is None:
+        return None
+    program = [sys.executable, str(Path(__file__).with_name("peer_locust_pty.py"))]
+    plan = [str(release / "examples/stamping_responder"), str(users), str(think), str(seconds)]
+    output = subprocess.run([*program, *plan], check=True, capture_output=True, text=True).stdout
     figures: dict[str, Any] = json.loads(output.splitlines()[-1])
     return figures

@@ -25,6 +25,7 @@ StrictModes no
 PermitRootLogin prohibit-password
 MaxStartups 10:30:100
 MaxSessions 10
+SetEnv HOME={place}/home
 """
 
 
@@ -44,7 +45,8 @@ class Sshd:
         return PROGRAM.exists()
 
     def __enter__(self) -> Sshd:
-        self.place.mkdir()
+        # An empty home: what the account's own start-up files cost is no affair of the bench.
+        (self.place / "home").mkdir(parents=True)
         Path("/run/sshd").mkdir(exist_ok=True)
         for name in ("host", "key"):
             make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.place / name)]

@@ -6,7 +6,7 @@ use crate::clock::{monotonic_ns, real_ns};
 use crate::common::Common;
 use crate::lines::Link;
 use crate::reader::{EndedBy, Reader, Wait};
-use crate::recorder::{Outcome, Transaction};
+use crate::recorder::{Class, Outcome, Transaction};
 use crate::workload::{Ending, Script};
 
 /// What a line is.
@@ -175,7 +175,7 @@ impl Line {
     pub fn record(
         &mut self,
         c: &mut Common,
-        user: &str,
+        user: usize,
         script: usize,
         reader: &Reader,
         outcome: Outcome,
@@ -186,7 +186,6 @@ impl Line {
             return;
         }
         let since = |at: i64| (at - stamp.monotonic_ns) / 1000;
-        let script = &c.workload.scripts[script];
         let row = Transaction {
             time_ns: stamp.time_ns,
             monotonic_ns: stamp.monotonic_ns,
@@ -194,11 +193,11 @@ impl Line {
             step: stamp.step,
             users: stamp.users,
             phase: stamp.phase,
-            script: &script.name,
+            script,
             class: match self.kind {
-                Kind::Command(command) => &script.commands[command].class,
-                Kind::Connect | Kind::LogOn(_) => "logon",
-                Kind::Prepare | Kind::Setup(_) => "setup",
+                Kind::Command(command) => Class::Command(command),
+                Kind::Connect | Kind::LogOn(_) => Class::LogOn,
+                Kind::Prepare | Kind::Setup(_) => Class::SetUp,
             },
             outcome,
             exit_status: reader.exit_status().filter(|_| answered_ns.is_some()),
@@ -215,15 +214,16 @@ impl Line {
                 .zip(self.intended_ns)
                 .map(|(at, intended)| (at - intended) / 1000),
         };
-        c.recorder.transaction(&row);
+        let (reaction_us, response_us) = (row.reaction_us, row.response_us);
+        c.recorder.transaction(row);
         let figures = &mut c.statistics;
         if !matches!(self.kind, Kind::Command(_)) {
             return;
         }
         figures.transactions += 1;
-        figures.reactions += u64::from(row.reaction_us.is_some());
+        figures.reactions += u64::from(reaction_us.is_some());
         figures.failures += u64::from(!matches!(outcome, Outcome::Ok | Outcome::Cut));
-        if let Some(response_us) = row.response_us {
+        if let Some(response_us) = response_us {
             figures.responded(response_us);
         }
     }

@@ -237,3 +237,83 @@ pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
         Ok(result)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lines::pty::open_pty;
+    use std::io::{Read, Write};
+
+    const LONG_NS: i64 = 10 * SECOND_NS;
+
+    fn tokens(poll: &mut Poll, due_ns: i64) -> Vec<Ready> {
+        let count = poll.wait(due_ns).unwrap();
+        (0..count).map(|index| poll.ready(index)).collect()
+    }
+
+    #[test]
+    fn a_time_is_waited_for_and_the_timer_is_nobody() {
+        let mut poll = Poll::new().unwrap();
+        for _ in 0..3 {
+            let due = monotonic_ns() + 5_000_000;
+            while monotonic_ns() < due {
+                assert_eq!(tokens(&mut poll, due), []);
+            }
+        }
+        assert_eq!(tokens(&mut poll, 0), []);
+    }
+
+    #[test]
+    fn arrivals_are_told_once_and_what_came_unwatched_when_it_is_watched_again() {
+        let (master, slave) = open_pty().unwrap();
+        let (fd, mut slave) = (master.as_raw_fd(), std::fs::File::from(slave));
+        let mut poll = Poll::new().unwrap();
+        poll.add(fd, 7, Watch::Arrivals).unwrap();
+        let here = Ready {
+            token: 7,
+            hung_up: false,
+        };
+        let soon = || monotonic_ns() + 20_000_000;
+        slave.write_all(b"one").unwrap();
+        assert_eq!(tokens(&mut poll, monotonic_ns() + LONG_NS), [here]);
+        assert_eq!(tokens(&mut poll, soon()), []);
+        poll.change(fd, 7, Watch::Nothing).unwrap();
+        slave.write_all(b"two").unwrap();
+        assert_eq!(tokens(&mut poll, soon()), []);
+        poll.change(fd, 7, Watch::Arrivals).unwrap();
+        assert_eq!(tokens(&mut poll, monotonic_ns() + LONG_NS), [here]);
+        let mut text = [0; 16];
+        let got = std::fs::File::from(master.try_clone().unwrap())
+            .read(&mut text)
+            .unwrap();
+        assert_eq!(&text[..got], b"onetwo");
+        // Its end comes through in any case.
+        poll.change(fd, 7, Watch::Nothing).unwrap();
+        drop(slave);
+        let ended = Ready {
+            token: 7,
+            hung_up: true,
+        };
+        assert_eq!(tokens(&mut poll, monotonic_ns() + LONG_NS), [ended]);
+    }
+
+    #[test]
+    fn the_lead_is_what_nine_of_ten_wake_ups_take() {
+        let mut lead = Lead::default();
+        let mut early = 0;
+        for index in 0..20_000 {
+            let took = 30_000 + (index * 7919) % 40_000;
+            early += i64::from(index >= 10_000 && took < lead.ns);
+            lead.learn(took);
+        }
+        assert!((32_000..38_000).contains(&lead.ns), "{}", lead.ns);
+        assert!((500..2000).contains(&early), "{early}");
+        (0..2000).for_each(|_| lead.learn(1000));
+        assert!(lead.ns < 6000);
+        (0..2000).for_each(|_| lead.learn(SECOND_NS));
+        assert_eq!(
+            lead.ns, LEAD_LIMIT_NS,
+            "a processor that is taken away for long is no reason to spin"
+        );
+    }
+}

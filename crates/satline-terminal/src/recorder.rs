@@ -1,10 +1,17 @@
 //! Transactions and events into the recording.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use satline_recording::{ColumnId, RecordingError, RecordingWriter, TableId, WriterOptions};
 
 use crate::clock::{monotonic_ns, real_ns};
+use crate::user::user_name;
+use crate::workload::Script;
+
+/// Transactions that wait to become rows. A row is made of many columns, each elsewhere in memory, which costs several times as
+/// much for one alone as among others.
+const GATHERED: usize = 32;
 
 /// How a transaction ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,17 +37,28 @@ impl Outcome {
     }
 }
 
+/// What a transaction was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    LogOn,
+    SetUp,
+    /// A command of the user's script, from 0.
+    Command(usize),
+}
+
 /// One interaction; the columns of table `transaction`.
 #[derive(Debug)]
-pub struct Transaction<'a> {
+pub struct Transaction {
     pub time_ns: i64,
     pub monotonic_ns: i64,
-    pub user: &'a str,
+    /// From 1.
+    pub user: usize,
     pub step: i64,
     pub users: i64,
-    pub phase: &'a str,
-    pub script: &'a str,
-    pub class: &'a str,
+    pub phase: &'static str,
+    /// From 0.
+    pub script: usize,
+    pub class: Class,
     pub outcome: Outcome,
     pub exit_status: Option<i64>,
     pub think_us: i64,
@@ -64,9 +82,17 @@ pub struct Event<'a> {
     pub text: &'a str,
 }
 
+/// Names of a script and of its commands' classes.
+struct Names {
+    script: Arc<str>,
+    classes: Vec<Arc<str>>,
+}
+
 /// The emulator's writer.
 pub struct Recorder {
     writer: RecordingWriter,
+    scripts: Vec<Names>,
+    gathered: Vec<Transaction>,
     transaction: TableId,
     transaction_columns: [ColumnId; 17],
     event: TableId,
@@ -87,7 +113,7 @@ fn columns<const N: usize>(
 
 impl Recorder {
     /// Opens the writer `terminal` of a recording.
-    pub fn open(directory: &Path) -> Result<Self, RecordingError> {
+    pub fn open(directory: &Path, scripts: &[Script]) -> Result<Self, RecordingError> {
         let mut writer = RecordingWriter::open(directory, "terminal", WriterOptions::default())?;
         let transaction = writer.table("transaction")?;
         let names = [
@@ -116,8 +142,18 @@ impl Recorder {
             event,
             ["source", "event", "step", "users", "value", "text"],
         )?;
+        let names = |script: &Script| Names {
+            script: Arc::clone(&script.name),
+            classes: script
+                .commands
+                .iter()
+                .map(|command| Arc::clone(&command.class))
+                .collect(),
+        };
         Ok(Self {
             writer,
+            scripts: scripts.iter().map(names).collect(),
+            gathered: Vec::with_capacity(GATHERED),
             transaction,
             transaction_columns,
             event,
@@ -125,7 +161,25 @@ impl Recorder {
         })
     }
 
-    pub fn transaction(&mut self, row: &Transaction<'_>) {
+    pub fn transaction(&mut self, row: Transaction) {
+        self.gathered.push(row);
+        if self.gathered.len() == GATHERED {
+            self.write_gathered();
+        }
+    }
+
+    fn write_gathered(&mut self) {
+        let mut gathered = std::mem::take(&mut self.gathered);
+        for row in &gathered {
+            self.write(row);
+        }
+        gathered.clear();
+        self.gathered = gathered;
+    }
+
+    fn write(&mut self, row: &Transaction) {
+        let names = &self.scripts[row.script];
+        let name = user_name(row.user);
         let writer = &mut self.writer;
         writer.begin_row(self.transaction, row.time_ns, row.monotonic_ns);
         let [
@@ -148,10 +202,17 @@ impl Recorder {
             from_intended,
         ] = self.transaction_columns;
         for (column, text) in [
-            (user, row.user),
+            (user, name.as_str()),
             (phase, row.phase),
-            (script, row.script),
-            (class, row.class),
+            (script, &names.script),
+            (
+                class,
+                match row.class {
+                    Class::LogOn => "logon",
+                    Class::SetUp => "setup",
+                    Class::Command(command) => &names.classes[command],
+                },
+            ),
             (outcome, row.outcome.word()),
         ] {
             writer.set_text(column, text);
@@ -198,10 +259,12 @@ impl Recorder {
     }
 
     pub fn flush_due(&mut self, monotonic_ns: i64) -> Result<(), RecordingError> {
+        self.write_gathered();
         self.writer.flush_due(monotonic_ns)
     }
 
     pub fn finish(&mut self) -> Result<(), RecordingError> {
+        self.write_gathered();
         self.writer.finish()
     }
 }

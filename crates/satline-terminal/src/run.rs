@@ -33,6 +33,7 @@ use crate::secret::{self, Passwords};
 use crate::start::{consent, lines, look_at_limits, look_for_programs, plan_of, ssh_options};
 use crate::statistics::{Lateness, Statistics};
 use crate::timers::Timers;
+use crate::user::user_name;
 use crate::workload::{self, Workload};
 
 /// How long what need not happen at once may wait for another wake-up.
@@ -156,7 +157,7 @@ fn record(
     let created = RecordingDescription::plain("satline-terminal", real_ns(), host)
         .and_then(|description| create_if_absent(recording, &description))
         .map_err(|error| recording_failed(&error))?;
-    let recorder = Recorder::open(recording).map_err(|error| recording_failed(&error))?;
+    let recorder = Recorder::open(recording, &workload.scripts).map_err(|error| recording_failed(&error))?;
     // After the recorder, whose own thread need not be punctual; the users' shells do not inherit it.
     let scheduling = satline_scheduling::prefer();
     // With the scheduling of the run.
@@ -351,9 +352,7 @@ fn make_directory(wanted: Option<&Path>, most: usize) -> Result<Directory, Termi
 }
 
 fn names(most: usize) -> impl Iterator<Item = String> {
-    (1..=most)
-        .map(|number| format!("user-{number:03}"))
-        .chain(["share".to_owned()])
+    (1..=most).map(user_name).chain(["share".to_owned()])
 }
 
 fn remove_directory(directory: &Directory, most: usize) {

@@ -17,6 +17,7 @@ impl User {
             } else {
                 Kind::LogOn(0)
             };
+            self.through_the_door(c);
             // Connecting was a transaction.
             self.record(c, Outcome::Ok, Some(at));
             return self.set_up(c, first, at);

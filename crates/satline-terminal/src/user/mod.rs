@@ -5,6 +5,7 @@ mod logon;
 mod request;
 mod session;
 mod typing;
+mod waiting;
 
 use rand_pcg::Pcg64;
 
@@ -15,12 +16,18 @@ use crate::lines::{Link, Received};
 use crate::poll::Watch;
 use crate::processes;
 use crate::random::{Purpose, between, stream};
-use crate::reader::{EndedBy, Reader, Status, Wait};
+use crate::reader::{Reader, Status, Wait};
 use crate::recorder::Outcome;
 use crate::workload::Ending;
+use waiting::Deadline;
 
 /// Quiet time after which what looks like a prompt is taken as one after an interrupt, when a second prompt may follow the first, ns.
 const SETTLE_INTERRUPTED_NS: i64 = 200_000_000;
+
+/// The name of a user, numbered from 1.
+pub fn user_name(number: usize) -> String {
+    format!("user-{number:03}")
+}
 
 /// Where a user stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,23 +100,13 @@ pub struct User {
     ahead: Option<(usize, f64)>,
 }
 
-/// When an answer is given up. There is one timer for all of a user's answers, most of which come in time.
-#[derive(Debug, Default, Clone, Copy)]
-struct Deadline {
-    /// Of the answer that was awaited in this generation.
-    at_ns: i64,
-    generation: u64,
-    /// The timer that is set.
-    armed_ns: Option<i64>,
-}
-
 impl User {
     pub fn new(number: usize, script: usize, seed: u64) -> Self {
         let of = |purpose| stream(seed, number as u64, purpose);
         let mut mark = of(Purpose::Mark);
         Self {
             number,
-            name: format!("user-{number:03}"),
+            name: user_name(number),
             state: State::Off,
             script,
             streams: Streams {
@@ -164,30 +161,6 @@ impl User {
     fn set_timer(&self, c: &mut Common, due_ns: i64, due: Due) {
         c.timers
             .set(due_ns, What::User(self.index(), self.generation, due));
-    }
-
-    /// Gives up what the current state waits for at this time, or a little later.
-    fn set_deadline(&mut self, c: &mut Common, at_ns: i64) {
-        (self.deadline.at_ns, self.deadline.generation) = (at_ns, self.generation);
-        if self.deadline.armed_ns.is_none_or(|armed| armed > at_ns) {
-            self.deadline.armed_ns = Some(at_ns);
-            c.timers.set_patient(at_ns, What::Deadline(self.index()));
-        }
-    }
-
-    /// The timer of the deadline is due, which may be that of an earlier answer.
-    pub fn look_at_deadline(&mut self, c: &mut Common, due_ns: i64) {
-        if self.deadline.armed_ns != Some(due_ns) {
-            return; // an earlier one was set since
-        }
-        self.deadline.armed_ns = None;
-        if self.deadline.generation != self.generation {
-            return;
-        }
-        if self.deadline.at_ns > due_ns {
-            return self.set_deadline(c, self.deadline.at_ns);
-        }
-        self.timeout(c);
     }
 
     /// Opens the line, unless the user is logged on or has failed.
@@ -366,7 +339,6 @@ impl User {
                 if self.answer_is_wrong(c) {
                     return 0;
                 }
-                self.through_the_door(c);
                 got
             }
         };
@@ -401,52 +373,6 @@ impl User {
             (Due::Key, State::Typing) => self.key(c, due_ns),
             (Due::Settle, _) => self.settled(c),
             _ => {}
-        }
-    }
-
-    fn timeout(&mut self, c: &mut Common) {
-        match self.state {
-            State::Starting => {
-                let seconds = c.logon_timeout_ns as f64 / 1e9;
-                if c.workload.line.target.is_remote() {
-                    return self.lost(c, Outcome::Timeout, &format!("gave no prompt within {seconds} s"));
-                }
-                self.fail(c, &format!("the shell gave no prompt within {seconds} s"));
-            }
-            State::Waiting | State::Interrupting(_) => self.timed_out(c),
-            _ => {}
-        }
-    }
-
-    /// The prompt seems to stand since now, and is believed after the quiet time. Nobody need wake up for that if the user thinks
-    /// longer anyway.
-    fn settle_later(&mut self, c: &mut Common, now: i64) {
-        let at = now + c.workload.settle_ns;
-        let timer = What::User(self.index(), self.generation, Due::Settle);
-        if self.thinks_beyond(c, now, at + c.timers.slack_ns()) {
-            c.timers.set_patient(at, timer);
-        } else {
-            c.timers.set(at, timer);
-        }
-    }
-
-    fn settled(&mut self, c: &mut Common) {
-        let Some(session) = &mut self.session else { return };
-        if let Status::Candidate(at) = session.reader.status() {
-            if monotonic_ns() < at + c.workload.settle_ns {
-                return; // of an earlier candidate, disproved since
-            }
-        }
-        session.reader.settle();
-        if let Status::Complete(at, ended_by) = session.reader.status() {
-            match self.state {
-                State::Interrupting(_) => {
-                    self.inside = ended_by == EndedBy::Pattern;
-                    self.next(c, monotonic_ns());
-                }
-                State::Starting | State::Waiting => self.answered(c, at, ended_by),
-                _ => {}
-            }
         }
     }
 }

@@ -37,13 +37,10 @@ impl User {
         Ok(link)
     }
 
-    /// False if too many log-ons are under way: then this one's turn comes later.
+    /// False if too many log-ons are under way: then this one's turn comes later. On a shared connection too: sessions that
+    /// all begin at once keep each other, and the connections that are still to be made, waiting until time is out.
     pub(super) fn pass_the_door(&mut self, c: &mut Common) -> bool {
-        let connects = match &c.lines {
-            Lines::Ssh(ssh) => ssh.must_connect(self.index()),
-            _ => false,
-        };
-        if connects && !self.at_door {
+        if matches!(c.lines, Lines::Ssh(_)) && !self.at_door {
             self.at_door = c.door.enter(self.index());
             return self.at_door;
         }

@@ -238,7 +238,7 @@ impl User {
     /// Records the line if it was sent and not yet recorded.
     pub(super) fn record(&mut self, c: &mut Common, outcome: Outcome, at: Option<i64>) {
         if let (Some(line), Some(session)) = (&mut self.line, &self.session) {
-            line.record(c, &self.name, self.script, &session.reader, outcome, at);
+            line.record(c, self.number, self.script, &session.reader, outcome, at);
         }
     }
 }

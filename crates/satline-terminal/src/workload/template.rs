@@ -2,9 +2,14 @@
 //!
 //! Every other brace is the shell's own and stays: `${HOME}`, `{1..5}`, `awk '{print $1}'`.
 
+use std::fmt::{Display, Write};
+
 use rand_pcg::Pcg64;
 
 use crate::random::between;
+
+/// Room for most lines and their ends, so that they need not move while they grow.
+const LINE_BYTES: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
@@ -61,13 +66,13 @@ impl Template {
 
     /// The line for one user, one time.
     pub fn fill(&self, subject: Subject<'_>, random: &mut Pcg64) -> String {
-        let mut line = String::new();
+        let mut line = String::with_capacity(LINE_BYTES);
         for part in &self.parts {
             match part {
                 Part::Text(text) => line.push_str(text),
                 Part::User => line.push_str(subject.user),
-                Part::Number => line.push_str(&subject.number.to_string()),
-                Part::Random(low, high) => line.push_str(&between(random, *low, *high).to_string()),
+                Part::Number => append(&mut line, subject.number),
+                Part::Random(low, high) => append(&mut line, between(random, *low, *high)),
                 Part::Pick(choices) => {
                     line.push_str(&choices[between(random, 0, choices.len() as i64 - 1) as usize]);
                 }
@@ -75,6 +80,11 @@ impl Template {
         }
         line
     }
+}
+
+fn append(line: &mut String, value: impl Display) {
+    // A string takes everything.
+    let _ = write!(line, "{value}");
 }
 
 impl Part {

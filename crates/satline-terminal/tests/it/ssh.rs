@@ -295,3 +295,41 @@ fn another_host_is_driven_only_as_its_file_allows_and_only_as_long() {
     );
     place.assert_clean();
 }
+
+#[test]
+fn users_of_shared_connections_log_on_in_order_and_none_is_lost() {
+    let home = tempfile::tempdir().unwrap();
+    let Some(sshd) = Sshd::start(&format!("SetEnv HOME={}", home.path().display())) else {
+        return;
+    };
+    let (users, at_once) = (9, 2);
+    let keys = sshd.line(&format!(
+        ", sessions_per_connection = 3, log_ons_at_once = {at_once}, retries = 0"
+    ));
+    let place = Place::new(&workload(&format!("{keys}{ECHO}")));
+    let output = place.run(&format!("{QUICK} --steps {users} --window 5s"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(place.events("line-lost").is_empty());
+    let rows = place.rows("transaction");
+    let mut log_ons: Vec<_> = rows
+        .iter()
+        .filter(|row| row["class"] == "logon")
+        .map(|row| {
+            (
+                number(row, "monotonic_ns"),
+                number(row, "response_us") * 1000,
+                &row["user"],
+            )
+        })
+        .collect();
+    log_ons.sort();
+    let order: Vec<_> = log_ons.iter().map(|log_on| log_on.2.as_str()).collect();
+    let expected: Vec<_> = (1..=users).map(|user| format!("user-{user:03}")).collect();
+    assert_eq!(order, expected);
+    for (index, log_on) in log_ons.iter().enumerate() {
+        let under_way = log_ons[..index]
+            .iter()
+            .filter(|before| before.0 + before.1 > log_on.0);
+        assert!(under_way.count() < at_once, "{log_ons:?}");
+    }
+}

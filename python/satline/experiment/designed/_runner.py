@@ -19,6 +19,7 @@ from satline.experiment.designed._drift import (
     within_run,
     work_of_others,
 )
+from satline.experiment.designed._late import why_late
 from satline.experiment.designed._store import Attempt, Store, digest_of, is_late
 from satline.experiment.designs import Plan, Run
 from satline.experiment.progress import clock
@@ -169,7 +170,7 @@ def _go_through(
             if attempt.outcome != "late":
                 break
             repeated = trial < designed.design.repeat_late
-            view.note(f"run {run.number}: void, the emulator was late" + ("; again" if repeated else ""))
+            view.note(f"run {run.number}: void, {attempt.reason}" + ("; again" if repeated else ""))
             carried.repeated += repeated
         _note_end(carried, run, attempt, view)
         good |= attempt.outcome == "complete"
@@ -208,6 +209,7 @@ def _attempt(
         compact(recording)
         flags += work_of_others(recording) + _unsteady(recording)
         outcome = "late" if is_late(Recording.open(recording).sources) else "complete"
+        reason = why_late(recording) if outcome == "late" else ""
         describe.update(recording, {"study": {"design": {"flags": flags, "host": before.plain()}}})
     name = recording.name if recording.exists() else None
     seconds = time.monotonic() - began

@@ -18,7 +18,7 @@ pub struct Settings {
     /// Configuration in place of that of the system and the user.
     pub config: Option<PathBuf>,
     pub sessions_per_connection: usize,
-    /// Connections that may be under way at one time.
+    /// Log-ons that may be under way at one time, on connections of their own or on shared ones.
     pub log_ons_at_once: usize,
 }
 

@@ -1,0 +1,64 @@
+"""Why a run is void: in the emulator's words, and by whom if the recording shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_runs import record_run
+
+from satline.experiment.designed._late import why_late
+from satline.recording import RecordingWriter, describe
+
+S = 1_000_000_000
+
+
+def recorded(path: Path, terminal: dict[str, Any], steal: tuple[float, float], others: float) -> str:
+    """A void run of a minute: `steal` of each processor was taken; `others` processors went to others."""
+    record_run(path, {"a": 0.2}, late=True)
+    describe.write_source(path, "terminal", {"end_reason": "complete", "valid": False, **terminal})
+    processors, users = [], []
+    for second in range(9, 72):
+        at = {"time_ns": second * S, "monotonic_ns": second * S}
+        processors += [
+            {**at, "processor": str(number), "steal_us": int(second * 1e6 * part)}
+            for number, part in enumerate(steal)
+        ]
+        users.append({**at, "user": "_host", "cpu_us": int(second * 1e6 * others)})
+    with RecordingWriter(path, "monitor") as writer:
+        writer.write_rows("processor", processors)
+        writer.write_rows("user", users)
+    describe.write_source(path, "monitor", {"end_reason": "complete"})
+    return why_late(path)
+
+
+LATE = {"lateness": {"p50_us": 40, "p99_us": 25_400, "max_us": 90_000}}
+WORDS = "the emulator was late (1 line in 100 by 25 ms or more)"
+
+
+@pytest.mark.parametrize(
+    ("steal", "others", "words"),
+    [
+        ((0.01, 0.12), 0.0, f"{WORDS}: the hypervisor took 12% of processor 1"),
+        ((0.3, 0.12), 1.5, f"{WORDS}: the hypervisor took 30% of processor 0"),
+        ((0.01, 0.0), 0.5, f"{WORDS}: others on this host took 25% of the processors"),
+        ((0.01, 0.01), 0.1, WORDS),
+    ],
+)
+def test_who_took_the_processor_is_named(
+    tmp_path: Path, steal: tuple[float, float], others: float, words: str
+) -> None:
+    assert recorded(tmp_path / "r.satline", LATE, steal, others) == words
+
+
+def test_what_the_emulator_says_of_itself_comes_first(tmp_path: Path) -> None:
+    busy = {"lateness": {"p99_us": 90}, "cost": {"window_busiest_share": 0.912, "lines_held": 3}}
+    assert "used 91% of a processor" in recorded(tmp_path / "a.satline", busy, (0.0, 0.0), 0.0)
+    held = {"cost": {"window_busiest_share": 0.1, "lines_held": 3}}
+    assert recorded(tmp_path / "b.satline", held, (0.0, 0.0), 0.0) == "the emulator held lines back"
+
+
+def test_without_readings_it_is_just_late(tmp_path: Path) -> None:
+    record_run(tmp_path / "r.satline", {"a": 0.2}, late=True)
+    assert why_late(tmp_path / "r.satline") == "the emulator was late"
