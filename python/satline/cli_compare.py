@@ -14,7 +14,7 @@ import click
 
 from satline import cli_history
 from satline.cli_analysis import LOAD, RECORDING
-from satline.cli_filters import _moment, filter_options
+from satline.cli_filters import filter_options, moment_named
 from satline.cli_history import HISTORY
 from satline.errors import InputError
 
@@ -180,7 +180,7 @@ def _cut(opened: Sequence[Recording], at: str | None, annotation: str | None, zo
         raise InputError("--at and --at-annotation exclude each other", hint="give one of them")
     if annotation is not None:
         return moment_of(opened[0], annotation)
-    moment = _moment("--at", at, ZoneInfo(zone))
+    moment = moment_named("--at", at, ZoneInfo(zone))
     return None if moment is None else moment.timestamp()
 
 

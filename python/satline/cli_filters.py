@@ -66,8 +66,8 @@ def filters_of(
     checked = Filters(timezone=zone)
     clock = ZoneInfo(checked.timezone)
     made = Filters(
-        start=_moment("--from", begin, clock),
-        end=_moment("--to", end, clock, whole_day=True),
+        start=moment_named("--from", begin, clock),
+        end=moment_named("--to", end, clock, whole_day=True),
         hours=_hours(hours),
         users=_names(users),
         exclude_users=_names(exclude_users) or (),
@@ -111,7 +111,7 @@ def _days(text: str | None) -> tuple[int, ...] | None:
     return tuple(sorted(set(chosen)))
 
 
-def _moment(option: str, text: str | None, zone: tzinfo, whole_day: bool = False) -> datetime | None:
+def moment_named(option: str, text: str | None, zone: tzinfo, whole_day: bool = False) -> datetime | None:
     """A date or a time; without a zone of its own by the clock of `zone`."""
     if text is None:
         return None

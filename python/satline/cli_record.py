@@ -14,7 +14,6 @@ from typing import Any
 import click
 
 STATUS_EVERY_S = 2.0
-STOP_TIMEOUT_S = 30.0
 COMPACT_EVERY_S = 3600.0
 _UNITS_MS = {"ms": 1, "": 1000, "s": 1000, "min": 60_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -106,13 +105,14 @@ def _foreground(command: list[str], recording: Path) -> int:
     from satline.experiment.guard import Interrupted, signals_held, signals_interrupt
     from satline.recording import compact
     from satline.report._escape import visible
+    from satline.systems.monitor import end, end_with_parent
 
     console = Console(stderr=True)
     begun = time.monotonic()
     asked = False
     with signals_interrupt():
         monitor = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_end_with_parent
+            command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=end_with_parent
         )
         try:
             with console.status("") as status:
@@ -130,7 +130,7 @@ def _foreground(command: list[str], recording: Path) -> int:
             asked = True
         finally:
             with signals_held():
-                _end(monitor)
+                end(monitor)
         if monitor.returncode != 0 and not asked:
             if monitor.returncode > 0:
                 return monitor.returncode  # it has said why
@@ -143,25 +143,6 @@ def _foreground(command: list[str], recording: Path) -> int:
     size = sum(path.stat().st_size for path in recording.rglob("*") if path.is_file())
     click.echo(f"{visible(recording)}: {done.rows:,} rows, {size:,} bytes")
     return 0
-
-
-def _end(monitor: subprocess.Popen[bytes]) -> None:
-    """Ctrl-C is how a recording ends: the monitor is told that it is complete."""
-    if monitor.poll() is None:
-        monitor.terminate()
-        try:
-            monitor.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            monitor.kill()
-            monitor.wait()
-
-
-def _end_with_parent() -> None:
-    """In the child: SIGTERM when this process dies, so that no monitor stays behind."""
-    import ctypes
-
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, int(signal.SIGTERM))
 
 
 def status_line(recording: Path, seconds: float) -> str:

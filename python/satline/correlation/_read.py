@@ -18,11 +18,11 @@ import numpy as np
 from satline.correlation._panel import Floats, Integers, Name, Panel, even
 from satline.errors import InputError
 from satline.reduction._axes import Axis, axis_named, usual_axis
-from satline.reduction._curves import _members
+from satline.reduction._curves import members
 from satline.reduction._filters import Filters
 from satline.reduction._observations import differenced, make_scopes
 from satline.reduction._periods import Plan, make_observations, plan, whole
-from satline.reduction._reduce import _has_rows, _recorded, _users_condition
+from satline.reduction._recorded import has_rows, recorded, users_condition
 from satline.reduction._source import Settings, Source
 from satline.reduction._transactions import make_transactions
 from satline.reduction._values import bound_memory, floats, make_values
@@ -95,19 +95,19 @@ class _Reader:
         self._catalogue = catalogue
         self._plan = the_plan
         self._rows = 0
-        transactions = _has_rows(connection, '"transaction"')
-        users = _users_condition(connection, filters, transactions)
+        transactions = has_rows(connection, '"transaction"')
+        users = users_condition(connection, filters, transactions)
         self._users = f"({filters.user_sql()})"
         self._whole = [d for d in catalogue.derived if not d.per] + _plain(catalogue, "system")
         columns = catalogue.columns(catalogue.closure(self._whole))
         columns["system"] = frozenset((*catalogue.counters["system"], *catalogue.levels["system"]))
-        self._present = [t for t in _ENTITIES if _has_rows(connection, f'"{t}"')]
+        self._present = [t for t in _ENTITIES if has_rows(connection, f'"{t}"')]
         for table in ("device", "lock"):
             columns[table] = frozenset((*catalogue.counters[table], *catalogue.levels[table]))
         if transactions:
             columns.setdefault("transaction", frozenset())
         columns.pop("task", None)
-        scopes = {t: c for t, c in columns.items() if t != "system" and _has_rows(connection, f'"{t}"')}
+        scopes = {t: c for t, c in columns.items() if t != "system" and has_rows(connection, f'"{t}"')}
         if settings.cgroup is None:
             scopes.pop("cgroup", None)
         self._scopes = scopes
@@ -177,10 +177,10 @@ class _Reader:
         if asked is not None:
             return axis_named(asked, self._catalogue)
 
-        def recorded(name: str) -> bool:
-            return _recorded(self._connection, self._catalogue, name, self._interesting)
+        def there(name: str) -> bool:
+            return recorded(self._connection, self._catalogue, name, self._interesting)
 
-        return usual_axis(False, recorded, self._catalogue)
+        return usual_axis(False, there, self._catalogue)
 
     def _series(self, period: Floats) -> Iterator[tuple[Name, Floats]]:
         known = {d.name: d for d in self._whole if d.name in self._values}
@@ -195,9 +195,9 @@ class _Reader:
         for table in self._present:
             yield from self._entities(table, period)
         for per in ("device", "lock", "thermometer"):
-            if per in self._scopes or (per == "thermometer" and _has_rows(self._connection, '"thermometer"')):
+            if per in self._scopes or (per == "thermometer" and has_rows(self._connection, '"thermometer"')):
                 several = list(self._catalogue.of(per))
-                for member, at, found in _members(self._connection, per, several):
+                for member, at, found in members(self._connection, per, several):
                     for d, (value, weight) in zip(several, found, strict=True):
                         made = frozenset(n for n in d.names if n != "period_s")
                         yield (

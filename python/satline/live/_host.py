@@ -29,9 +29,9 @@ def sampled(users: str = "uid", seconds: float = 2.0, interval_ms: int = INTERVA
     SatlineError
         The monitor is not there, or ends by itself.
     """
-    from satline.cli_record import _end, _end_with_parent
     from satline.experiment.guard import signals_held, signals_interrupt
     from satline.systems.binaries import find_binary
+    from satline.systems.monitor import end, end_with_parent
 
     program = str(find_binary("satline-monitor"))
     directory = Path(tempfile.mkdtemp(prefix="satline-now-"))
@@ -46,13 +46,13 @@ def sampled(users: str = "uid", seconds: float = 2.0, interval_ms: int = INTERVA
                     stdin=subprocess.DEVNULL,
                     stderr=errors,
                     start_new_session=True,
-                    preexec_fn=_end_with_parent,
+                    preexec_fn=end_with_parent,
                 )
             yield _opened(path, monitor, seconds, said)
         finally:
             with signals_held():
                 if monitor is not None:
-                    _end(monitor)
+                    end(monitor)
                 shutil.rmtree(directory, ignore_errors=True)
 
 

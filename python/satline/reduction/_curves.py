@@ -65,7 +65,7 @@ def make_curves(
             one.result()
     for per in ("device", "lock", "transaction", "thermometer"):
         several = [d for d in wanted if d.per == per]
-        for member, at, found in _members(connection, per, several):
+        for member, at, found in members(connection, per, several):
             part = Grouped(number[at], batches[at], count)
             for d, (value, weight) in zip(several, found, strict=True):
                 add(d, f"{d.name}:{member}" if member else d.name, value, part, weight)
@@ -73,7 +73,7 @@ def make_curves(
     return whole_shares(dict(sorted(curves.items(), key=lambda one: order[one[0].partition(":")[0]])))
 
 
-def _members(
+def members(
     connection: duckdb.DuckDBPyConnection, per: str, wanted: Sequence[Derived]
 ) -> Iterator[tuple[str, Integers, list[tuple[Floats, Floats | None]]]]:
     """Of each device, lock or probe (of all transactions together, without a name): name, observation of each

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
-import duckdb
-
 from satline.errors import InputError
 from satline.reduction._axes import axis_named, usual_axis
 from satline.reduction._classes import Classing, make_classes
@@ -16,6 +14,7 @@ from satline.reduction._filters import Filters
 from satline.reduction._missing import missing_variables
 from satline.reduction._observations import make_scopes
 from satline.reduction._periods import make_observations, plan
+from satline.reduction._recorded import has_rows, recorded, users_condition
 from satline.reduction._results import Curves
 from satline.reduction._source import Settings, Source
 from satline.reduction._statistics import Floats, Integers
@@ -105,17 +104,17 @@ def reduce(
         raise InputError("the recording holds no two samples of table system", hint="record for longer")
     if asked is not None and not asked.variable and not the_plan.windows:
         raise InputError("load axis users: the recording has no measured windows", hint="use active_users")
-    transactions = _has_rows(connection, '"transaction"')
-    users = _users_condition(connection, chosen, transactions)
+    transactions = has_rows(connection, '"transaction"')
+    users = users_condition(connection, chosen, transactions)
     axis = asked or usual_axis(
-        the_plan.windows, lambda name: _recorded(connection, catalogue, name, users), catalogue
+        the_plan.windows, lambda name: recorded(connection, catalogue, name, users), catalogue
     )
     load_variable = [d] if (d := catalogue.find(axis.variable)) else []
     made = catalogue.closure([*wanted, *load_variable])
     columns = catalogue.columns(made)
     for table in (*(d.per for d in made if d.per), *(("task",) if variables is None else ())):
         columns.setdefault(table, frozenset())
-    scopes = {t: c for t, c in columns.items() if t != "system" and _has_rows(connection, f'"{t}"')}
+    scopes = {t: c for t, c in columns.items() if t != "system" and has_rows(connection, f'"{t}"')}
     if settings.cgroup is None:
         scopes.pop("cgroup", None)
     alone = not scopes
@@ -180,29 +179,6 @@ def _wanted(catalogue: Variables, names: Sequence[str] | None) -> tuple[list[Der
             raise InputError(f"there is no variable {base}", hint=hint)
         wanted[base] = d
     return list(wanted.values()), frozenset(names)
-
-
-def _has_rows(connection: duckdb.DuckDBPyConnection, table: str, where: str = "TRUE") -> bool:
-    return bool(connection.execute(f"SELECT 1 FROM {table} WHERE {where} LIMIT 1").fetchall())
-
-
-def _recorded(connection: duckdb.DuckDBPyConnection, catalogue: Variables, axis: str, users: str) -> bool:
-    """Was anything recorded that this axis is made of?"""
-    if axis == "active_users":
-        return _has_rows(connection, '"user"', f"cpu_us IS NOT NULL AND {users}")
-    variable = catalogue.find(axis_named(axis, catalogue).variable)
-    columns = catalogue.columns([variable] if variable else [])["system"]
-    return _has_rows(connection, "system", " AND ".join(f'"{c}" IS NOT NULL' for c in columns))
-
-
-def _users_condition(connection: duckdb.DuckDBPyConnection, filters: Filters, transactions: bool) -> str:
-    """Users of the transactions where the monitor saw any of them, else all whose name is a user's."""
-    base = f"left(\"user\", 1) <> '_' AND {filters.user_sql()}"
-    if transactions:
-        inside = '"user" IN (SELECT DISTINCT "user" FROM transaction)'
-        if _has_rows(connection, '"user"', inside):
-            return f"{base} AND {inside}"
-    return base
 
 
 def needed_columns(catalogue: Variables | None = None) -> dict[str, frozenset[str]]:

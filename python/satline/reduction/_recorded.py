@@ -1,0 +1,32 @@
+"""What a recording holds, and whose work counts."""
+
+from __future__ import annotations
+
+import duckdb
+
+from satline.reduction._axes import axis_named
+from satline.reduction._filters import Filters
+from satline.reduction._variables import Variables
+
+
+def has_rows(connection: duckdb.DuckDBPyConnection, table: str, where: str = "TRUE") -> bool:
+    return bool(connection.execute(f"SELECT 1 FROM {table} WHERE {where} LIMIT 1").fetchall())
+
+
+def recorded(connection: duckdb.DuckDBPyConnection, catalogue: Variables, axis: str, users: str) -> bool:
+    """Was anything recorded that this axis is made of?"""
+    if axis == "active_users":
+        return has_rows(connection, '"user"', f"cpu_us IS NOT NULL AND {users}")
+    variable = catalogue.find(axis_named(axis, catalogue).variable)
+    columns = catalogue.columns([variable] if variable else [])["system"]
+    return has_rows(connection, "system", " AND ".join(f'"{c}" IS NOT NULL' for c in columns))
+
+
+def users_condition(connection: duckdb.DuckDBPyConnection, filters: Filters, transactions: bool) -> str:
+    """Users of the transactions where the monitor saw any of them, else all whose name is a user's."""
+    base = f"left(\"user\", 1) <> '_' AND {filters.user_sql()}"
+    if transactions:
+        inside = '"user" IN (SELECT DISTINCT "user" FROM transaction)'
+        if has_rows(connection, '"user"', inside):
+            return f"{base} AND {inside}"
+    return base
