@@ -54,7 +54,7 @@ def resume_table(out: Path) -> str:
 
     told = json.loads((out / "result.json").read_text())
     lines = [
-        "| device | arm | resume ms | interval | reads | MB read | resident ms | out | others' work | n |",
+        "| device | arm | resume ms | interval | reads | MB read | settled ms | out | others' work | n |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     kernel: dict[str, float] = {}

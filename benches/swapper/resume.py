@@ -56,8 +56,9 @@ OUT_TIMEOUT_S = 60.0
 class Round:
     """One resume.
 
-    resume_ms, resident_ms
-        Time of the first line after the pause; of the line before it, which found all in storage.
+    resume_ms, settled_ms
+        Time of the first line after the pause; of the line before it, which found in storage what the two
+        before had brought, and only its new part out.
     reads, read_bytes
         From the swap device, over the resume and the second after it.
     out_share
@@ -72,7 +73,7 @@ class Round:
     """
 
     resume_ms: float
-    resident_ms: float
+    settled_ms: float
     reads: int
     read_bytes: int
     out_share: float
@@ -197,7 +198,7 @@ def one_round(
 ) -> Round:
     before = cpu_ms(swapper.pid) if swapper else 0.0
     for _ in range(3):
-        resident = user.work()
+        settled = user.work()
         time.sleep(0.3)
     time.sleep(options.idle_seconds + 1.0)
     inside, outside = user.storage()
@@ -218,7 +219,7 @@ def one_round(
     spent = cpu_ms(swapper.pid) - before if swapper else None
     return Round(
         resume_ms=resume,
-        resident_ms=resident,
+        settled_ms=settled,
         reads=reads_after - reads,
         read_bytes=bytes_after - read_bytes,
         out_share=outside / (inside + outside),
@@ -294,13 +295,13 @@ def shown(name: str, arm: str, rounds: list[Round]) -> str:
     middle, low, high, level = median_interval([one.resume_ms for one in rounds])
     reads = statistics.median(one.reads for one in rounds)
     megabytes = statistics.median(one.read_bytes for one in rounds) / 1e6
-    resident = statistics.median(one.resident_ms for one in rounds)
+    settled = statistics.median(one.settled_ms for one in rounds)
     out = statistics.median(one.out_share for one in rounds)
     waits = [one.processor_wait for one in rounds if one.processor_wait is not None]
     waited = f"{statistics.median(waits):.0%}" if waits else "–"
     interval = f"{low:.0f}–{high:.0f} ({level:.0%})"
     return (
-        f"| {name} | {arm} | {middle:.0f} | {interval} | {reads:.0f} | {megabytes:.1f} | {resident:.0f} "
+        f"| {name} | {arm} | {middle:.0f} | {interval} | {reads:.0f} | {megabytes:.1f} | {settled:.0f} "
         f"| {out:.0%} | {waited} | {len(rounds)} |"
     )
 
@@ -327,7 +328,7 @@ def main() -> None:
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    print("| device | arm | resume ms | interval | reads | MB read | resident ms | out | others' work | n |")
+    print("| device | arm | resume ms | interval | reads | MB read | settled ms | out | others' work | n |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     found = []
     for kind in options.kinds.split(","):

@@ -1,4 +1,4 @@
-"""Studies on swap devices of chosen character: pages go there, and nothing is left of them however it ends."""
+"""Studies on swap devices of chosen character: pages go there, and nothing is left however it ends."""
 
 import os
 import signal

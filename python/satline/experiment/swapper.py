@@ -76,9 +76,9 @@ class Swapper:
         """Tell it of users who have logged on since; raise when it has ended by itself."""
         status = self._process.poll()
         if status is not None:
-            error = told_by(
-                self._log.read_text(errors="replace"), f"the swapper ended with exit code {status}"
-            )
+            said = self._log.read_text(errors="replace")
+            # What it said before, of what the kernel lacks, is no error.
+            error = told_by(said[max(said.rfind("error:"), 0) :], f"it ended with exit code {status}")
             if status == 2:
                 raise error
             raise SatlineError(f"the swapper ended during the run: {error.message}", hint=error.hint)

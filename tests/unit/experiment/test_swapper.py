@@ -77,14 +77,17 @@ def test_without_one_nothing_is_started(conditions: Conditions, tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("status", "kind", "message"),
-    [(2, InputError, "prepage.sets: no number"), (1, SatlineError, "ended during the run: prepage.sets")],
+    [
+        (2, InputError, r"^prepage\.sets: no number$"),
+        (1, SatlineError, r"ended during the run: prepage\.sets: no number$"),
+    ],
 )
 def test_one_that_ends_by_itself_is_an_error(
     tmp_path: Path, conditions: Conditions, status: int, kind: type[SatlineError], message: str
 ) -> None:
-    run = program(
-        tmp_path, f"echo 'error: prepage.sets: no number' >&2; echo 'hint: write one' >&2; exit {status}"
-    )
+    said = "lacking: page_idle", "error: prepage.sets: no number", "hint: write one"
+    echoed = "; ".join(f"echo '{line}' >&2" for line in said)
+    run = program(tmp_path, f"{echoed}; exit {status}")
     with pytest.raises(kind, match=message) as raised:
         Swapper(run, StudySwapper(), conditions, tmp_path / "r")
     assert raised.value.hint == "write one"
