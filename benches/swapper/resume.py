@@ -3,9 +3,10 @@
     python benches/swapper/resume.py [--kinds disk,network,…] [--arms kernel,swapper] [--repeats N]
 
 One user (workloads/programs/kernel.py) works on some lines and goes idle; another program in the same
-control group then fills the storage until he is out; it ends; he types the next line. Each repeat is one such
-round with the same user, so that what the swapper has learnt of him counts; the first `--learning` rounds of
-either arm do not. Needs root; makes its own swap device, which is gone after it.
+control group then fills the storage until he is out; it ends, and what is still held of him is reclaimed; he
+types the next line. Each repeat is one such round with the same user, so that what the swapper has learnt of
+him counts; the first `--learning` rounds of either arm do not. Needs root; makes its own swap device, which
+is gone after it.
 
 Figures: medians; the interval is that of the order statistics, at the level that so many repeats give.
 """
@@ -62,7 +63,7 @@ class Round:
     reads, read_bytes
         From the swap device, over the resume and the second after it.
     out_share
-        Part of the user's storage that was out.
+        Part of the user's storage that was out, and not still held as swap cache.
     touched_pages, touched_runs
         Anonymous pages in the user's tables after the line, and runs of neighbours among them: what it
         touched, and what had stayed in. What is only read ahead is not in the tables.
@@ -170,6 +171,28 @@ def pressed(conditions: Conditions, limit_bytes: int) -> Iterator[None]:
         process.wait()
 
 
+def emptied(conditions: Conditions) -> None:
+    """Free what is out but still held: pages whose write had not ended when the pressure did (swap cache)."""
+    for path in (one.parent for one in conditions.cgroup_procs):
+        with contextlib.suppress(
+            OSError
+        ):  # it has freed what it could when it says that there was not as much
+            if (path / "memory.force_empty").exists():
+                (path / "memory.force_empty").write_text("0")
+            elif (path / "memory.reclaim").exists():
+                (path / "memory.reclaim").write_text((path / "memory.current").read_text())
+
+
+def swap_cached(conditions: Conditions) -> int:
+    """Bytes of the group that are out and still held."""
+    for path in (one.parent / "memory.stat" for one in conditions.cgroup_procs):
+        if path.exists():
+            for line in path.read_text().splitlines():
+                if line.startswith("swapcached "):
+                    return int(line.split()[1])
+    return 0
+
+
 def device_reads() -> tuple[int, int]:
     """Reads completed and bytes read of the swap device, or of the disk that holds the swap file."""
     line = Path("/proc/swaps").read_text().splitlines()[1].split()[0]
@@ -208,7 +231,9 @@ def one_round(
             time.sleep(0.05)
             inside, outside = user.storage()
     time.sleep(options.pause_seconds)
+    emptied(conditions)
     inside, outside = user.storage()
+    held = swap_cached(conditions)
     reads, read_bytes = device_reads()
     waited_ms = processor_wait_ms()
     resume = user.work()
@@ -222,7 +247,7 @@ def one_round(
         settled_ms=settled,
         reads=reads_after - reads,
         read_bytes=bytes_after - read_bytes,
-        out_share=outside / (inside + outside),
+        out_share=(outside - held) / (inside + outside),
         touched_pages=pages,
         touched_runs=runs,
         processor_wait=waited,
