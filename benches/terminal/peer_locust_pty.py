@@ -12,24 +12,25 @@ import random
 import sys
 import time
 
-from gevent import monkey
+from ptyprocess import PtyProcess
 
-monkey.patch_all()
+# Before locust, whose patched fork keeps a child from getting as far as its program.
+RESPONDER, USERS, THINK_S, SECONDS = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4])
+CHILDREN = [PtyProcess.spawn([RESPONDER, os.devnull]) for _ in range(USERS)]
 
 import gevent  # noqa: E402
 from gevent.os import make_nonblocking, nb_read, nb_write  # noqa: E402
 from locust import User, task  # noqa: E402
 from locust.env import Environment  # noqa: E402
-from ptyprocess import PtyProcess  # noqa: E402
 
 
 def main() -> None:
-    responder, users, think, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4])
+    free = list(CHILDREN)
     late: list[float] = []
 
     class Typist(User):
         def on_start(self) -> None:
-            self.child = PtyProcess.spawn([responder, os.devnull])
+            self.child = free.pop()
             make_nonblocking(self.child.fd)
             self.until(1)
             self.due = time.monotonic()
@@ -61,17 +62,17 @@ def main() -> None:
             )
 
         def wait_time(self) -> float:
-            pause = random.expovariate(1 / think) if think else 0.0
+            pause = random.expovariate(1 / THINK_S) if THINK_S else 0.0
             self.due = time.monotonic() + pause
             return pause
 
     environment = Environment(user_classes=[Typist])
     runner = environment.create_local_runner()
-    runner.start(users, spawn_rate=users)
+    runner.start(USERS, spawn_rate=USERS)
     gevent.sleep(3)
     before, began, cpu = environment.stats.total.num_requests, time.monotonic(), time.process_time()
     late.clear()
-    gevent.sleep(seconds)
+    gevent.sleep(SECONDS)
     done = environment.stats.total.num_requests - before
     took, used = time.monotonic() - began, time.process_time() - cpu
     late.sort()
