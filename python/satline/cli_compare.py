@@ -34,6 +34,7 @@ Examples:
   satline compare host.satline --at-annotation "new kernel" --html change.html
   satline compare today.satline --with last-good
   satline compare old.satline new.satline --measure pressure_io --load run_queue
+  satline compare old.satline new.satline --measure device_service@sda
 """,
 )
 @click.argument("recordings", nargs=-1, metavar="[BEFORE] [AFTER]")
@@ -48,7 +49,11 @@ Examples:
     help="Hold one recording against the history: as `satline history compare`.",
 )
 @HISTORY
-@click.option("--measure", metavar="VARIABLE", help="What to compare; default: the best that both have.")
+@click.option(
+    "--measure",
+    metavar="VARIABLE",
+    help="What to compare, or VARIABLE@USER, @DEVICE; default: the best that both have.",
+)
 @LOAD
 @click.option(
     "--throughput", metavar="VARIABLE", help="Of the trade-off curve; default: problem state (virtual CPU)."

@@ -168,6 +168,11 @@ def _list(panel: Panel, as_json: bool) -> None:
         rows = [{"name": str(n), "scope": n.scope, "unit": n.unit, "meaning": n.meaning} for n in panel.names]
         click.echo(json.dumps(rows, indent=2))
         return
+    if not panel.names:
+        raise InputError(
+            f"the recording has no changing series ({panel.left_out() or 'it has none at all'})",
+            hint="record for longer, or choose shorter observations with --every",
+        )
     for name in panel.names:
         click.echo(f"{visible(name)}  {visible(name.unit)}".rstrip())
 

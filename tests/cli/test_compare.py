@@ -14,7 +14,7 @@ import pytest
 from rich.cells import cell_len
 
 from satline.cli import run
-from satline.recording import RecordingWriter, describe
+from satline.recording import Recording, RecordingWriter, describe
 
 pytestmark = pytest.mark.slow
 
@@ -206,6 +206,25 @@ def test_the_page_stands_by_itself(before: Path, after: Path, tmp_path: Path, ca
     assert capsys.readouterr().err == ""
 
 
+def test_a_measure_may_be_that_of_one_user(before: Path, after: Path, capsys: Capture) -> None:
+    found = compared(capsys, before, after, "--measure", "user_cpu@anna")
+    assert found["unit"] == "s/s"
+    rows = (
+        Recording.open(before)
+        .connect()
+        .execute('SELECT cpu_us FROM "user" WHERE "user" = \'anna\' ORDER BY time_ns')
+    )
+    cpu = [c for (c,) in rows.fetchall()]
+    # Days are ten hours of 120 periods; a day's first reading has the last night before it.
+    days = [cpu[121 * d : 121 * (d + 1)] for d in range(6)]
+    used = sum(day[-1] - day[0] for day in days) / 1e6
+    assert found["before"]["raw"] == pytest.approx(used / (6 * 36_000), rel=0.02)
+    assert run(["compare", str(before), str(after), "--measure", f"user_cpu@{HOSTILE}"]) == 0
+    shown = capsys.readouterr().out
+    assert "user cpu of <script>" in shown
+    assert "\x1b" not in shown
+
+
 def fails(capsys: Capture, *arguments: object) -> str:
     assert run(["compare", *map(str, arguments)]) == 2
     shown = capsys.readouterr()
@@ -227,6 +246,7 @@ def test_wrong_input_is_told(before: Path, after: Path, make: Maker, tmp_path: P
     assert "--load mpl" in fails(capsys, before, after, "--load", "mpl")
     assert "--throughput response" in fails(capsys, before, after, "--throughput", "response")
     assert "for each device" in fails(capsys, before, after, "--measure", "device_busy")
+    assert "did you mean user_cpu@" in fails(capsys, before, after, "--measure", "user_cpu@nobody")
     lacking = make("lacking", users=False, start=MONDAY + 14 * DAY)
     told = fails(capsys, before, lacking, "--measure", "response")
     assert "has no values of it" in told

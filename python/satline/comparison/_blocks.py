@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,23 @@ CONFIDENCE, POWER = 0.95, 0.80
 
 
 @dataclass(frozen=True)
+class Scatter:
+    """How far a side's draws tell of its scatter.
+
+    wider
+        As of `Side`.
+    effective
+        Independent blocks of equal size that would tell as much.
+    freedom
+        Degrees of freedom of the variance that they give.
+    """
+
+    wider: float
+    effective: float
+    freedom: float
+
+
+@dataclass(frozen=True)
 class Side:
     """Blocks of one side.
 
@@ -35,11 +53,15 @@ class Side:
         How often each block is in each replicate, shape (replicates, blocks).
     wider
         How much wider intervals must be for the likeness of neighbouring blocks that is left.
+    unsure
+        Relative variance of wider², as that likeness is itself estimated; 0 for days, which are taken as they
+        are.
     """
 
     block: Integers
     draws: Floats
     wider: float
+    unsure: float = 0.0
 
     @property
     def count(self) -> int:
@@ -68,6 +90,35 @@ class Side:
         sizes = totals.reshape(self.count, -1).sum(axis=1)
         square = float((sizes**2).sum())
         return float(sizes.sum()) ** 2 / square / self.wider**2 if square > 0 else 0.0
+
+    def scatter(self, totals: Floats, share: Floats | None = None) -> Scatter:
+        """Of what has these totals; with `share`, of means over cells, which have these shares in it.
+
+        A variance from n blocks has the relative variance 2/(n − 1); to it comes that of wider², and the
+        degrees of freedom are those of a chi-square with both: 2/ν = 2/(n − 1) + unsure.
+        """
+        n = self.effective(totals)
+        freedom = 1 / (1 / (n - 1) + self.unsure / 2) if n > 1 else 0.0
+        # Days, most of which visit most loads, hold without (benches/comparison), and would hold too often.
+        whole_days = self.unsure == 0.0
+        wider = self.wider * (1.0 if share is None or whole_days else self._fitted(totals, share))
+        return Scatter(wider, n, freedom)
+
+    def _fitted(self, totals: Floats, share: Floats) -> float:
+        """How much wider intervals must be as each cell's mean is of the same blocks as what departs from it.
+
+        With h_bj the part of cell j that is of block b, and one deviation η_b in all of a block, the mean
+        departs by Σ c_b η_b, c = h·share; what is seen is (diag c − G) η, G_bb' = Σ_j share_j h_bj h_b'j. In
+        one cell with n equal blocks that is the well-known (n − 1)/n, which the draws allow for (cf. Bell and
+        McCaffrey 2002).
+        """
+        size = totals.sum(axis=0)
+        part = totals / np.where(size > 0, size, 1.0)
+        own = part @ share
+        seen = float(((np.diag(own) - (part * share) @ part.T) ** 2).sum())
+        if self.count < 2 or not seen > 0:
+            return math.inf
+        return math.sqrt(float(own @ own) / seen * (self.count - 1) / self.count)
 
 
 def choose(days: tuple[Integers, Integers], hours: tuple[Integers, Integers]) -> tuple[str, bool, int]:
@@ -100,11 +151,14 @@ def make_side(block: Integers, deviation: Floats, heavy: Integers, whole_days: b
     """
     _, number = np.unique(block, return_inverse=True)
     number = np.asarray(number, dtype=np.int64).reshape(-1)
-    wider = 1.0
+    wider, unsure = 1.0, 0.0
     if not whole_days and len(number) and number.max() > 0:
         number, wider = lengthen(number, deviation, heavy)
-        # A correlation found in B blocks is too small by about 1/B.
-        wider *= float(np.sqrt(1 + 2 / (number.max() + 1)))
+        left, blocks = (wider**2 - 1) / 2, int(number.max()) + 1
+        # A correlation r found in B blocks is too small by about (1 + 4r)/B [Marriott and Pope 1954].
+        wider = float(np.sqrt(1 + 2 * (left + (1 + 4 * left) / blocks)))
+        # Its standard error is 1/√B, that of 1 + 2r twice as large.
+        unsure = 4 / blocks / wider**4
     count = int(number.max()) + 1 if len(number) else 0
     random = np.random.default_rng((_SEED, seed))
     # One block fewer than there are: of n blocks the spread is (n − 1)/n of what it is.
@@ -113,15 +167,11 @@ def make_side(block: Integers, deviation: Floats, heavy: Integers, whole_days: b
         number,
         np.zeros((REPLICATES, 0)) if draws is None else np.asarray(draws, dtype=np.float64),
         wider,
+        unsure,
     )
 
 
-def estimate(
-    value: float,
-    parts: Sequence[Floats],
-    wider: Sequence[float],
-    effective: Sequence[float],
-) -> Estimate:
+def estimate(value: float, parts: Sequence[Floats], scatters: Sequence[Scatter]) -> Estimate:
     """`value` with its interval, by Student's t with the degrees of freedom of Welch and Satterthwaite.
 
     Parameters
@@ -129,13 +179,15 @@ def estimate(
     parts
         Of each side that is in the value: replicates in which only its blocks were drawn anew.
     """
-    if min(effective) < LEAST_EFFECTIVE or not all(_enough(p) for p in parts) or not np.isfinite(value):
+    few = min(s.effective for s in scatters) < LEAST_EFFECTIVE or not all(_enough(p) for p in parts)
+    few = few or not all(math.isfinite(s.wider) for s in scatters)
+    if few or not np.isfinite(value):
         return Estimate(value)
-    variances = [float(np.nanvar(p)) * w * w for p, w in zip(parts, wider, strict=True)]
+    variances = [float(np.nanvar(p)) * s.wider**2 for p, s in zip(parts, scatters, strict=True)]
     total = sum(variances)
     if total <= 0:
         return Estimate(value)
-    freedom = total**2 / sum(v**2 / (n - 1) for v, n in zip(variances, effective, strict=True))
+    freedom = total**2 / sum(v**2 / s.freedom for v, s in zip(variances, scatters, strict=True))
     error = float(np.sqrt(total))
     half = t_quantile(CONFIDENCE, round(freedom, 2)) * error
     return Estimate(

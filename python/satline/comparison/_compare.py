@@ -132,7 +132,8 @@ class _Work:
         seen, sides, equal = held.seen, held.sides, held.matched
         periods = period(self.first, seen[0], sides[0]), period(self.second, seen[1], sides[1])
         load = _AXIS_WORDS.get(self.axis) or load_units(self.axis)[1]
-        words, unit = measure_words(self.measure), unit_of(self.measure)
+        words = measure_words(self.measure)
+        unit = self.first[0].entity_unit or unit_of(self.measure)
         drift = placebo(seen[0], self.axis, blocks)
         # A study's loads and a simulated machine's do not follow the clock.
         free = not any(r.windows or r.simulated for r in (*self.first, *self.second))
@@ -199,6 +200,9 @@ def unit_of(name: str) -> str:
 
 def measure_words(name: str) -> str:
     """A measure in plain words."""
+    variable, at, entity = name.partition("@")
+    if at:
+        return f"{measure_words(variable)} of {entity}"
     base, _, member = name.partition(":")
     known = {
         "response": "response",

@@ -214,6 +214,13 @@ def _classes(means: Means, weight: Floats, at_least: int, cells: Cells) -> list[
     return [np.array(g, dtype=np.int64) for g in groups if g]
 
 
+def _shares(sums: Floats, weight: Floats) -> Floats:
+    """Part of each cell in the weighted mean."""
+    part = weight * np.abs(sums[:, 0]) / np.maximum(sums[:, 1], 1e-300)
+    whole = float(part.sum())
+    return np.asarray(part / whole if whole > 0 else weight / weight.sum())
+
+
 def _one(
     sides: tuple[Side, Side],
     cells: Cells,
@@ -226,16 +233,18 @@ def _one(
     """Both sides over the cells of `group`, weighted alike."""
     levels = [level(s[:, group], weight[group], load[group], slope[group]) for s in means.sums]
     before, after = (float(v[0]) for v in levels)
-    effective = tuple(s.effective(t[:, group, 1]) for s, t in zip(sides, means.totals, strict=True))
-    wider = sides[0].wider, sides[1].wider
+    scatters = [
+        side.scatter(totals[:, group, 1], _shares(sums[0, group], weight[group]))
+        for side, totals, sums in zip(sides, means.totals, means.sums, strict=True)
+    ]
     drawn = levels[0][1:], levels[1][1:]
-    difference = estimate(after - before, drawn, wider, effective)
+    difference = estimate(after - before, drawn, scatters)
     relative = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         if before > 0 and after > 0 and all((np.nan_to_num(v, nan=1.0) > 0).all() for v in drawn):
             logs = np.log(drawn[0]), np.log(drawn[1])
-            relative = in_parts(estimate(math.log(after / before), logs, wider, effective))
+            relative = in_parts(estimate(math.log(after / before), logs, scatters))
     low, high = float(cells.low[group[0]]), float(cells.high[group[-1]])
     used = weight[group]
     return MatchedClass(

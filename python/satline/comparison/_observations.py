@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from satline.comparison._blocks import Floats, Integers
+from satline.comparison._entity import is_of_entity, of_entity
 from satline.errors import InputError
 from satline.recording import Recording
 from satline.reduction import Filters, reduce
@@ -53,6 +54,8 @@ class Readings:
         Only what lies in a study's measured windows is here.
     batches
         Blocks of successive observations, by the reduction.
+    entity_unit
+        Unit of a measure VARIABLE@ENTITY.
     """
 
     recording: Recording
@@ -67,6 +70,7 @@ class Readings:
     transactions: Transactions
     probes: dict[str, tuple[Integers, Floats]]
     filters: str
+    entity_unit: str = ""
 
     @property
     def simulated(self) -> bool:
@@ -122,7 +126,7 @@ def measure_named(name: str) -> Derived:
     if found.per in ("device", "lock"):
         raise InputError(
             f"--measure {name}: an observation has one value for each {found.per}",
-            hint="choose a variable of the whole system, of transactions, or thermometer:NAME",
+            hint=f"name one: {base}@NAME; `satline correlate --list` shows the names",
         )
     if found.per == "thermometer" and not member:
         raise InputError("--measure thermometer: which probe?", hint="write thermometer:NAME")
@@ -143,7 +147,8 @@ def read(
     InputError
         It has fewer than two samples, or not this load.
     """
-    asked = [measure_named(name) for name in (measure, throughput) if name]
+    one = measure if measure and is_of_entity(measure) else None
+    asked = [measure_named(name) for name in (measure, throughput) if name and name != one]
     if throughput and asked[-1].per:
         raise InputError(
             f"--throughput {throughput}: an observation has not one value of it",
@@ -173,6 +178,14 @@ def read(
             values[f"weight of {d.name}"] = np.asarray(observed[column], dtype=np.float64)
     seconds, end_ns = np.asarray(reduction.seconds), np.asarray(observed["time_ns"])
     ends = end_ns if len(np.unique(observed["run"])) > 1 else np.asarray(observed["t1"])
+    unit = ""
+    if one is not None:
+        named, moments, found = of_entity(recording, one, filters, float(np.median(seconds)))
+        at = placed(moments.astype(np.float64), end_ns, seconds)
+        values[one] = np.full(len(seconds), np.nan)
+        values[one][at[at >= 0]] = found[at >= 0]
+        values[f"weight of {one}"] = seconds
+        unit = named.unit
     chosen = filters or Filters()
     transactions = _transactions(
         recording, chosen, [d for d in asked if d.per == "transaction"], ends, seconds, ends is end_ns
@@ -190,6 +203,7 @@ def read(
         transactions=transactions,
         probes=_probes(recording, ends, seconds, ends is end_ns),
         filters=reduction.filters,
+        entity_unit=unit,
     )
 
 

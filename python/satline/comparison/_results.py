@@ -137,11 +137,23 @@ class AtEqual:
 
 
 @dataclass(frozen=True)
+class BandPoint:
+    """One side's curve at one throughput, with the ends of its interval."""
+
+    throughput: float
+    measure: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class TradeOff:
     """The measure against throughput, a point for each class of load [TB84].
 
     why_not
         Why there is nothing at equal throughput or equal measure; empty where there is.
+    bands
+        Of both sides, up to the greatest throughput; empty where there is no interval.
     """
 
     variable: str
@@ -151,6 +163,7 @@ class TradeOff:
     at_throughput: tuple[AtEqual, ...]
     at_measure: tuple[AtEqual, ...]
     why_not: str
+    bands: tuple[tuple[BandPoint, ...], tuple[BandPoint, ...]] = ((), ())
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from satline.comparison._blocks import Floats, Integers, Side, estimate, in_parts
+from satline.comparison._blocks import Floats, Integers, Scatter, Side, estimate, in_parts
 from satline.comparison._matched import MOST_CLASSES, Cells, span
 from satline.comparison._periods import Observed
-from satline.comparison._results import AtEqual, CurvePoint, TradeOff
+from satline.comparison._results import AtEqual, BandPoint, CurvePoint, TradeOff
 
 LEAST_IN_POINT = 10
 LEVELS = 5
+BAND_LEVELS = 24
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,7 @@ class _Curve:
     x: Floats
     y: Floats
     points: tuple[CurvePoint, ...]
-    wider: float
-    effective: float
+    scatter: Scatter
 
 
 def trade_off(
@@ -48,7 +48,8 @@ def trade_off(
         why = "a curve needs two classes of load on each side"
     elif not across:
         why = "the curves have no throughput in common"
-    return TradeOff(variable, unit, both[0].points, both[1].points, tuple(across), tuple(along), why)
+    bands = _band(both[0]), _band(both[1])
+    return TradeOff(variable, unit, both[0].points, both[1].points, tuple(across), tuple(along), why, bands)
 
 
 def _starts(cells: Cells, at_least: int) -> Integers:
@@ -80,20 +81,20 @@ def _curve(side: Side, of: Integers, o: Observed, cells: Cells, starts: Integers
     ends = [*(starts[1:] - 1).tolist(), cells.count - 1]
     points = []
     for k in np.flatnonzero(good):
-        effective = side.effective(totals[:, k, 1])
+        scatter = [side.scatter(totals[:, k, 1])]
         low, high = cells.low[starts[k]], cells.high[ends[k]]
         points.append(
             CurvePoint(
                 label=span(float(low), float(high)),
                 load=float(drawn[0, k, 4] / drawn[0, k, 5]),
                 observations=int(counts[k]),
-                throughput=estimate(float(x[0, k]), [x[1:, k]], [side.wider], [effective]),
-                measure=estimate(float(y[0, k]), [y[1:, k]], [side.wider], [effective]),
+                throughput=estimate(float(x[0, k]), [x[1:, k]], scatter),
+                measure=estimate(float(y[0, k]), [y[1:, k]], scatter),
             )
         )
     # A class that a replicate lacks is as it was seen.
     x, y = (np.where(np.isfinite(v), v, v[0]) for v in (x[:, good], y[:, good]))
-    return _Curve(x, y, tuple(points), side.wider, side.effective(totals[:, good, 1]))
+    return _Curve(x, y, tuple(points), side.scatter(totals[:, good, 1]))
 
 
 def _up_to_peak(curve: _Curve) -> _Curve:
@@ -101,7 +102,31 @@ def _up_to_peak(curve: _Curve) -> _Curve:
     if not curve.x.shape[1]:
         return curve
     last = int(np.argmax(curve.x[0])) + 1
-    return _Curve(curve.x[:, :last], curve.y[:, :last], curve.points[:last], curve.wider, curve.effective)
+    return _Curve(curve.x[:, :last], curve.y[:, :last], curve.points[:last], curve.scatter)
+
+
+def _band(curve: _Curve) -> tuple[BandPoint, ...]:
+    """The interval of the measure at each throughput, up to the greatest."""
+    part = _up_to_peak(curve)
+    if part.x.shape[1] < 2:
+        return ()
+    # Not where a point has no interval.
+    told = [k for k, p in enumerate(part.points) if p.measure.low is not None]
+    if len(told) < 2:
+        return ()
+    x, y = _in_order(part.x, part.y)
+    ends = float(part.x[0, told].min()), float(part.x[0, told].max())
+    found = []
+    for at in np.linspace(*ends, BAND_LEVELS).tolist():
+        drawn = _between(x, y, at)
+        if not drawn[0] > 0:
+            continue
+        with np.errstate(invalid="ignore", divide="ignore"):
+            logs = np.log(np.where(drawn > 0, drawn, np.nan))
+        one = in_parts(estimate(float(logs[0]), [logs[1:]], [part.scatter]), np.exp)
+        if one.low is not None and one.high is not None:
+            found.append(BandPoint(at, one.value, one.low, one.high))
+    return tuple(found)
 
 
 def _at_equal(a: _Curve, b: _Curve, *, swap: bool) -> list[AtEqual]:
@@ -115,6 +140,7 @@ def _at_equal(a: _Curve, b: _Curve, *, swap: bool) -> list[AtEqual]:
         return []
     # Not the very ends, where a replicate's curve may not reach.
     found = []
+    pairs = [_in_order(x, y) for x, y in pairs]
     for at in np.linspace(low + 0.1 * (high - low), high - 0.1 * (high - low), LEVELS):
         before, after = (_between(x, y, float(at)) for x, y in pairs)
         if not (before[0] > 0 and after[0] > 0):
@@ -122,19 +148,23 @@ def _at_equal(a: _Curve, b: _Curve, *, swap: bool) -> list[AtEqual]:
         with np.errstate(invalid="ignore", divide="ignore"):
             logs = [np.log(np.where(v[1:] > 0, v[1:], np.nan)) for v in (before, after)]
         size = math.log(after[0] / before[0])
-        relative = in_parts(estimate(size, logs, [a.wider, b.wider], [a.effective, b.effective]))
+        relative = in_parts(estimate(size, logs, [a.scatter, b.scatter]))
         found.append(AtEqual(float(at), float(before[0]), float(after[0]), relative))
     return found
 
 
-def _between(x: Floats, y: Floats, at: float) -> Floats:
-    """Each row's y at x = `at`, by straight lines between its points in the order of x.
+def _in_order(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Each row's points in the order of x.
 
     Points that noise has put in the wrong order change places: it brings a curve that is known to rise nearer
     to the truth.
     """
     order = np.argsort(x, axis=1, kind="stable")
-    x, y = np.take_along_axis(x, order, axis=1), np.take_along_axis(y, order, axis=1)
+    return np.take_along_axis(x, order, axis=1), np.take_along_axis(y, order, axis=1)
+
+
+def _between(x: Floats, y: Floats, at: float) -> Floats:
+    """Each row's y at x = `at`, by straight lines between its points, which are in the order of x."""
     right = np.clip((x < at).sum(axis=1), 1, x.shape[1] - 1)
     rows = np.arange(len(x))
     x0, x1, y0, y1 = x[rows, right - 1], x[rows, right], y[rows, right - 1], y[rows, right]

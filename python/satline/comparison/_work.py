@@ -62,9 +62,8 @@ def _row(sides: tuple[Side, Side], what: str, name: str, unit: str, sums: tuple[
         logs = [np.log(np.where(v[1:] > 0, v[1:], np.nan)) for v in (before, after)]
     relative = None
     if before[0] > 0 and after[0] > 0:
-        effective = [s.effective(units[:, None, None]) for s, (_, units) in zip(sides, sums, strict=True)]
-        wider = [s.wider for s in sides]
-        relative = in_parts(estimate(math.log(after[0] / before[0]), logs, wider, effective))
+        scatters = [s.scatter(units[:, None, None]) for s, (_, units) in zip(sides, sums, strict=True)]
+        relative = in_parts(estimate(math.log(after[0] / before[0]), logs, scatters))
     counts = float(sums[0][1].sum()), float(sums[1][1].sum())
     return Work(what, name, unit, float(before[0]), float(after[0]), relative, counts)
 

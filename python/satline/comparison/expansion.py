@@ -154,7 +154,7 @@ def _row(
         response_s=float(response[which].mean()),
         alone_s=float(alone[which].mean()),
         cpu_s=float(np.nanmean(own)) if np.isfinite(own).any() else None,
-        expansion=estimate(ratio, [ratios], [side.wider], [side.effective(totals[..., 1])]),
+        expansion=estimate(ratio, [ratios], [side.scatter(totals[..., 1])]),
     )
 
 

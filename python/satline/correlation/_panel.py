@@ -13,6 +13,8 @@ from satline.errors import InputError
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+# Values that a series needs.
+LEAST = 20
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,20 @@ class Panel:
         hint = (
             f"did you mean {' or '.join(close)}?" if close else "`satline correlate --list` shows all names"
         )
-        raise InputError(f"the recording has no changing series {text}", hint=hint)
+        lost = self.left_out()
+        raise InputError(
+            f"the recording has no changing series {text}" + (f" ({lost})" if lost else ""),
+            hint=hint if names else "record for longer, or choose shorter observations with --every",
+        )
+
+    def left_out(self) -> str:
+        """How many series are not here, and why; empty where all are."""
+        parts = (
+            f"{self.constant:,} never change" if self.constant else "",
+            f"{self.sparse:,} have fewer than {LEAST} values" if self.sparse else "",
+        )
+        found = ", ".join(p for p in parts if p)
+        return f"left out: {found}" if found else ""
 
     def only(self, keep: NDArray[np.bool_]) -> Panel:
         """The series where `keep` holds."""

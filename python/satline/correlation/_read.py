@@ -15,7 +15,7 @@ from itertools import pairwise
 import duckdb
 import numpy as np
 
-from satline.correlation._panel import Floats, Integers, Name, Panel, even
+from satline.correlation._panel import LEAST, Floats, Integers, Name, Panel, even
 from satline.errors import InputError
 from satline.reduction._axes import Axis, axis_named, usual_axis
 from satline.reduction._curves import members
@@ -30,7 +30,6 @@ from satline.reduction._variables import Derived, Variables
 from satline.reduction._variables import variables as shipped
 
 MOMENTS = 10_000
-LEAST = 20
 _MOST_BYTES = 4 << 30
 # Tables with one row per entity and sample; the entity's column is called as the table.
 _ENTITIES = ("user", "processor", "device", "cgroup", "lock", "channel")

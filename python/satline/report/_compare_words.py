@@ -40,6 +40,12 @@ def chance(value: float | None) -> str:
     return "<0.001" if value < 0.001 else f"{value:.2g}"
 
 
+def _equals(value: float | None) -> str:
+    """A chance after the letter p: ``= 0.02``, ``< 0.001``."""
+    shown = chance(value)
+    return f"< {shown[1:]}" if shown.startswith("<") else f"= {shown}"
+
+
 def period_rows(found: Comparison) -> Rows:
     """When, how long, over what loads; and the raw means."""
     rows: Rows = [("", "before", "after")]
@@ -223,7 +229,7 @@ def hour_words(found: Comparison) -> list[str]:
     hours = found.hours
     count = len(hours.hours)
     words = [
-        f"{hours.fell} of {count} hours fell, {hours.rose} rose: sign test p = {chance(hours.chance)} if"
+        f"{hours.fell} of {count} hours fell, {hours.rose} rose: sign test p {_equals(hours.chance)} if"
         " hours were independent of each other"
     ]
     if hours.honest_chance is not None:

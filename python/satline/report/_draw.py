@@ -133,6 +133,11 @@ def _y(plot: Plot, name: str = "y") -> Any:
 def _lines(plot: Plot) -> list[Any]:
     layers: list[Any] = []
     for line in plot.lines:
+        if line.band:
+            area = _data([{"x": x, "low": low, "high": high} for x, low, high in line.band])
+            band = area.mark_area(color=COLOURS[line.slot], opacity=0.16)
+            layers.append(band.encode(x=_x(plot), y=_y(plot, "low"), y2="high:Q"))
+    for line in plot.lines:
         colour, shape = COLOURS[line.slot], SHAPES[line.slot]
         rows = _rows(line)
         base = _data(rows).encode(x=_x(plot))

@@ -37,11 +37,18 @@ class Mark:
 
 @dataclass(frozen=True)
 class Line:
-    """One line, or one layer of a stack; `slot` chooses its colour and shape, whatever else was recorded."""
+    """One line, or one layer of a stack.
+
+    slot
+        Chooses its colour and shape, whatever else was recorded.
+    band
+        Its interval at each x, as (x, low, high) in the plot's scale, drawn as an area behind it.
+    """
 
     label: str
     marks: tuple[Mark, ...]
     slot: int = 0
+    band: tuple[tuple[float, float, float], ...] = ()
 
 
 @dataclass(frozen=True)

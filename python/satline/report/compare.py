@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from satline.comparison._results import Comparison, CurvePoint, Estimate
+from satline.comparison._results import BandPoint, Comparison, CurvePoint, Estimate
 from satline.report import _compare_words as words
 from satline.report import _numbers
 from satline.report._escape import visible
@@ -106,9 +106,12 @@ def _trade_off(found: Comparison) -> Plot | None:
             for p in points
         )
 
+    def band(points: tuple[BandPoint, ...]) -> tuple[tuple[float, float, float], ...]:
+        return tuple((p.throughput * factor, p.low * scale.factor, p.high * scale.factor) for p in points)
+
     lines = (
-        Line("before", marks("before", curves.before), 0),
-        Line("after", marks("after", curves.after), 1),
+        Line("before", marks("before", curves.before), 0, band(curves.bands[0])),
+        Line("after", marks("after", curves.after), 1, band(curves.bands[1])),
     )
     top = max(m.x for line in lines for m in line.marks)
     return _plot(
@@ -121,7 +124,7 @@ def _trade_off(found: Comparison) -> Plot | None:
         lines,
         (0.0, top * 1.05 or 1.0),
         (
-            _BARS,
+            "Bands are 95 % intervals at each throughput, up to the greatest; bars those of the points.",
             "A point for each class of load. A change that helps moves the curve down and right [TB84].",
         ),
         words.curve_rows(found),
@@ -136,7 +139,7 @@ def _equal(found: Comparison) -> Plot | None:
     every = [p.measure for p in (*curves.before, *curves.after)]
     scale = _numbers.scale(found.unit, max(_top(e) for e in every))
     lines = tuple(
-        Line(
+        _banded(
             side,
             tuple(_mark(p.load, p.measure, scale, f"{side}, {p.label} {found.load_words}") for p in points),
             slot,
@@ -153,9 +156,19 @@ def _equal(found: Comparison) -> Plot | None:
         scale,
         lines,
         (0.0, top * 1.05 or 1.0),
-        (_BARS,),
+        ("Bands are 95 % intervals at each load.",),
         words.curve_rows(found),
     )
+
+
+def _banded(label: str, marks: tuple[Mark, ...], slot: int) -> Line:
+    """A line in the order of x with its interval as a band."""
+    band = [
+        (m.x, m.low, m.high)
+        for m in sorted(marks, key=lambda m: m.x)
+        if m.low is not None and m.high is not None
+    ]
+    return Line(label, marks, slot, tuple(band) if len(band) > 1 else ())
 
 
 def _differences(found: Comparison) -> Plot | None:

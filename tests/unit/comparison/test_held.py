@@ -15,6 +15,7 @@ from satline.comparison._held import Blocks, hold, placebo
 from satline.comparison._matched import make_cells
 from satline.comparison._periods import Observed
 from satline.comparison._results import Estimate
+from satline.comparison._trade_off import trade_off
 
 CASE = Case("", days=8, every_s=300.0)
 
@@ -174,3 +175,37 @@ def test_an_observation_without_users_has_no_load() -> None:
     load = np.array([0.0, np.nan, 1.0, 2.0] * 10)
     cells = make_cells((load, load), whole=True, users=True, steps=False)
     assert (cells.of[0].reshape(-1, 4) >= 0).all(axis=0).tolist() == [False, False, True, True]
+
+
+@given(st.integers(2, 40), st.integers(1, 6))
+def test_equal_blocks_in_every_cell_leave_the_width_as_the_draws_make_it(blocks: int, cells: int) -> None:
+    side = make_side(np.arange(blocks), np.zeros(blocks), np.zeros(blocks, dtype=np.int64), True, 0)
+    short = replace(side, unsure=0.1)
+    share = np.full(cells, 1 / cells)
+    assert short.scatter(np.ones((blocks, cells)), share).wider == pytest.approx(1.0)
+    # A cell that only one block has seen tells nothing of its scatter.
+    alone = np.ones((blocks, cells))
+    alone[1:, 0] = 0.0
+    wider = short.scatter(alone, share).wider
+    assert wider > 1.0 or wider == np.inf
+
+
+def test_likeness_that_is_estimated_costs_degrees_of_freedom() -> None:
+    side = make_side(np.arange(24), np.zeros(24), np.zeros(24, dtype=np.int64), True, 0)
+    totals = np.ones((24, 1))
+    assert side.scatter(totals).freedom == pytest.approx(23)
+    assert replace(side, unsure=4 / 24).scatter(totals).freedom == pytest.approx(1 / (1 / 23 + 2 / 24))
+
+
+def test_a_curve_has_a_band_up_to_its_greatest_throughput() -> None:
+    seen = pair(replace(CASE, effect=-0.2, shift=1.1))
+    held = hold(seen, "active_users", 50, Blocks.of(seen))
+    found = trade_off(held.sides, held.cells, held.seen, "problem_state", "", 50)
+    assert found is not None
+    for band, points in zip(found.bands, (found.before, found.after), strict=True):
+        assert len(band) > 10
+        assert all(b.low < b.measure < b.high for b in band)
+        assert [b.throughput for b in band] == sorted(b.throughput for b in band)
+        assert band[-1].throughput <= max(p.throughput.value for p in points) * (1 + 1e-9)
+    # The curves lie a fifth apart: at light load their bands do too.
+    assert found.bands[1][3].high < found.bands[0][3].low
