@@ -69,14 +69,6 @@ impl Abilities {
                 "CAP_PERFMON and a kernel with CONFIG_PERF_EVENTS",
             );
         }
-        if !roots.sys.join("kernel/mm/page_idle/bitmap").exists() {
-            lack(
-                "referenced bits of other processes' pages (page_idle)",
-                "a working set is learnt from what comes back after the first swap-out; until then a user has none, and is \
-                 not trimmed",
-                "nothing: page_idle is not used where it exists either",
-            );
-        }
         let meminfo = fs::read_to_string(roots.proc.join("meminfo")).unwrap_or_default();
         if value_of(&meminfo, "SwapTotal").unwrap_or(0) == 0 {
             lack(

@@ -34,12 +34,6 @@ pub fn page_bytes() -> u64 {
     u64::try_from(size).unwrap_or(4096)
 }
 
-/// Effective user of this process.
-pub fn own_uid() -> u32 {
-    // SAFETY: it cannot fail and touches no memory.
-    unsafe { libc::geteuid() }
-}
-
 /// A clock, ns.
 fn clock_ns(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec {

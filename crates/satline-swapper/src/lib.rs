@@ -5,6 +5,7 @@
 //! prepages a limited number of swap sets at queue-add. [`decision`] alone decides; everything else looks or acts.
 
 pub mod abilities;
+pub mod amount;
 pub mod book;
 pub mod budget;
 pub mod calls;
@@ -18,12 +19,14 @@ pub mod metrics;
 pub mod options;
 pub mod pages;
 pub mod policy;
+mod policy_check;
 pub mod population;
 pub mod process;
 pub mod recorder;
 pub mod replay;
 pub mod roots;
 pub mod runs;
+pub mod seen;
 pub mod sentry;
 pub mod stat;
 pub mod storage;

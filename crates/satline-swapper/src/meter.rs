@@ -9,7 +9,7 @@ use crate::population::Found;
 use crate::roots::{Roots, value_of};
 
 /// More threads than this of one process are not looked at one by one.
-const MAX_THREADS: usize = 16;
+pub const MAX_THREADS: usize = 16;
 
 #[derive(Debug)]
 enum Kind {
@@ -37,20 +37,18 @@ impl Counter {
         })
     }
 
-    /// What was added since the last look, µs; 0 at the first and when it is gone.
-    fn added_us(&mut self) -> u64 {
+    /// What was added since the last look, µs, 0 at the first; none when what it counted is gone.
+    fn added_us(&mut self) -> Option<u64> {
         let mut buffer = [0; 512];
-        let length = self.file.read_at(&mut buffer, 0).unwrap_or(0);
+        let length = self.file.read_at(&mut buffer, 0).ok()?;
         let text = std::str::from_utf8(&buffer[..length]).unwrap_or("");
         let first = || text.split_whitespace().next()?.parse::<u64>().ok();
         let now_us = match self.kind {
             Kind::Usage | Kind::Schedstat => first().map(|ns| ns / 1000),
             Kind::GroupStat => value_of(text, "usage_usec"),
         };
-        let Some(now_us) = now_us else {
-            return 0;
-        };
-        now_us.saturating_sub(self.last_us.replace(now_us).unwrap_or(now_us))
+        let now_us = now_us?;
+        Some(now_us.saturating_sub(self.last_us.replace(now_us).unwrap_or(now_us)))
     }
 }
 
@@ -81,8 +79,14 @@ impl Meter {
             return;
         }
         let mut tasks = Vec::new();
-        for &pid in user.processes.keys() {
-            tasks.extend(threads(roots, pid).into_iter().map(|tid| (pid, tid)));
+        for (&pid, stat) in &user.processes {
+            let known: Vec<(i32, i32)> = self.of.iter().copied().filter(|of| of.0 == pid).collect();
+            // Listing threads is dear: it is done when their number has changed or one could not be read any more.
+            if known.len() == MAX_THREADS.min(stat.threads as usize) {
+                tasks.extend(known);
+            } else {
+                tasks.extend(threads(roots, pid).into_iter().map(|tid| (pid, tid)));
+            }
         }
         let mut kept: Vec<((i32, i32), Counter)> = self.of.drain(..).zip(self.counters.drain(..)).collect();
         for task in tasks {
@@ -104,7 +108,19 @@ impl Meter {
     /// Whether the user worked since the last look: his processor time beyond the share of an idle user has gathered to more
     /// than the burst. A heartbeat below the share never does.
     pub fn worked(&mut self, now_ns: i64, activity: &Activity) -> bool {
-        let added_us: u64 = self.counters.iter_mut().map(Counter::added_us).sum();
+        let mut added_us = 0;
+        let mut place = 0;
+        while let Some(counter) = self.counters.get_mut(place) {
+            if let Some(us) = counter.added_us() {
+                added_us += us;
+                place += 1;
+            } else {
+                self.counters.swap_remove(place);
+                if place < self.of.len() {
+                    self.of.swap_remove(place);
+                }
+            }
+        }
         self.cpu_us += added_us;
         let passed_us = (now_ns - self.last_ns.replace(now_ns).unwrap_or(now_ns)) as f64 / 1e3;
         self.excess_us = (self.excess_us + added_us as f64 - activity.cpu_share * passed_us).max(0.0);

@@ -4,7 +4,7 @@ use std::os::fd::RawFd;
 
 use crate::calls::{FaultCounter, Faults};
 use crate::jobs::Outside;
-use crate::meter::threads;
+use crate::meter::{MAX_THREADS, threads};
 use crate::policy::FaultEvent;
 use crate::population::Found;
 use crate::roots::Roots;
@@ -65,6 +65,11 @@ impl Sentry {
             .retain(|(pid, _, _)| user.processes.contains_key(pid));
         self.listed.retain(|(pid, _)| user.processes.contains_key(pid));
         for (&pid, stat) in &user.processes {
+            // Listing threads is dear: it is done when there are other than those counted.
+            let known = self.counters.iter().filter(|&&(of, ..)| of == pid).count();
+            if known == MAX_THREADS.min(stat.threads as usize) {
+                continue;
+            }
             for tid in threads(roots, pid) {
                 if self.counters.iter().any(|&(_, known, _)| known == tid) {
                     continue;
