@@ -32,6 +32,7 @@ from satline import (
     cli_simulate,
     cli_states,
     cli_study,
+    cli_swapper,
     cli_trace,
     cli_workload,
 )
@@ -77,6 +78,7 @@ for command in (
     cli_simulate.simulate,
     cli_calibrate.calibrate,
     *cli_design.COMMANDS,
+    cli_swapper.swapper,
     cli_trace.trace,
     cli_workload.record_session,
     cli_workload.workload,

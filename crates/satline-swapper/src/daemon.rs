@@ -203,6 +203,10 @@ impl Daemon {
         for user in self.users.values_mut() {
             if let Some(sentry) = &mut user.sentry {
                 user.faulted |= sentry.look(now_ns, least);
+                let touched = std::mem::take(&mut sentry.touched);
+                if user.resume.is_some() && !touched.is_empty() {
+                    self.workers.touched(user.id, &touched);
+                }
             }
         }
         if let Some(socket) = &self.announcements {

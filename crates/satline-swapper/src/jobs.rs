@@ -1,5 +1,6 @@
 //! What is done to the pages of one user. Each job runs on a thread of its own: a call that hangs on a device holds up nobody else.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -77,6 +78,8 @@ pub struct Control {
     pub stop: AtomicBool,
     /// When it last got on, ns.
     pub beat_ns: AtomicI64,
+    /// Pages that the user touched while his sets are being read.
+    pub touched: Mutex<Vec<(i32, u64)>>,
 }
 
 impl Control {
@@ -247,11 +250,26 @@ pub fn read_in(
             }
         }
     }
-    if prepage.rest == Rest::Demand {
-        paced.clear();
+    let mut untouched = Vec::new();
+    match prepage.rest {
+        Rest::Paced => {}
+        Rest::Demand => paced.clear(),
+        Rest::Touched => untouched = std::mem::take(&mut paced),
     }
     let first_sets = first.len();
-    for (place, (index, set)) in first.into_iter().chain(paced).enumerate() {
+    let mut ahead: VecDeque<(usize, Runs)> = first.into_iter().chain(paced).collect();
+    let mut place = 0;
+    while !(ahead.is_empty() && untouched.is_empty()) {
+        let Some((index, set)) = ahead.pop_front() else {
+            if control.stops() {
+                break;
+            }
+            ahead.extend(swap_faults(control, books, &mut untouched));
+            if ahead.is_empty() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            continue;
+        };
         let (pages, reads) = (set.pages(), set.len() as u64);
         if control.stops() || !spend(surroundings, &surroundings.in_budget, pages, reads, control) {
             break;
@@ -267,8 +285,23 @@ pub fn read_in(
         if place < first_sets {
             read.pages_at_once += pages;
         }
+        place += 1;
     }
     read
+}
+
+/// Sets of which a page was touched. [T87] swap fault: the whole set is read.
+fn swap_faults(control: &Control, books: &Books, untouched: &mut Vec<(usize, Runs)>) -> Vec<(usize, Runs)> {
+    let touched = std::mem::take(&mut *control.touched.lock().unwrap_or_else(PoisonError::into_inner));
+    let is_touched = |(index, set): &(usize, Runs)| {
+        let pid = books.get(*index).map(|book| book.process.pid);
+        touched
+            .iter()
+            .any(|(of, page)| Some(*of) == pid && set.holds(*page))
+    };
+    let (found, left) = std::mem::take(untouched).into_iter().partition(is_touched);
+    *untouched = left;
+    found
 }
 
 /// Whether reading all that is outside takes less time than the working set alone: bytes ÷ bandwidth < runs × service time,

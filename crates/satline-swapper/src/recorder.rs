@@ -31,7 +31,7 @@ const SWAPPER: [&str; 15] = [
     "users_swapped",
     "users_resuming",
 ];
-const USER: [&str; 19] = [
+const USER: [&str; 20] = [
     "user",
     "state",
     "interactive",
@@ -39,6 +39,7 @@ const USER: [&str; 19] = [
     "faulted",
     "announced",
     "resident_bytes",
+    "outside_pages",
     "working_set_pages",
     "working_set_runs",
     "stays",
@@ -200,6 +201,7 @@ impl Recorder {
                 Some(i64::from(faulted)),
                 Some(i64::from(announced)),
                 Some(state.resident_bytes as i64),
+                Some(user.outside_pages() as i64),
                 state.working_set_bytes.map(|bytes| bytes as i64 / page_bytes),
                 state.working_set_bytes.map(|_| user.working_set_runs as i64),
                 Some(totals.stays),

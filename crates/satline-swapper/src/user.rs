@@ -145,6 +145,11 @@ impl User {
         self.resume = Some(Resume::begin(now_ns, sentry));
     }
 
+    /// Pages that were outside when last looked.
+    pub fn outside_pages(&self) -> u64 {
+        self.outside.iter().map(|one| one.swapped.pages()).sum()
+    }
+
     /// Resident storage as the process list has it, bytes.
     pub fn resident_bytes(&self, page_bytes: u64) -> u64 {
         let pages: u64 = self

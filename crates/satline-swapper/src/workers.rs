@@ -132,6 +132,14 @@ impl Workers {
         }
     }
 
+    /// Tells the user's job which pages he touched.
+    pub fn touched(&mut self, user: UserId, pages: &[(i32, u64)]) {
+        for job in self.running.iter().filter(|job| job.user == user) {
+            let mut touched = job.control.touched.lock().unwrap_or_else(PoisonError::into_inner);
+            touched.extend_from_slice(pages);
+        }
+    }
+
     /// Asks all to end.
     pub fn stop_all(&mut self) {
         for job in &self.running {

@@ -3,7 +3,7 @@
 use super::{Daemon, RESUME_TICK_MS};
 use crate::decision::{Action, Event, State, UserId, UserSeen};
 use crate::jobs::{Surroundings, Written};
-use crate::policy::FaultEvent;
+use crate::policy::{FaultEvent, Rest};
 use crate::sentry::Sentry;
 use crate::user::User;
 use crate::workers::{Ended, Outcome, Task};
@@ -166,7 +166,10 @@ impl Daemon {
                 ));
             }
             State::Resuming => {
-                user.sentry = None;
+                // Only where touched sets are read must his faults go on waking us.
+                if policy.prepage.rest != Rest::Touched {
+                    user.sentry = None;
+                }
                 user.come_back(roots, now_ns, *page_bytes);
                 self.next_tick_ns = self.next_tick_ns.min(now_ns + RESUME_TICK_MS * 1_000_000);
             }

@@ -1,0 +1,80 @@
+"""Why a user is in his state, and what a policy means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from pydantic import BaseModel
+
+from satline.errors import InputError
+from satline.swapper.policy import Policy
+from satline.swapper.status import Status, UserStatus
+
+
+def explain_user(status: Status, name: str) -> list[str]:
+    """Sentences on one user.
+
+    Raises
+    ------
+    InputError
+        The daemon knows none of that name.
+    """
+    user = next((one for one in status.users if one.user == name), None)
+    if user is None:
+        names = [one.user for one in status.users]
+        close = get_close_matches(name, names, n=1)
+        hint = f'did you mean "{close[0]}"?' if close else "`satline swapper status` lists them"
+        raise InputError(f"the swapper watches no user {name}", hint=hint)
+    return list(_sentences(status, user))
+
+
+def _sentences(status: Status, user: UserStatus) -> Iterator[str]:
+    yield f"{user.user} is {user.state}, for {user.state_seconds:.0f} s: {user.why}."
+    yield f"{len(user.processes)} processes; {_mib(user.resident_bytes)} in storage when last counted."
+    if user.working_set_bytes is None:
+        yield (
+            "His working set is not known: only by coming back after a swap-out do pages show that they "
+            "were touched."
+        )
+    else:
+        size = _mib(user.working_set_bytes)
+        yield f"The working set of his last stay is {size} in {user.working_set_runs:,} runs of pages."
+    if user.resumes:
+        mean_ms = user.resume_us / user.resumes / 1e3
+        yield (
+            f"He came back {user.resumes} times from outside, {mean_ms:,.0f} ms from the first touch to "
+            "the last major fault in the mean."
+        )
+    if user.prepaged_pages:
+        share = user.prepage_errors / user.prepaged_pages
+        yield f"Of {user.prepaged_pages:,} prepaged pages {share:.1%} were not touched (prepage errors)."
+    if status.storage is not None:
+        free, low, high = (status.storage[key] for key in ("free_bytes", "low_bytes", "high_bytes"))
+        word = "short" if status.short else "ample"
+        yield f"Storage is {word}: {_mib(free)} free; short below {_mib(low)}, until {_mib(high)}."
+    if status.swap_full:
+        yield "Swap space is at its reserve: nothing is written out."
+
+
+def explain_policy(policy: Policy) -> list[str]:
+    """Every key, its value and its meaning, one line each."""
+    return list(_keys(policy, ""))
+
+
+def _keys(part: BaseModel, prefix: str) -> Iterator[str]:
+    for name, field in type(part).model_fields.items():
+        value = getattr(part, name)
+        key = f"{prefix}{name}"
+        if isinstance(value, BaseModel):
+            yield from _keys(value, f"{key}.")
+        elif isinstance(value, list) and value and isinstance(value[0], BaseModel):
+            for number, one in enumerate(value, 1):
+                yield from (line for line in _keys(one, f"{key} {number}: ") if "absent" not in line[:80])
+        else:
+            said = "absent" if value is None else value
+            yield f"{key} = {said}: {field.description}" if field.description else f"{key} = {said}"
+
+
+def _mib(size_bytes: float) -> str:
+    return f"{size_bytes / 2**20:,.1f} MiB"
