@@ -1,0 +1,188 @@
+"""The swapper on this kernel: real processes come, work, rest, exec and go. Nothing here needs swap space."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from satline.errors import SatlineError
+from satline.recording import check
+from satline.swapper import Policy, Status, UserStatus, announce, read_status, replay
+from satline.systems.binaries import find_binary
+
+from .conftest import wait_for
+
+pytestmark = [pytest.mark.system]
+
+WORK = "import sys\nfor line in sys.stdin:\n    print(sum(range(3_000_000)), flush=True)\n"
+POLICY = """[[watch]]
+pid_file = "{pids}"
+[activity]
+tick_ms = 20
+rescan_seconds = 0.1
+[queue_drop]
+idle_seconds = 0.5
+[storage]
+low = {low}
+high = 1.0
+[safety]
+swap_reserve = 0
+"""
+
+
+class Swapper:
+    """A daemon and the users it watches."""
+
+    def __init__(self, directory: Path, program: Path) -> None:
+        self.directory, self.program = directory, program
+        self.pids = directory / "pids"
+        self.pids.touch()
+        self.status = directory / "status.json"
+        self.recording = directory / "run.satline"
+        self.started: list[subprocess.Popen[str]] = []
+
+    def policy(self, low: float = 0.0) -> Path:
+        path = self.directory / "policy.toml"
+        path.write_text(POLICY.format(pids=self.pids, low=low))
+        return path
+
+    def start(self, *words: str, low: float = 0.0) -> "subprocess.Popen[str]":
+        command = [self.program, "run", "--policy", self.policy(low), "--status", self.status, *words]
+        return self._started([str(word) for word in command])
+
+    def user(self, name: str, *command: str) -> "subprocess.Popen[str]":
+        process = self._started([sys.executable, "-c", WORK] if not command else list(command))
+        with self.pids.open("a") as file:
+            file.write(f"{process.pid}\t{name}\n")
+        return process
+
+    def _started(self, command: list[str]) -> "subprocess.Popen[str]":
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
+        self.started.append(process)
+        return process
+
+    def said(self) -> Status | None:
+        try:
+            return read_status(self.status)
+        except SatlineError:
+            return None
+
+    def of(self, name: str) -> UserStatus | None:
+        status = self.said()
+        return next((user for user in status.users if user.user == name), None) if status else None
+
+    def wait(self, name: str, which: Callable[[UserStatus], bool], what: str) -> None:
+        wait_for(lambda: (user := self.of(name)) is not None and which(user), what)
+
+
+@pytest.fixture
+def swapper(tmp_path: Path) -> Iterator[Swapper]:
+    try:
+        program = find_binary("satline-swapper")
+    except SatlineError as error:
+        pytest.skip(error.message)
+    path = tmp_path / "any.toml"
+    path.write_text("[[watch]]\npid = 2\n")
+    if subprocess.run([program, "abilities", path], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this kernel or these privileges give no advice on pages of other processes")
+    made = Swapper(tmp_path, program)
+    yield made
+    for process in made.started:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+def test_a_user_works_rests_and_goes(swapper: Swapper) -> None:
+    user = swapper.user("mary")
+    daemon = swapper.start("--recording", str(swapper.recording))
+    swapper.wait("mary", lambda one: one.state == "idle" and one.stays == 1, "the end of a stay")
+    assert user.stdin is not None
+    assert user.stdout is not None
+    user.stdin.write("go\n")
+    user.stdin.flush()
+    user.stdout.readline()
+    swapper.wait("mary", lambda one: one.stays == 2, "the end of a second stay")
+    user.kill()
+    user.wait()
+    wait_for(lambda: (status := swapper.said()) is not None and not status.users, "a daemon without users")
+    daemon.terminate()
+    assert daemon.wait(20) == 0
+    assert not swapper.status.exists()
+    assert not swapper.status.with_suffix(".socket").exists()
+    assert check(swapper.recording).ok
+    done = replay(swapper.recording, swapper.policy())
+    assert done.actions["record"] >= 1
+    assert done.seconds > 0
+
+
+def test_an_exec_forgets_what_was_known(swapper: Swapper) -> None:
+    code = "import os, sys\nsys.stdin.readline()\nos.execv(sys.executable, [sys.executable, '-c', 'input()'])"
+    user = swapper.user("eve", sys.executable, "-c", code)
+    swapper.start()
+    swapper.wait("eve", lambda one: one.stays == 1, "the end of a stay")
+    assert user.stdin is not None
+    user.stdin.write("go\n")
+    user.stdin.flush()
+    swapper.wait("eve", lambda one: one.stays == 2, "the stay of the new program")
+    assert swapper.of("eve").working_set_bytes is None  # type: ignore[union-attr]
+    assert user.poll() is None
+
+
+def test_a_dry_run_under_shortage_says_what_it_would_do_and_does_nothing(swapper: Swapper) -> None:
+    user = swapper.user("mary")
+    daemon = swapper.start("--dry-run", low=1.0)
+    swapper.wait("mary", lambda one: one.stays == 1, "the end of a stay")
+    status = swapper.said()
+    assert status is not None
+    assert status.short
+    has_swap = all(one["what"] != "swap space" for one in status.lacking)
+    if has_swap:
+        swapper.wait("mary", lambda one: one.state in ("swapped", "partly"), "a swap-out that is not done")
+    assert "VmSwap:\t       0 kB" in Path(f"/proc/{user.pid}/status").read_text()
+    daemon.terminate()
+    assert daemon.wait(20) == 0
+    assert daemon.stdout is not None
+    assert "active → idle" in daemon.stdout.read()
+
+
+def test_a_killed_daemon_leaves_users_alone_and_the_next_one_starts(swapper: Swapper) -> None:
+    user = swapper.user("mary")
+    for _ in range(2):
+        daemon = swapper.start("--recording", str(swapper.recording))
+        swapper.wait("mary", lambda one: one.stays >= 1, "the end of a stay")
+        daemon.send_signal(signal.SIGKILL)
+        daemon.wait()
+        assert user.poll() is None
+    with pytest.raises(SatlineError, match="killed"):
+        read_status(swapper.status)
+    with pytest.raises(SatlineError):
+        announce(swapper.status, "mary")
+    assert check(swapper.recording).ok
+
+
+def test_the_program_and_the_command_have_the_same_defaults(swapper: Swapper) -> None:
+    path = swapper.directory / "least.toml"
+    path.write_text("[[watch]]\npid = 5\n")
+    done = subprocess.run([swapper.program, "check", path], capture_output=True, text=True, check=True)
+    ours = Policy.model_validate({"watch": [{"pid": 5}]}).model_dump(mode="json")
+    assert json.loads(done.stdout) == ours
+
+
+def test_a_wrong_policy_ends_it_with_the_place_and_a_hint(swapper: Swapper) -> None:
+    path = swapper.directory / "wrong.toml"
+    path.write_text("[[watch]]\npid = 5\n[storage]\nlow = 0.5\nhigh = 0.1\n")
+    done = subprocess.run(
+        [swapper.program, "run", "--policy", path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "storage.high" in done.stderr
+    assert "hint:" in done.stderr
+    assert path.name in done.stderr
