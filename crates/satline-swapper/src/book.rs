@@ -15,6 +15,8 @@ use crate::runs::Runs;
 pub struct Book {
     pub process: Arc<Process>,
     pub knowledge: Knowledge,
+    /// Swap space when the last swap-out ended, bytes.
+    pub swap_total_bytes: Option<u64>,
 }
 
 /// The pages of a process, by what is known of them.
@@ -66,6 +68,11 @@ impl Knowledge {
             Some(kept) => kept.intersection(&now.present),
             None => now.present.clone(),
         });
+    }
+
+    /// A swapoff brought pages back into the page tables: none of them tells anything.
+    pub fn brought_back(&mut self, now: &Census) {
+        self.kept = Some(now.present.clone());
     }
 
     /// A swap-out has ended.
@@ -160,6 +167,19 @@ mod tests {
         known.swapped_out(&census(0..10, 10..90));
         known.drop_from_queue(&census((0..10).chain(30..40), []), 0.25);
         assert_eq!(known.working, Some(runs((0..10).chain(30..40))));
+    }
+
+    #[test]
+    fn a_swapoff_teaches_nothing() {
+        let mut known = Knowledge {
+            working: Some(runs(0..10)),
+            ..Knowledge::default()
+        };
+        known.swapped_out(&census([], 0..90));
+        let now = census(0..90, []);
+        known.brought_back(&now);
+        known.drop_from_queue(&now, 0.25);
+        assert_eq!(known.working, Some(runs(0..10)));
     }
 
     #[test]

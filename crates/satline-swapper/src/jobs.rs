@@ -12,7 +12,7 @@ use crate::calls::{self, Advice, MAX_RANGES};
 use crate::pages::{Census, Method};
 use crate::policy::{Policy, Rest};
 use crate::process::Process;
-use crate::roots::Roots;
+use crate::roots::{Roots, value_of};
 use crate::runs::{Run, Runs};
 
 /// What every job has.
@@ -100,6 +100,12 @@ fn census(surroundings: &Surroundings, process: &Process) -> Option<Census> {
         .ok()
 }
 
+/// All swap space now.
+fn swap_total_bytes(surroundings: &Surroundings) -> Option<u64> {
+    let meminfo = std::fs::read_to_string(surroundings.roots.proc.join("meminfo")).ok()?;
+    value_of(&meminfo, "SwapTotal").map(|kib| kib * 1024)
+}
+
 /// Least pages of one call that writes: smaller ones would be split by the kernel's own work for each call.
 const LEAST_WRITE_PAGES: u64 = 256;
 
@@ -107,10 +113,15 @@ const LEAST_WRITE_PAGES: u64 = 256;
 pub fn record(surroundings: &Surroundings, books: &mut Books) -> Recorded {
     let mut all = Recorded::default();
     current(surroundings, books);
+    let swap_total = swap_total_bytes(surroundings);
     for book in books {
         let Some(now) = census(surroundings, &book.process) else {
             continue;
         };
+        if swap_total < book.swap_total_bytes {
+            book.knowledge.brought_back(&now);
+        }
+        book.swap_total_bytes = swap_total;
         let drop = book
             .knowledge
             .drop_from_queue(&now, surroundings.policy.queue_drop.short_stay_share);
@@ -188,6 +199,7 @@ pub fn write_out(
         written.left_pages = present.saturating_sub(written.asked_pages);
         return written;
     }
+    let swap_total = swap_total_bytes(surroundings);
     for (book, before) in books.iter_mut().zip(&before) {
         let (Some(before), Some(now)) = (before, census(surroundings, &book.process)) else {
             continue;
@@ -195,6 +207,7 @@ pub fn write_out(
         written.freed_pages += before.present.difference(&now.present).pages();
         written.left_pages += now.present.pages();
         book.knowledge.swapped_out(&now);
+        book.swap_total_bytes = swap_total;
         written.outside.push(Outside {
             pid: book.process.pid,
             swapped: now.swapped,

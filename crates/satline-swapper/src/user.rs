@@ -133,6 +133,7 @@ impl User {
                 books.push(Book {
                     process: Arc::new(process),
                     knowledge: Knowledge::default(),
+                    swap_total_bytes: None,
                 });
             }
         }
