@@ -32,11 +32,10 @@ swap = "128 MB"
 [knobs]
 swap_kind = "KIND"
 """
-DEVICES = {"network": "/dev/loop", "zram": "/dev/zram"}
 
 
-def swapping(satline: Satline, kind: str) -> tuple[subprocess.Popen[str], str]:
-    """A study under way whose pages have begun to go to the device."""
+def swapping(satline: Satline, kind: str) -> tuple[subprocess.Popen[str], str, str]:
+    """A study under way whose pages have begun to go to its device; its id and the device."""
     try:
         find_binary("satline-disk", satline.environment)
     except SatlineError as error:
@@ -45,22 +44,26 @@ def swapping(satline: Satline, kind: str) -> tuple[subprocess.Popen[str], str]:
         pytest.skip("no FUSE")
     if kind == "zram" and not Path("/sys/class/zram-control").exists():
         pytest.skip("no zram")
+    before = used()
     process = satline.study(STUDY.replace("KIND", kind))
     run_id = satline.run_id()
-    wait_for(lambda: used(DEVICES[kind]) > 4 << 20, f"pages on {kind}")
-    return process, run_id
+
+    def begun() -> list[str]:
+        return [device for device, amount in used().items() if device not in before and amount > 4 << 20]
+
+    found = wait_for(begun, f"pages on {kind}")
+    assert isinstance(found, list)
+    return process, run_id, str(found[0])
 
 
-def used(device: str) -> int:
-    """Bytes in use on the first swap device of such a name."""
-    for line in Path("/proc/swaps").read_text().splitlines()[1:]:
-        if line.startswith(device):
-            return int(line.split()[3]) * 1024
-    return 0
+def used() -> dict[str, int]:
+    """Bytes in use on each swap device."""
+    lines = Path("/proc/swaps").read_text().splitlines()[1:]
+    return {line.split()[0]: int(line.split()[3]) * 1024 for line in lines}
 
 
-def left(satline: Satline, run_id: str) -> list[str]:
-    found = satline.left(run_id)
+def left(satline: Satline, run_id: str, device: str) -> list[str]:
+    found = satline.left(run_id) + [name for name in used() if name == device]
     found += [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if run_id in line]
     for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
         try:
@@ -78,30 +81,29 @@ def left(satline: Satline, run_id: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("kind", DEVICES)
+@pytest.mark.parametrize("kind", ["network", "zram"])
 def test_kill_9_of_the_study_leaves_nothing_of_its_device(satline: Satline, kind: str) -> None:
-    process, run_id = swapping(satline, kind)
+    process, run_id, device = swapping(satline, kind)
     process.kill()
     process.communicate()
-    wait_for(lambda: left(satline, run_id) == [], "the janitor")
-    assert used(DEVICES[kind]) == 0
+    wait_for(lambda: left(satline, run_id, device) == [], "the janitor")
 
 
 def test_kill_9_of_study_and_janitor_is_cleaned_by_the_next(satline: Satline) -> None:
-    process, run_id = swapping(satline, "network")
+    process, run_id, device = swapping(satline, "network")
     for pid in _janitor(satline.state / "satline" / f"{run_id}.ledger"):
         os.kill(pid, signal.SIGKILL)
     process.kill()
     process.communicate()
-    assert left(satline, run_id) != []
+    assert left(satline, run_id, device) != []
     status, output = ended(satline.start("clean"))
     assert status == 0, output
-    assert left(satline, run_id) == []
+    assert left(satline, run_id, device) == []
 
 
 def test_an_early_end_leaves_nothing_of_its_device(satline: Satline) -> None:
-    process, run_id = swapping(satline, "network")
+    process, run_id, device = swapping(satline, "network")
     process.send_signal(signal.SIGINT)
     status, output = ended(process)
     assert status == 130, output
-    assert left(satline, run_id) == []
+    assert left(satline, run_id, device) == []
