@@ -4,10 +4,10 @@ A responder answers every line at once and stamps when. `paced`: 50 users who th
 users who do not think and whose prompt is believed at once: there a transaction is one write of some 9
 characters. `typed`: as paced, but they type them at 8 a second, each a write of its own. The cost is the
 processor time of the emulator, and of the `ssh` that carries its lines, in the measured window, divided by
-the transactions in it; what sshd and responder use is not in it. `ssh`: a connection for each user;
-`ssh-10`: one for ten. Beside the pty, turn by turn with it, runs its floor: pseudo-terminals and epoll with
-nothing else; `x floor` is the median of the ratios. Beside all, where they can be imported: pexpect,
-asyncssh and locust.
+the transactions in it; what sshd and responder use is not in it. `tls`, `https`: the responder is Python's,
+and slower where it saturates. `ssh`: a connection for each user; `ssh-10`: one for ten. Beside the pty, turn
+by turn with it, runs its floor: pseudo-terminals and epoll with nothing else; `x floor` is the median of the
+ratios. Beside all, where they can be imported: pexpect, asyncssh and locust.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from recorded import emulate, rows, spread, stamps
+from secure_responder import certificate
 from sshd import Sshd
 
 WORKLOAD = """
@@ -49,7 +50,8 @@ request = "GET /line/{{random:1:1000}}"
 """
 
 SSH = ("ssh", "ssh-10")
-KINDS = ("pty", "tcp", "telnet", "http", *SSH)
+TLS = ("tls", "https")
+KINDS = ("pty", "tcp", "telnet", "http", *TLS, *SSH)
 # Name, users, think time and quiet time, s, characters a second.
 PACES = (
     ("one", 1, 0.02, 0.02, 0),
@@ -70,6 +72,9 @@ def _line(kind: str, responder: Path, logs: Path, port: str, sshd: Sshd | None) 
         return f"{shell}\n{sshd.line(10 if kind == 'ssh-10' else 1)}"
     if kind == "http":
         return f'line = {{ to = "http://127.0.0.1:{port}" }}'
+    if kind in TLS:
+        to = f"{kind}:127.0.0.1:{port}" if kind == "tls" else f"https://127.0.0.1:{port}"
+        return f"line = {{ to = {json.dumps(to)}, ca = {json.dumps(str(logs / '../certificate.pem'))} }}"
     return f'line = {{ to = "{kind}:127.0.0.1:{port}", line_end = "lf" }}'
 
 
@@ -153,7 +158,11 @@ def _one(
     server = None
     port = ""
     if kind not in ("pty", *SSH):
-        command = [str(responder), str(logs), "http" if kind == "http" else "listen"]
+        how = "http" if kind.startswith("http") else "listen"
+        command = [str(responder), str(logs), how]
+        if kind in TLS:
+            secure = Path(__file__).with_name("secure_responder.py")
+            command = [sys.executable, str(secure), *map(str, certificate(place)), str(logs), how]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert server.stdout is not None
         port = server.stdout.readline().strip()
@@ -162,7 +171,7 @@ def _one(
         ramp = users if sshd else 1
         plan = ("--steps", str(users), "--ramp", f"{ramp}s", "--warmup", "3s", "--window", f"{window}s")
         line = _line(kind, responder, logs, port, sshd)
-        text = (HTTP if kind == "http" else WORKLOAD).format(line=line, **drawn)
+        text = (HTTP if kind.startswith("http") else WORKLOAD).format(line=line, **drawn)
         recording = emulate(release / "satline-terminal", place, name, text, *plan)
     finally:
         if server is not None:

@@ -56,10 +56,14 @@ pub struct RunOptions {
     /// Workload file.
     #[arg(long, value_name = "FILE.toml")]
     pub workload: PathBuf,
-    /// Where the users' lines lead: pty, tcp:HOST:PORT, telnet:HOST:PORT, ssh:USER@HOST:PORT or
-    /// http://HOST:PORT. Default: as the workload says.
+    /// Where the users' lines lead: pty, tcp:HOST:PORT, tls:HOST:PORT, telnet:HOST:PORT, ssh:USER@HOST:PORT,
+    /// http://HOST:PORT or https://HOST[:PORT]. Default: as the workload says.
     #[arg(long, value_name = "LINE", value_parser = Target::parse)]
     pub line: Option<Target>,
+    /// Lines under TLS: file of the authorities' certificates that are believed. Default: as the workload says, then
+    /// the host's own.
+    #[arg(long, value_name = "FILE")]
+    pub tls_ca: Option<PathBuf>,
     /// Lines over SSH: file of the key. Default: as the workload says, then as ssh is configured.
     #[arg(long, value_name = "FILE")]
     pub ssh_identity: Option<PathBuf>,

@@ -30,7 +30,7 @@ use crate::progress::Progress;
 use crate::rate::Rate;
 use crate::recorder::Recorder;
 use crate::secret::{self, Passwords};
-use crate::start::{consent, lines, look_at_limits, look_for_programs, plan_of, ssh_options};
+use crate::start::{consent, line_options, lines, look_at_limits, look_for_programs, plan_of, try_tls};
 use crate::statistics::{Lateness, Statistics};
 use crate::timers::Timers;
 use crate::user::user_name;
@@ -92,7 +92,7 @@ struct Directory {
 /// Runs the users; gives the exit status.
 pub fn run(options: &RunOptions) -> Result<i32, TerminalError> {
     let mut workload = workload::load(&options.workload, options.line.as_ref())?;
-    ssh_options(options, &mut workload)?;
+    line_options(options, &mut workload)?;
     let plan = plan_of(options)?;
     // Variables that are no UTF-8 stay behind.
     let text =
@@ -114,6 +114,7 @@ pub fn run(options: &RunOptions) -> Result<i32, TerminalError> {
         .map_err(|error| TerminalError::failure(format!("cannot take signals: {error}"), ""))?;
     let lines = lines(options, &workload, &environment, file_limit)?;
     let consent = consent(options, &workload, &plan, &lines, most)?;
+    try_tls(options, &workload, &lines)?;
     if options.watch_stdin {
         Poll::new()
             .and_then(|poll| poll.add(0, 0, Watch::Input))

@@ -1,14 +1,17 @@
 //! Everything that is looked at before anything starts.
 
 use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::allow::{self, Ask, Consent};
 use crate::cli::RunOptions;
 use crate::error::TerminalError;
 use crate::lines::pty::{self, Launcher};
 use crate::lines::ssh::{Host, Ssh, is_loopback};
-use crate::lines::{Lines, Target};
+use crate::lines::tls::{Client, Missing};
+use crate::lines::{Lines, Target, try_out};
 use crate::plan::Plan;
 use crate::workload::{Ending, Workload};
 
@@ -61,7 +64,13 @@ pub(crate) fn lines(
     file_limit: libc::rlimit,
 ) -> Result<Lines, TerminalError> {
     let target = &workload.line.target;
-    if let Target::Remote { protocol, .. } = *target {
+    if let Target::Remote {
+        protocol,
+        tls,
+        ref host,
+        ..
+    } = *target
+    {
         let found = target.resolve();
         let address = found.ok().flatten().ok_or_else(|| {
             let what = format!("{}: the line {target}: no address is known", workload.origin);
@@ -71,6 +80,7 @@ pub(crate) fn lines(
             address,
             protocol,
             echo: workload.line.echo,
+            tls: tls.then(|| client(workload, host)).transpose()?,
         });
     }
     if let Target::Ssh { user, host, port } = target {
@@ -91,6 +101,61 @@ pub(crate) fn lines(
     )
     .map(Lines::Pty)
     .map_err(|error| TerminalError::input(format!("key shell or --cgroup-procs: {error}"), "remove it"))
+}
+
+/// TLS for the lines to this host.
+fn client(workload: &Workload, host: &str) -> Result<Client, TerminalError> {
+    let (origin, target) = (&workload.origin, &workload.line.target);
+    let ca = workload.line.ca.as_deref();
+    // OpenSSL's words do not name it.
+    if let Some(Err(error)) = ca.map(fs::File::open) {
+        let shown = ca.unwrap_or(Path::new("")).display();
+        let what = format!("{origin}: key line.ca or --tls-ca: cannot read {shown}: {error}");
+        return Err(TerminalError::input(what, "name a file that is there"));
+    }
+    Client::new(host, ca).map_err(|missing| match (missing, ca) {
+        (Missing::Library(why), _) => TerminalError::input(
+            format!("{origin}: the line {target} needs this host's OpenSSL: {why}"),
+            "install it (apt-get install libssl3)",
+        ),
+        (Missing::Authority(why), Some(ca)) => TerminalError::input(
+            format!(
+                "{origin}: key line.ca or --tls-ca: {} holds no certificate (OpenSSL: {why})",
+                ca.display()
+            ),
+            "name a file of certificates in PEM, the authority's among them",
+        ),
+        (Missing::Authority(why), None) => TerminalError::input(
+            format!("{origin}: the line {target}: OpenSSL cannot begin: {why}"),
+            "see OpenSSL's configuration on this host",
+        ),
+    })
+}
+
+/// Looks at the server's certificate before anything starts; a server that cannot be reached is met in the run, as on
+/// every line.
+pub(crate) fn try_tls(options: &RunOptions, workload: &Workload, lines: &Lines) -> Result<(), TerminalError> {
+    let Lines::Remote {
+        address,
+        tls: Some(tls),
+        ..
+    } = lines
+    else {
+        return Ok(());
+    };
+    let patience = Duration::from_nanos(options.logon_timeout.max(0) as u64);
+    match try_out(*address, tls, patience) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            let target = &workload.line.target;
+            let what = format!("{}: the line {target}: the server {error}", workload.origin);
+            let hint = format!(
+                "see `openssl s_client -connect {}`; a private authority's certificate goes into line.ca, or --tls-ca",
+                target.place()
+            );
+            Err(TerminalError::input(what, hint))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// How sessions over SSH are opened.
@@ -133,8 +198,16 @@ fn ssh(
     )))
 }
 
-/// What the options say of SSH goes before the workload.
-pub(crate) fn ssh_options(options: &RunOptions, workload: &mut Workload) -> Result<(), TerminalError> {
+/// What the options say of the line goes before the workload.
+pub(crate) fn line_options(options: &RunOptions, workload: &mut Workload) -> Result<(), TerminalError> {
+    if let Some(file) = &options.tls_ca {
+        if !workload.line.target.is_tls() {
+            let what = format!("--tls-ca: the line is {}", workload.line.target);
+            let hint = "write --line tls:HOST:PORT or https://HOST, or leave it out";
+            return Err(TerminalError::input(what, hint));
+        }
+        workload.line.ca = Some(file.clone());
+    }
     let given =
         options.ssh_identity.is_some() || options.ssh_known_hosts.is_some() || options.ssh_sessions.is_some();
     if given && !matches!(workload.line.target, Target::Ssh { .. }) {

@@ -49,9 +49,11 @@ def _known_swap_kind(name: str) -> str:
 
 def _known_line(text: str) -> str:
     place = r"(\[[0-9A-Fa-f:.]+\]|[^:@\s\[\]]+):[0-9]{1,5}"
-    if not re.fullmatch(rf"pty|(tcp|telnet):{place}|ssh:([^:@\s]+@)?{place}|http://{place}/?", text):
-        written = '"pty", "tcp:HOST:PORT", "telnet:HOST:PORT", "ssh:USER@HOST:PORT" or "http://HOST:PORT"'
-        raise ValueError(f'"{text}" is no line; write {written}')
+    host = r"(\[[0-9A-Fa-f:.]+\]|[^:@/\s\[\]]+)"
+    web = rf"http://{place}/?|https://{host}(:[0-9]{{1,5}})?/?"
+    if not re.fullmatch(rf"pty|(tcp|tls|telnet):{place}|ssh:([^:@\s]+@)?{place}|{web}", text):
+        written = '"pty", "tcp:HOST:PORT", "tls:HOST:PORT", "telnet:HOST:PORT", "ssh:USER@HOST:PORT"'
+        raise ValueError(f'"{text}" is no line; write {written}, "http://HOST:PORT" or "https://HOST[:PORT]"')
     return text
 
 

@@ -46,7 +46,27 @@ def test_the_line_and_the_list_reach_the_emulator(tmp_path: Path) -> None:
     assert "--allow" not in made
 
 
-@pytest.mark.parametrize("line", ["ssh:a@b@c:22", "tcp:host", "tcp:::1:9", "tcp:a b:9", ""])
+@pytest.mark.parametrize(
+    "line", ["pty", "tls:host:853", "https://host", "https://[::1]:8443/", "http://host:80"]
+)
+def test_lines_are_known(tmp_path: Path, line: str) -> None:
+    assert read_study(study_file(tmp_path, f'line = "{line}"\n')).file.load.line == line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ssh:a@b@c:22",
+        "tcp:host",
+        "tcp:::1:9",
+        "tcp:a b:9",
+        "",
+        "tls:host",
+        "https://host/x",
+        "https://::1",
+        "http://h",
+    ],
+)
 def test_what_is_no_line_is_refused_with_its_place(tmp_path: Path, line: str) -> None:
     with pytest.raises(InputError, match=r"study\.toml:5: load\.line: .*is no line") as caught:
         read_study(study_file(tmp_path, f'line = "{line}"\n'))

@@ -8,6 +8,7 @@ pub mod pty;
 mod socket;
 pub mod ssh;
 mod telnet;
+pub mod tls;
 
 use std::fmt;
 use std::io;
@@ -17,6 +18,7 @@ use std::os::fd::{AsRawFd, RawFd};
 pub use http::Answer;
 use pty::{Launcher, Started};
 use socket::Socket;
+pub use socket::try_out;
 use ssh::{Session, Ssh};
 
 use crate::poll::Watch;
@@ -38,6 +40,8 @@ pub enum Target {
     Pty,
     Remote {
         protocol: Protocol,
+        /// Under TLS.
+        tls: bool,
         host: String,
         port: u16,
     },
@@ -50,28 +54,26 @@ pub enum Target {
 }
 
 impl Target {
-    /// From `pty`, `tcp:HOST:PORT`, `telnet:HOST:PORT`, `ssh:USER@HOST:PORT` or `http://HOST:PORT`; an IPv6 address
-    /// stands in brackets.
+    /// From `pty`, `tcp:HOST:PORT`, `tls:HOST:PORT`, `telnet:HOST:PORT`, `ssh:USER@HOST:PORT`, `http://HOST:PORT` or
+    /// `https://HOST[:PORT]`; an IPv6 address stands in brackets.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "{text:?} is no line: write pty, tcp:HOST:PORT, telnet:HOST:PORT, ssh:USER@HOST:PORT or http://HOST:PORT"
+                "{text:?} is no line: write pty, tcp:HOST:PORT, tls:HOST:PORT, telnet:HOST:PORT, ssh:USER@HOST:PORT, \
+                 http://HOST:PORT or https://HOST[:PORT]"
             )
         };
         if text == "pty" {
             return Ok(Self::Pty);
         }
         let (protocol, place) = text.split_once(':').ok_or_else(wrong)?;
-        let protocol = match protocol {
-            "tcp" => Some(Protocol::Tcp),
-            "telnet" => Some(Protocol::Telnet),
-            "ssh" => None,
-            "http" => Some(Protocol::Http),
-            "https" | "tls" => {
-                return Err(format!(
-                    "{text:?}: there is no TLS; a tunnel on this host (stunnel, socat) makes it a line"
-                ));
-            }
+        let (protocol, tls) = match protocol {
+            "tcp" => (Some(Protocol::Tcp), false),
+            "tls" => (Some(Protocol::Tcp), true),
+            "telnet" => (Some(Protocol::Telnet), false),
+            "ssh" => (None, false),
+            "http" => (Some(Protocol::Http), false),
+            "https" => (Some(Protocol::Http), true),
             _ => return Err(wrong()),
         };
         let place = match protocol {
@@ -85,7 +87,11 @@ impl Target {
             Some((user, place)) => (Some(user), place),
             None => (None, place),
         };
-        let (host, port) = place.rsplit_once(':').ok_or_else(wrong)?;
+        let (host, port) = match place.rsplit_once(':') {
+            Some((host, port)) if !port.ends_with(']') => (host, port),
+            _ if tls && protocol == Some(Protocol::Http) => (place, "443"),
+            _ => return Err(wrong()),
+        };
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         if bare.is_none() && host.contains(':') {
             return Err(format!("{text:?}: write an IPv6 address in brackets"));
@@ -94,12 +100,17 @@ impl Target {
         let host = bare.unwrap_or(host);
         let odd =
             |name: &str| name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control());
-        if odd(host) || user.is_some_and(odd) {
+        if odd(host) || host.contains('/') || user.is_some_and(odd) {
             return Err(wrong());
         }
         let host = host.to_owned();
         Ok(match protocol {
-            Some(protocol) => Self::Remote { protocol, host, port },
+            Some(protocol) => Self::Remote {
+                protocol,
+                tls,
+                host,
+                port,
+            },
             None => Self::Ssh {
                 user: user.map(str::to_owned),
                 host,
@@ -111,6 +122,10 @@ impl Target {
     pub fn is_http(&self) -> bool {
         let http = Protocol::Http;
         matches!(self, Self::Remote { protocol, .. } if *protocol == http)
+    }
+
+    pub fn is_tls(&self) -> bool {
+        matches!(self, Self::Remote { tls: true, .. })
     }
 
     pub fn is_remote(&self) -> bool {
@@ -149,10 +164,12 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pty => return f.write_str("pty"),
-            Self::Remote { protocol, .. } => f.write_str(match protocol {
-                Protocol::Tcp => "tcp:",
-                Protocol::Telnet => "telnet:",
-                Protocol::Http => "http://",
+            Self::Remote { protocol, tls, .. } => f.write_str(match (protocol, tls) {
+                (Protocol::Tcp, false) => "tcp:",
+                (Protocol::Tcp, true) => "tls:",
+                (Protocol::Telnet, _) => "telnet:",
+                (Protocol::Http, false) => "http://",
+                (Protocol::Http, true) => "https://",
             })?,
             Self::Ssh { user, .. } => {
                 f.write_str("ssh:")?;
@@ -173,6 +190,7 @@ pub enum Lines {
         address: SocketAddr,
         protocol: Protocol,
         echo: Option<bool>,
+        tls: Option<tls::Client>,
     },
     Ssh(Ssh),
 }
@@ -185,6 +203,8 @@ pub enum Received {
     Later,
     /// The line is of no use any more; how that came, as the end of a sentence about the other side.
     Ended(String),
+    /// The same, and not by the other side's will: what came last may lack its end.
+    Lost(String),
     /// The same of a line that never came to be.
     Refused(String),
 }
@@ -199,8 +219,13 @@ pub enum Link {
 
 impl Link {
     /// Begins to connect.
-    pub fn connect(address: SocketAddr, protocol: Protocol, echo: Option<bool>) -> io::Result<Self> {
-        Socket::connect(address, protocol, echo).map(Self::Socket)
+    pub fn connect(
+        address: SocketAddr,
+        protocol: Protocol,
+        echo: Option<bool>,
+        tls: Option<&tls::Client>,
+    ) -> io::Result<Self> {
+        Socket::connect(address, protocol, echo, tls).map(Self::Socket)
     }
 
     pub fn fd(&self) -> RawFd {
@@ -307,6 +332,8 @@ mod tests {
             "ssh:load@host:22",
             "ssh:[::1]:22",
             "http://localhost:80",
+            "tls:localhost:853",
+            "https://[::1]:8443",
         ] {
             assert_eq!(Target::parse(text).unwrap().to_string(), text);
         }
@@ -314,7 +341,13 @@ mod tests {
             "",
             "ssh:@host:22",
             "http:host:80",
-            "https://host:443",
+            "https:host:443",
+            "https://",
+            "https://host:443/path",
+            "https://host/path",
+            "https://::1",
+            "tls:host",
+            "http://host",
             "http://host:80/path",
             "ssh:a b@host:22",
             "ssh:host",
@@ -326,6 +359,12 @@ mod tests {
             "tcp:::1:9",
         ] {
             assert!(Target::parse(wrong).is_err(), "{wrong}");
+        }
+        for (short, long) in [
+            ("https://host", "https://host:443"),
+            ("https://[::1]/", "https://[::1]:443"),
+        ] {
+            assert_eq!(Target::parse(short).unwrap().to_string(), long);
         }
         let loopback = Target::parse("tcp:127.0.0.1:7000").unwrap().resolve().unwrap();
         assert!(loopback.unwrap().ip().is_loopback());

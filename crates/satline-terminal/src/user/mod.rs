@@ -281,7 +281,11 @@ impl User {
                 return 0;
             }
             Ok(true) => {}
-            Ok(false) => return 0,
+            Ok(false) => {
+                // Of a handshake the next part is the other side's.
+                self.watch(c);
+                return 0;
+            }
             Err(error) => {
                 self.lost(c, Outcome::Refused, &error.to_string());
                 return 0;
@@ -300,15 +304,16 @@ impl User {
         let Some(session) = &mut self.session else {
             return 0;
         };
+        let whole = !matches!(received, Received::Lost(_));
         let got = match received {
             Received::Later => return 0,
             Received::Refused(how) => {
                 self.lost(c, Outcome::Refused, &how);
                 return 0;
             }
-            Received::Ended(how) => {
+            Received::Ended(how) | Received::Lost(how) => {
                 if session.reader.answer().is_some() {
-                    self.closed(c, &how, now);
+                    self.closed(c, &how, whole, now);
                     return 0;
                 }
                 let Some(pid) = session.link.pid() else {

@@ -40,10 +40,10 @@ impl User {
     }
 
     /// The server has closed the connection: that ends an answer, or the connection is made anew with the next request,
-    /// or an answer is lost.
-    pub(super) fn closed(&mut self, c: &mut Common, how: &str, now: i64) {
+    /// or an answer is lost. `whole`: it was the server's will, so that nothing can be missing.
+    pub(super) fn closed(&mut self, c: &mut Common, how: &str, whole: bool, now: i64) {
         let Some(session) = &mut self.session else { return };
-        let ended = self.state == State::Waiting && session.reader.closed(now);
+        let ended = whole && self.state == State::Waiting && session.reader.closed(now);
         if self.state == State::Waiting && !ended {
             return self.lost(c, Outcome::Died, how);
         }

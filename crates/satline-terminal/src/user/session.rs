@@ -26,7 +26,8 @@ impl User {
                 address,
                 protocol,
                 echo,
-            } => Link::connect(*address, *protocol, *echo)?,
+                tls,
+            } => Link::connect(*address, *protocol, *echo, tls.as_ref())?,
             Lines::Ssh(_) => Link::Ssh(self.open_session(c)?),
         };
         c.poll.add(link.fd(), self.index() as u64, link.watch())?;

@@ -1,6 +1,6 @@
 //! `[line]`: how the users reach the system, and how they log on.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -16,11 +16,13 @@ use crate::secret::Source;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LineKey {
-    /// `pty` (default), `tcp:HOST:PORT`, `telnet:HOST:PORT`, `ssh:USER@HOST:PORT`; option --line has the last word.
+    /// As `Target::parse` reads it; default `pty`. Option --line has the last word.
     pub to: Option<String>,
-    /// What is sent where a user presses return. Default: `lf` on tcp, `cr` on all others.
+    /// TLS only. File of the authorities that are believed, in place of the host's own; beside the workload.
+    pub ca: Option<String>,
+    /// What is sent where a user presses return. Default: `lf` on tcp and tls, `cr` on all others.
     pub line_end: Option<LineEndKey>,
-    /// The other end repeats what is typed. Default: not on tcp; on telnet as it is agreed.
+    /// The other end repeats what is typed. Default: not on tcp and tls; on telnet as it is agreed.
     pub echo: Option<bool>,
     pub password: Option<PasswordKey>,
     /// Prompts and what is typed at each before the users are logged on.
@@ -89,6 +91,8 @@ pub struct Line {
     pub retries: u32,
     pub retry_ns: i64,
     pub ssh: Settings,
+    /// Authorities that are believed; None: the host's own.
+    pub ca: Option<PathBuf>,
 }
 
 /// One prompt of the log-on and what is typed at it.
@@ -141,6 +145,7 @@ pub(super) fn line(key: &LineKey, target: Option<&Target>, place: &Place<'_>) ->
         .unwrap_or(if plain { LineEndKey::Lf } else { LineEndKey::Cr });
     Ok(Line {
         ssh: ssh(key, &target, place)?,
+        ca: ca(key, &target, place)?,
         target,
         line_end: match end {
             LineEndKey::Cr => b"\r",
@@ -153,6 +158,20 @@ pub(super) fn line(key: &LineKey, target: Option<&Target>, place: &Place<'_>) ->
         retries: key.retries.unwrap_or(3),
         retry_ns: seconds_to_ns(retry_seconds),
     })
+}
+
+fn ca(key: &LineKey, target: &Target, place: &Place<'_>) -> Result<Option<PathBuf>, TerminalError> {
+    let Some(text) = &key.ca else { return Ok(None) };
+    if !target.is_tls() {
+        let what = format!("belongs to tls and https, and the line is {target}");
+        return Err(place.wrong("line.ca", what, "remove it, or write to = \"tls:HOST:PORT\""));
+    }
+    Ok(Some(beside(place).join(text)))
+}
+
+/// Where the files are that the workload names.
+fn beside<'a>(place: &Place<'a>) -> &'a Path {
+    Path::new(place.origin).parent().unwrap_or(Path::new("."))
 }
 
 fn ssh(key: &LineKey, target: &Target, place: &Place<'_>) -> Result<Settings, TerminalError> {
@@ -187,7 +206,7 @@ fn ssh(key: &LineKey, target: &Target, place: &Place<'_>) -> Result<Settings, Te
             return Err(place.wrong(&format!("line.{name}"), what, "for example 8"));
         }
     }
-    let beside = Path::new(place.origin).parent().unwrap_or(Path::new("."));
+    let beside = beside(place);
     let file = |text: &Option<String>| text.as_ref().map(|text| beside.join(text));
     let default = Settings::default();
     Ok(Settings {

@@ -11,3 +11,4 @@ mod reader;
 mod run;
 mod ssh;
 mod telnet;
+mod tls;

@@ -3,6 +3,7 @@
 
 pub mod server;
 pub mod sshd;
+pub mod tls;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
