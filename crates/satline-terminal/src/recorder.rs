@@ -9,8 +9,8 @@ use crate::clock::{monotonic_ns, real_ns};
 use crate::user::user_name;
 use crate::workload::Script;
 
-/// Transactions that wait to become rows. A row is made of many columns, each elsewhere in memory, which costs several times as
-/// much for one alone as among others.
+/// Transactions that wait to become rows: a row is made of many columns, each elsewhere in memory, and better among others
+/// than while an answer is awaited.
 const GATHERED: usize = 32;
 
 /// How a transaction ended.
