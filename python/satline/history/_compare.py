@@ -179,8 +179,8 @@ def judge(figures: Figures, bad: Sequence[date] = (), reference: date | None = N
     present = int(np.isfinite(figures.values[last]).any(axis=0).sum())
     if past < _LEAST_CHECKED:
         notes.append(
-            f"only {past} days before it: what is usual is not known well; columns need about"
-            f" {_LEAST_CHECKED + 1} days"
+            f"only {past} day{'s' * (past != 1)} before it: what is usual is not known well; columns need"
+            f" about {_LEAST_CHECKED + 1} days"
         )
     hours = int(np.isfinite(figures.values[last]).any(axis=1).sum())
     if hours < 24:

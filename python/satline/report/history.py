@@ -22,6 +22,8 @@ def lead(found: HistoryComparison) -> str:
     against = f"the good day {found.reference}" if found.reference else "the days before"
     if not found.past:
         return f"{found.day}: there are no days before it to compare with."
+    if not found.alarms and not found.judged:
+        return f"{found.day}: too few days before it to tell whether it is as usual; held against {against}."
     if not found.alarms:
         return f"{found.day} is as days here usually are; held against {against}."
     rows, columns = sum(r.alarm for r in found.rows), sum(c.alarm for c in found.columns)
@@ -33,9 +35,10 @@ def lead(found: HistoryComparison) -> str:
 def notes(found: HistoryComparison) -> list[str]:
     """What the answer rests on."""
     load = f", at equal {found.load_variable.replace('_', ' ')}" if found.load_variable else ""
+    days = f"{len(found.past)} past day{'s' * (len(found.past) != 1)}"
     lines = [
-        f"{len(found.past)} past days; {found.judged:,} columns judged by the same hours and kind of"
-        f" day{load}; {found.unjudged:,} have too few days."
+        f"{days}; {found.judged:,} columns judged by the same"
+        f" hours and kind of day{load}; {found.unjudged:,} have too few days."
     ]
     lines.append("On a host that does not change an alarm comes less than once a week. Hours are UTC's.")
     return [*lines, *(f"Note: {n}." for n in found.notes)]
