@@ -309,6 +309,34 @@ fn connections_cut_between_two_requests_are_made_anew() {
 }
 
 #[test]
+fn a_long_request_goes_out_in_parts_on_a_connection_made_anew() {
+    let Some(authority) = Authority::new() else { return };
+    authority.sign("server", NAMES, 2);
+    let body = "z".repeat(4_000_000);
+    let server = Server::new(|connection| {
+        if request(connection)? {
+            // Nobody reads at first.
+            std::thread::sleep(Duration::from_millis(20));
+            let came = connection.bytes(4_000_000)?.len();
+            connection.say(
+                format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 7\r\n\r\n{came}").as_bytes(),
+            )?;
+        }
+        Ok(())
+    });
+    let front = authority.front("server", server.port, "1.3", "notify");
+    let command = format!("class = \"put\"\nrequest = \"PUT /\"\nbody = \"{body}\"\nexpect = '^4000000$'");
+    let place = Place::new(&web(front.port, &authority.path("ca.pem"), "", &[&command]));
+    let output = place.run("--steps 1 --ramp 0s --warmup 0s --window 2s --drain 4s");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let rows = outcomes(&place, "put");
+    assert!(
+        rows.len() > 1 && rows.iter().all(|row| row["outcome"] == "ok"),
+        "{rows:?}"
+    );
+}
+
+#[test]
 fn a_server_that_dies_is_died_and_then_refused() {
     let Some(authority) = Authority::new() else { return };
     authority.sign("server", NAMES, 2);
