@@ -1,4 +1,4 @@
-"""Holds a private working set and touches all of it, or a part, at every line: a resident interactive program.
+"""Holds a private working set and touches all of it, or a part, at every line: a resident program.
 
 Usage: holder.py --megabytes N      then, at its prompt:
     touch                           touches the whole set
@@ -14,6 +14,7 @@ import argparse
 import os
 import random
 import sys
+from pathlib import Path
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
@@ -28,14 +29,16 @@ def touch(pages: bytearray, value: int, end: int, steps: int) -> str:
 
 
 def read(kilobytes: int) -> str:
-    with open(sys.executable, "rb", buffering=0) as file:
+    with Path(sys.executable).open("rb", buffering=0) as file:
         room = max(os.fstat(file.fileno()).st_size - (kilobytes << 10), 0)
         file.seek(random.randint(0, room))
         return f"read {len(file.read(kilobytes << 10))} bytes"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--megabytes", type=int, default=24)
     arguments = parser.parse_args()
     # Random content: a page must not be merged, or shrink to nothing on a compressed paging device.
