@@ -54,7 +54,7 @@ study: $(VENV)/product ## Set everything up, run a study on this host (STUDY=nam
 # next build short.
 test test-fast: export CARGO_INCREMENTAL = $(if $(wildcard target/debug/incremental),1,0)
 
-# The crates' tests are compiled in what the set-up and pytest leave of the processors, and run beside pytest: many of
+# The crates' tests are compiled beside the set-up and run beside pytest: many of
 # both wait for what they started. The study that is `alone` comes when all the rest is done.
 test: ## Set everything up and run all tests (about 14 minutes on 2 cores).
 	@$(MAKE) --no-print-directory --jobs=2 test-crates test-python
@@ -64,7 +64,7 @@ test: ## Set everything up and run all tests (about 14 minutes on 2 cores).
 # compile nearly all of them a second time, optimised. Cargo must not take make's two jobs for its own number.
 test-crates: $(VENV)/made
 	@mkdir -p target
-	@MAKEFLAGS= nice -n 10 cargo test --workspace --quiet --no-run
+	@MAKEFLAGS= cargo test --workspace --quiet --no-run
 	@MAKEFLAGS= cargo test --workspace --quiet > target/tests.txt 2>&1; ended=$$?; \
 	  echo; echo "cargo test --workspace"; cat target/tests.txt; exit $$ended
 
