@@ -139,6 +139,7 @@ def _floor(release: Path, place: Path, window: int, users: int, think: float) ->
     plan = [str(users), str(think), str(window), str(logs), str(programs / "stamping_responder")]
     output = subprocess.run([str(programs / "floor"), *plan], check=True, capture_output=True, text=True)
     figures: dict[str, Any] = json.loads(output.stdout)
+    print(f"floor, {users} users: {figures['cpu_us']:.1f} us", file=sys.stderr, flush=True)
     return figures
 
 
@@ -182,9 +183,11 @@ def _one(
     source = tomllib.loads((recording / "sources/terminal.toml").read_text())
     share = source["cost"]["window_processor_share"]
     late = source.get("lateness", {})
+    cost = share * window * 1e6 / max(1, len(measured))
+    print(f"{name}: {cost:.1f} us of processor each", file=sys.stderr, flush=True)
     return {
         "per_second": len(measured) / window,
-        "cpu_us": share * window * 1e6 / max(1, len(measured)),
+        "cpu_us": cost,
         "lateness_p50_us": late.get("p50_us"),
         "lateness_p99_us": late.get("p99_us"),
         "not_ok": sum(row["outcome"] not in ("ok", "cut") for row in measured),
