@@ -72,7 +72,7 @@ test-crates: $(VENV)/made
 test-python: $(VENV)/tools
 	$(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --dist worksteal -m 'not alone'
 
-test-fast: $(VENV)/tools ## The crates' and the package's unit tests, without the slow ones and the studies: under 2 minutes.
+test-fast: $(VENV)/tools ## The crates' and the package's unit tests, without the slow ones and the studies: about 2 minutes.
 	cargo test --workspace --quiet --lib --bins
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow and not system'
 
