@@ -105,7 +105,7 @@ def _foreground(command: list[str], recording: Path) -> int:
     from satline.experiment.guard import Interrupted, signals_held, signals_interrupt
     from satline.recording import compact
     from satline.report._escape import visible
-    from satline.systems.monitor import end, end_with_parent
+    from satline.systems.child import end, end_with_parent
 
     console = Console(stderr=True)
     begun = time.monotonic()

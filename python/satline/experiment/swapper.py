@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -17,10 +16,10 @@ from satline.experiment.guard import signals_held
 from satline.experiment.swapper_settings import StudySwapper
 from satline.systems import Conditions
 from satline.systems.binaries import find_binary
+from satline.systems.child import end
 
 PROGRAM = "satline-swapper"
 START_S = 0.3
-STOP_TIMEOUT_S = 30.0
 
 
 class Swapper:
@@ -92,14 +91,7 @@ class Swapper:
 
     def stop(self) -> None:
         """Have it end and finish its part of the recording."""
-        if self._process.poll() is not None:
-            return
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        end(self._process)
 
 
 def policy_for(settings: StudySwapper, conditions: Conditions, users: Path) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def sampled(users: str = "uid", seconds: float = 2.0, interval_ms: int = INTERVA
     """
     from satline.experiment.guard import signals_held, signals_interrupt
     from satline.systems.binaries import find_binary
-    from satline.systems.monitor import end, end_with_parent
+    from satline.systems.child import end, end_with_parent
 
     program = str(find_binary("satline-monitor"))
     directory = Path(tempfile.mkdtemp(prefix="satline-now-"))

@@ -11,6 +11,7 @@ from pathlib import Path
 from satline.systems import Knobs
 from satline.systems.cgroups import UnsettableError
 from satline.systems.ledger import Ledger
+from satline.systems.resources import page_bytes
 
 SIGNATURE = b"SWAPSPACE2"
 
@@ -80,7 +81,7 @@ def swap_bytes_of(device: Path) -> int:
     UnsettableError
         It is none: nothing is ever written over what might be somebody's data.
     """
-    page = os.sysconf("SC_PAGE_SIZE")
+    page = page_bytes()
     try:
         descriptor = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
         try:

@@ -15,6 +15,7 @@ from string import Template
 from satline import share
 from satline.errors import InputError, SatlineError
 from satline.systems import Conditions, Monitoring, Server
+from satline.systems.child import end
 
 STOP_TIMEOUT_S = 15.0
 FEW_LINES = 6
@@ -168,14 +169,8 @@ class Programs:
     def stop_monitor(self) -> None:
         """End the monitor so that it finishes its part of the recording."""
         process, self._monitor = self._monitor, None
-        if process is None or process.poll() is not None:
-            return
-        process.terminate()
-        try:
-            process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if process is not None:
+            end(process, STOP_TIMEOUT_S)
 
     def stop_all(self) -> None:
         """End the monitor and the servers; the janitor ends what they leave."""

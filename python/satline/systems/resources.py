@@ -71,7 +71,7 @@ def write_swap_file(path: Path, size_bytes: int) -> None:
     UnsettableError
         The disk is too small, or does not take it.
     """
-    page = os.sysconf("SC_PAGE_SIZE")
+    page = page_bytes()
     pages = size_bytes // page
     free = free_disk_bytes(path.parent)
     if size_bytes + DISK_RESERVE_BYTES > free:

@@ -70,16 +70,21 @@ pub fn machine() -> Machine {
             peers: Peers::default(),
         },
         swapping: None,
-        policies: Policies {
-            replacement: "core-table-scan".into(),
-            page_out_device: "round-robin".into(),
-            slot: "zig-zag".into(),
-            queue_drop: "reset-bits".into(),
-            admission: "classic".into(),
-            dispatch: "priority".into(),
-        },
+        policies: policies(),
         devices,
         unverified: Vec::new(),
+    }
+}
+
+/// The base's policies.
+pub fn policies() -> Policies {
+    Policies {
+        replacement: "core-table-scan".into(),
+        page_out_device: "round-robin".into(),
+        slot: "zig-zag".into(),
+        queue_drop: "reset-bits".into(),
+        admission: "classic".into(),
+        dispatch: "priority".into(),
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use satline_machine::MachineError;
 use satline_machine::configuration::{
-    Costs, DeviceUnit, IoPattern, Locality, Machine, PageArea, PagingPlan, Peers, Policies, Population,
-    Processors, Purpose, Role, SchedulerFigures, StorageFigures, TransactionKind, UserClass, Workload,
+    Costs, DeviceUnit, IoPattern, Locality, Machine, PageArea, PagingPlan, Peers, Population, Processors,
+    Purpose, Role, SchedulerFigures, StorageFigures, TransactionKind, UserClass, Workload,
 };
 use satline_machine::devices::{IoEvent, Subsystem};
 use satline_machine::engine::{Calendar, Distribution, Model, NORMAL, Span, Stream, Streams, Time, run};
@@ -107,14 +107,7 @@ pub fn machine(frames: u32) -> Machine {
             peers: Peers::default(),
         },
         swapping: None,
-        policies: Policies {
-            replacement: "core-table-scan".into(),
-            page_out_device: "round-robin".into(),
-            slot: "zig-zag".into(),
-            queue_drop: "reset-bits".into(),
-            admission: "classic".into(),
-            dispatch: "priority".into(),
-        },
+        policies: super::machines::policies(),
         devices: vec![
             unit("drum-1", "2305-2", 0),
             unit("drum-2", "2305-2", 1),

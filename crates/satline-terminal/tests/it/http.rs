@@ -1,7 +1,7 @@
 //! Users of an HTTP service, against real servers.
 
 use crate::support::server::{Connection, Server};
-use crate::support::{Place, Row, number, stderr};
+use crate::support::{Place, number, stderr};
 
 const QUICK: &str = "--steps 2 --ramp 0s --warmup 0s --window 1s --drain 1s";
 
@@ -45,14 +45,6 @@ fn workload(port: u16, more: &str, commands: &[&str]) -> String {
     )
 }
 
-fn outcomes(place: &Place, class: &str) -> Vec<Row> {
-    place
-        .commands()
-        .into_iter()
-        .filter(|row| row["class"] == class && row["outcome"] != "cut")
-        .collect()
-}
-
 #[test]
 fn a_session_logs_on_keeps_its_cookie_and_its_connection() {
     let server = Server::new(|connection| {
@@ -85,7 +77,7 @@ fn a_session_logs_on_keeps_its_cookie_and_its_connection() {
     let output = place.run(QUICK);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     for class in ["log-on", "page"] {
-        let rows = outcomes(&place, class);
+        let rows = place.outcomes(class);
         assert!(
             rows.len() > 5 && rows.iter().all(|row| row["outcome"] == "ok"),
             "{rows:?}"
@@ -95,7 +87,7 @@ fn a_session_logs_on_keeps_its_cookie_and_its_connection() {
                 .all(|row| !row.contains_key("exit_status") && row["typing_us"] == "0")
         );
     }
-    for row in outcomes(&place, "page") {
+    for row in place.outcomes("page") {
         // The first byte comes well before the last.
         assert!(
             number(&row, "response_us") - number(&row, "reaction_us") > 25_000,
@@ -147,7 +139,7 @@ fn every_failure_is_an_outcome() {
         let place = Place::new(&text.replace("timeout_seconds = 5", &format!("timeout_seconds = {seconds}")));
         let output = place.run(&QUICK.replace("--steps 2", "--steps 1"));
         assert_eq!(output.status.code(), Some(0), "{path}: {}", stderr(&output));
-        let rows = outcomes(&place, path);
+        let rows = place.outcomes(path);
         assert!(
             rows.len() > 1 && rows.iter().all(|row| row["outcome"] == outcome),
             "{path}: {rows:?}"
@@ -190,7 +182,7 @@ fn connections_that_servers_close_are_made_anew_and_nothing_is_lost() {
         let place = Place::new(&text);
         let output = place.run(QUICK);
         assert_eq!(output.status.code(), Some(0), "{how}: {}", stderr(&output));
-        let rows = outcomes(&place, "get");
+        let rows = place.outcomes("get");
         assert!(
             rows.len() > 5 && rows.iter().all(|row| row["outcome"] == "ok"),
             "{how}: {rows:?}"
@@ -226,7 +218,7 @@ fn requests_arrive_in_an_open_system() {
     let place = Place::new(&text);
     let output = place.run(QUICK);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let rows = outcomes(&place, "get");
+    let rows = place.outcomes("get");
     assert!(rows.len() > 10, "{}", rows.len());
     assert!(
         rows.iter()

@@ -5,6 +5,14 @@ use crate::support::{Place, eventually, number, send, stderr, workload};
 
 const QUICK: &str = "--ramp 0s --warmup 0s --logon-timeout 30s";
 
+const SLEEP: &str = r#"
+[[script]]
+name = "sleep"
+[[script.command]]
+class = "sleep"
+input = "sleep 600"
+"#;
+
 const ECHO: &str = r#"
 [[script]]
 name = "echo"
@@ -138,14 +146,7 @@ fn hosts_that_are_not_known_and_keys_that_are_not_taken_are_refused_before_anyth
 #[test]
 fn a_connection_that_is_cut_in_mid_answer_is_a_death_and_the_user_comes_back() {
     let Some(sshd) = Sshd::start("") else { return };
-    let scripts = r#"
-[[script]]
-name = "sleep"
-[[script.command]]
-class = "sleep"
-input = "sleep 600"
-"#;
-    let place = Place::new(&workload(&format!("{}{scripts}", sshd.line(""))));
+    let place = Place::new(&workload(&format!("{}{SLEEP}", sshd.line(""))));
     let child = place
         .command(&format!("{QUICK} --steps 1 --window 60s"))
         .spawn()
@@ -182,14 +183,7 @@ input = "sleep 600"
 #[test]
 fn answers_that_take_too_long_are_interrupted() {
     let Some(sshd) = Sshd::start("") else { return };
-    let scripts = r#"
-[[script]]
-name = "sleep"
-[[script.command]]
-class = "sleep"
-input = "sleep 600"
-"#;
-    let text = workload(&format!("{}{scripts}", sshd.line("")))
+    let text = workload(&format!("{}{SLEEP}", sshd.line("")))
         .replace("timeout_seconds = 20", "timeout_seconds = 0.3");
     let place = Place::new(&text);
     let output = place.run(&format!("{QUICK} --steps 1 --window 4s"));

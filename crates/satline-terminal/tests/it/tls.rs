@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::support::server::{Connection, Server};
 use crate::support::tls::Authority;
-use crate::support::{Place, Row, number, stderr, workload};
+use crate::support::{Place, number, stderr, workload};
 
 const QUICK: &str = "--steps 2 --ramp 0s --warmup 0s --window 1s --drain 1s";
 const PASSWORD: &str = "Open-Sesame-471";
@@ -84,14 +84,6 @@ fn request(connection: &mut Connection) -> std::io::Result<bool> {
     }
 }
 
-fn outcomes(place: &Place, class: &str) -> Vec<Row> {
-    place
-        .commands()
-        .into_iter()
-        .filter(|row| row["class"] == class && row["outcome"] != "cut")
-        .collect()
-}
-
 /// Everything below a directory that the test itself did not put there.
 fn files(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).unwrap().flatten() {
@@ -128,12 +120,12 @@ fn a_line_protocol_is_driven_and_its_password_is_nowhere() {
         assert_eq!(output.status.code(), Some(0), "{version}: {}", stderr(&output));
         let line = format!("tls:localhost:{}", front.port);
         assert_eq!(place.source()["line"].as_str(), Some(line.as_str()));
-        let log_ons = outcomes(&place, "logon");
+        let log_ons = place.outcomes("logon");
         // Connecting with the handshake, and the password.
         assert_eq!(log_ons.len(), 4);
         assert!(log_ons.iter().all(|row| row["outcome"] == "ok"), "{log_ons:?}");
         for (class, bytes) in [("ask", 10), ("big", 100_013)] {
-            let rows = outcomes(&place, class);
+            let rows = place.outcomes(class);
             assert!(rows.len() > 3, "{version} {class}: {}", rows.len());
             for row in rows {
                 assert_eq!(row["outcome"], "ok", "{version} {row:?}");
@@ -166,7 +158,7 @@ fn a_session_over_https_keeps_its_connection_and_reads_answers_of_many_records()
     let place = Place::new(&web(front.port, &authority.path("ca.pem"), "", &[command]));
     let output = place.run(QUICK);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let rows = outcomes(&place, "get");
+    let rows = place.outcomes("get");
     assert!(rows.len() > 3, "{}", rows.len());
     let mut gaps = Vec::new();
     for row in rows {
@@ -270,7 +262,7 @@ fn an_answer_that_lasts_until_the_end_is_whole_only_if_the_end_was_said() {
         let place = Place::new(&web(front.port, &authority.path("ca.pem"), more, &[command]));
         let output = place.run(QUICK);
         assert_eq!(output.status.code(), Some(0), "{end}: {}", stderr(&output));
-        let rows = outcomes(&place, "get");
+        let rows = place.outcomes("get");
         assert!(
             rows.len() > 3 && rows.iter().all(|row| row["outcome"] == outcome),
             "{end} {version}: {rows:?}"
@@ -300,7 +292,7 @@ fn connections_cut_between_two_requests_are_made_anew() {
     let place = Place::new(&web(front.port, &authority.path("ca.pem"), "", &[command]));
     let output = place.run(QUICK);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let rows = outcomes(&place, "get");
+    let rows = place.outcomes("get");
     assert!(
         rows.len() > 5 && rows.iter().all(|row| row["outcome"] == "ok"),
         "{rows:?}"
@@ -329,7 +321,7 @@ fn a_long_request_goes_out_in_parts_on_a_connection_made_anew() {
     let place = Place::new(&web(front.port, &authority.path("ca.pem"), "", &[&command]));
     let output = place.run("--steps 1 --ramp 0s --warmup 0s --window 2s --drain 4s");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let rows = outcomes(&place, "put");
+    let rows = place.outcomes("put");
     assert!(
         rows.len() > 1 && rows.iter().all(|row| row["outcome"] == "ok"),
         "{rows:?}"

@@ -107,6 +107,14 @@ impl Place {
             .collect()
     }
 
+    /// Transactions of a class that came to an end.
+    pub fn outcomes(&self, class: &str) -> Vec<Row> {
+        self.commands()
+            .into_iter()
+            .filter(|row| row["class"] == class && row["outcome"] != "cut")
+            .collect()
+    }
+
     pub fn source(&self) -> toml::Table {
         std::fs::read_to_string(self.path("r.satline/sources/terminal.toml"))
             .unwrap()

@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use satline_machine::configuration::{
-    Background, Costs, DeviceUnit, IoPattern, Locality, Machine, PageArea, PagingPlan, Peers, Policies,
-    Population, Processors, Purpose, Role, SchedulerFigures, StorageFigures, TransactionKind, UserClass,
-    Workload,
+    Background, Costs, DeviceUnit, IoPattern, Locality, Machine, PageArea, PagingPlan, Peers, Population,
+    Processors, Purpose, Role, SchedulerFigures, StorageFigures, TransactionKind, UserClass, Workload,
 };
 use satline_machine::devices::DeviceModel;
 use satline_machine::engine::{Distribution, Span, Time};
@@ -69,14 +68,7 @@ pub fn machine() -> Machine {
             peers: Peers::default(),
         },
         swapping: None,
-        policies: Policies {
-            replacement: "core-table-scan".into(),
-            page_out_device: "round-robin".into(),
-            slot: "zig-zag".into(),
-            queue_drop: "reset-bits".into(),
-            admission: "classic".into(),
-            dispatch: "priority".into(),
-        },
+        policies: crate::support::machines::policies(),
         devices: vec![
             unit("drum", "2305-2.toml", Role::Paging, (1, 1)),
             unit("disk", "3330-1.toml", Role::Both, (2, 2)),
