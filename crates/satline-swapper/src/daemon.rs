@@ -22,7 +22,7 @@ use crate::roots::Roots;
 use crate::sentry::Sentry;
 use crate::storage::{Storage, pressure_trigger};
 use crate::tiers::Tiers;
-use crate::user::User;
+use crate::user::{Progress, User};
 use crate::workers::Workers;
 
 /// While somebody resumes, so often is looked whether his faults have ended, ms.
@@ -188,11 +188,16 @@ impl Daemon {
         };
         self.next_tick_ns = now_ns + next_ms * 1_000_000;
         for user in self.users.values_mut() {
-            if let Some(us) = user.resume.as_mut().and_then(|resume| resume.over(now_ns)) {
-                user.resume = None;
-                user.totals.resume_us += us;
-                self.face
-                    .event("resumed", Some(us as f64 / 1e6), &user.found.name);
+            match user.resume.as_mut().map(|resume| resume.look(now_ns)) {
+                // Who waits for his pages uses next to no processor, and is not idle.
+                Some(Progress::Faulting) => user.active = true,
+                Some(Progress::Over { length_us }) => {
+                    user.resume = None;
+                    user.totals.resume_us += length_us;
+                    self.face
+                        .event("resumed", Some(length_us as f64 / 1e6), &user.found.name);
+                }
+                Some(Progress::Quiet) | None => {}
             }
         }
     }

@@ -35,6 +35,18 @@ pub struct Resume {
     last_fault_ns: i64,
 }
 
+/// How a resume gets on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// There were major faults since the last look.
+    Faulting,
+    Quiet,
+    /// From the first touch to the last major fault it took so long.
+    Over {
+        length_us: i64,
+    },
+}
+
 /// Major faults have ended when there was none for so long.
 const QUIET_NS: i64 = 300_000_000;
 
@@ -49,14 +61,20 @@ impl Resume {
         }
     }
 
-    /// Its length when it is over, µs: from the first touch to the last major fault.
-    pub fn over(&mut self, now_ns: i64) -> Option<i64> {
+    /// How it gets on.
+    pub fn look(&mut self, now_ns: i64) -> Progress {
         let total = self.sentry.total();
         if total != self.last_total {
             self.last_total = total;
             self.last_fault_ns = now_ns;
+            return Progress::Faulting;
         }
-        (now_ns - self.last_fault_ns > QUIET_NS).then(|| (self.last_fault_ns - self.begun_ns) / 1000)
+        if now_ns - self.last_fault_ns > QUIET_NS {
+            return Progress::Over {
+                length_us: (self.last_fault_ns - self.begun_ns) / 1000,
+            };
+        }
+        Progress::Quiet
     }
 }
 
