@@ -99,7 +99,9 @@ def _processes_sql() -> str:
     )
     user = "coalesce(v_user_name.v, CAST(CAST(v_uid.v AS BIGINT) AS VARCHAR))"
     differences = ", ".join(
-        f"CASE WHEN known THEN greatest({c} - lag({c}) OVER w, 0) WHEN fresh THEN {c} ELSE 0 * {c} END AS {c}"
+        # not greatest(…, 0): what is missing would be 0 there
+        f"CASE WHEN known AND {c} < lag({c}) OVER w THEN 0 WHEN known THEN {c} - lag({c}) OVER w"
+        f" WHEN fresh THEN {c} ELSE 0 * {c} END AS {c}"
         for c in ("utime", *counters)
     )
     return f"""
