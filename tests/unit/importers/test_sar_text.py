@@ -7,39 +7,21 @@ import lzma
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
+from sar_texts import AIX, LINUX, Import, differences
 
 from satline.errors import InputError
 from satline.importers import Options, sar_text
 from satline.importers._import import guess, import_recording
 from satline.recording import Recording
-from satline.reduction import reduce
 
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "sar"
 SADC = Path("/usr/lib/sysstat/sadc")
-Import = Callable[..., Recording]
-
-
-@pytest.fixture
-def imported(tmp_path: Path) -> Import:
-    """Import a text, or a file, into a recording of this test."""
-
-    def run(source: str | Path, **options: object) -> Recording:
-        if isinstance(source, str):
-            file = tmp_path / "sar.txt"
-            file.write_text(source)
-            source = file
-        path = tmp_path / "imported.satline"
-        import_recording([str(source)], path, sar_text.IMPORTER, Options(**options))  # type: ignore[arg-type]
-        return Recording.open(path)
-
-    return run
 
 
 def shared(name: str) -> Path:
@@ -47,16 +29,6 @@ def shared(name: str) -> Path:
     if not path.exists():
         pytest.skip(f"{path} is not here")
     return path
-
-
-def differences(recording: Recording, table: str, column: str, where: str = "TRUE") -> list[float | None]:
-    """Differences of a counter within each run, in order of time; a run's first reading has none."""
-    query = f"""
-        SELECT c - lag(c) OVER w, row_number() OVER w FROM
-        (SELECT {column} AS c, run, time_ns AS t FROM {table} WHERE {where})
-        WINDOW w AS (PARTITION BY run ORDER BY t) ORDER BY run, t
-    """
-    return [d for d, number in recording.connect().execute(query).fetchall() if number > 1]
 
 
 def printed(path: Path, column: str, entity: str = "") -> list[float]:
@@ -171,7 +143,6 @@ def test_text_and_binary_file_of_the_same_day_agree(imported: Import, tmp_path: 
 
 # ---------------------------------------------------------------------------- ways to write it
 
-LINUX = "Linux 6.1.0 (drum) \t11/21/2026 \t_x86_64_\t(2 CPU)\n\n"
 AT = int(datetime(2026, 11, 21, tzinfo=UTC).timestamp())
 
 
@@ -288,43 +259,6 @@ def test_the_hour_that_comes_twice_when_summer_time_ends(imported: Import) -> No
     assert all(d == 1200 for d in differences(recording, "system", "forks"))
 
 
-def test_processors_all_together_are_summed(imported: Import) -> None:
-    recording = imported(
-        LINUX + "10:00:00   CPU   %user   %nice   %system   %iowait   %steal   %idle\n"
-        "10:00:10   all   50.00   0.00   10.00   5.00   0.00   35.00\n"
-    )
-    assert recording.description["host"]["processors"] == 2
-    assert differences(recording, "processor", "user_us", "processor = 'all'") == [10_000_000]
-    assert differences(recording, "processor", "irq_us") == [None], "sar -u counts interrupts within %system"
-
-
-def test_many_processors_in_one_row_are_all_counted_busy(imported: Import) -> None:
-    rows = "".join(
-        f"10:{10 * n:02}:00   all   75.00   0.00   15.00   0.00   0.00   10.00\n" for n in range(1, 6)
-    )
-    recording = imported(
-        LINUX.replace("2 CPU", "56 CPU")
-        + "10:00:00   CPU   %usr   %nice   %sys   %iowait   %steal   %idle\n"
-        + rows
-    )
-    observed = reduce(recording).observations
-    assert observed["total_cpu"] == pytest.approx([0.9 * 56] * 5)
-    assert observed["total_cpu_fraction"] == pytest.approx([0.9] * 5)
-
-
-def test_hpux_prints_processors_one_by_one_and_their_sum(imported: Import) -> None:
-    recording = imported(
-        "HP-UX lasv B.11.31 U ia64    03/21/18\n\n00:00:00     cpu    %usr    %sys    %wio   %idle\n"
-        "00:05:00       0      20      10       5      65\n"
-        "               1      40      10       5      45\n"
-        "          system      30      10       5      55\n"
-    )
-    assert recording.description["host"]["processors"] == 2
-    names = recording.connect().execute("SELECT DISTINCT processor FROM processor ORDER BY 1").fetchall()
-    assert names == [("0",), ("1",)], "the sum would count twice"
-    assert differences(recording, "processor", "user_us", "processor = '1'") == [120_000_000]
-
-
 def test_used_memory_has_two_meanings(imported: Import) -> None:
     """Till sysstat 11 what is not free; later without caches: %memused tells which."""
     for used, percent in ((750, 75.0), (500, 50.0)):
@@ -335,95 +269,6 @@ def test_used_memory_has_two_meanings(imported: Import) -> None:
         recording = imported(text)
         assert recording.description["host"]["memory_bytes"] == 1_000_000 * 1024
         shutil.rmtree(recording.path)
-
-
-# ---------------------------------------------------------------------------- AIX
-
-AIX = "AIX reel 2 7 00F6A1B24C00    11/21/26\n\nSystem configuration: lcpu=8 {}\n\n"
-
-
-def test_a_capped_partition_that_has_used_up_its_entitlement_is_full_though_half_idle(
-    imported: Import,
-) -> None:
-    rows = "".join(
-        f"10:{5 * n:02}:00      38      12       1      49    0.50   100.0\n" for n in range(1, 13)
-    )
-    recording = imported(
-        AIX.format("ent=0.50 mode=Capped")
-        + "10:00:00    %usr    %sys    %wio   %idle   physc   %entc\n"
-        + rows
-    )
-    assert recording.description["system_under_test"]["limits"] == {"cpu_quota_processors": 0.5}
-    assert differences(recording, "processor", "user_us")[0] == pytest.approx(0.5 * 38 / 50 * 300e6)
-    observed = reduce(recording).observations
-    assert observed["total_cpu_fraction"] == pytest.approx([1.0] * 11)
-
-
-def test_a_capped_partition_below_its_entitlement_waits_for_the_rest(imported: Import) -> None:
-    recording = imported(
-        AIX.format("ent=1.00 mode=Capped") + "10:00:00    %usr    %sys    %wio   %idle   physc   %entc\n"
-        "10:05:00      20       5      15      60    0.30    30.0\n"
-    )
-    used = [
-        differences(recording, "processor", c)[0] or 0
-        for c in ("user_us", "system_us", "iowait_us", "idle_us")
-    ]
-    assert used[0] + used[1] == pytest.approx(0.30 * 300e6)
-    assert used[2] == pytest.approx(0.70 * 15 / 75 * 300e6)
-    assert sum(used) == pytest.approx(300e6)
-
-
-def test_of_an_uncapped_partition_the_capacity_cannot_be_told(imported: Import) -> None:
-    rows = "".join(
-        f"10:{5 * n:02}:00      60      20       0      20    0.90   180.0\n" for n in range(1, 13)
-    )
-    recording = imported(
-        AIX.format("ent=0.50 mode=Uncapped")
-        + "10:00:00    %usr    %sys    %wio   %idle   physc   %entc\n"
-        + rows
-    )
-    assert "limits" not in recording.description["system_under_test"]
-    observed = reduce(recording).observations
-    assert observed["total_cpu"] == pytest.approx([0.9] * 11)
-    assert not [x for x in observed["total_cpu_fraction"] if x == x]
-
-
-def test_of_a_shared_partition_the_line_for_all_counts_and_not_what_it_left_unused(imported: Import) -> None:
-    recording = imported(
-        AIX.format("ent=1.00 mode=Capped") + "10:00:00 cpu    %usr    %sys    %wio   %idle   physc   %entc\n"
-        "10:05:00  0       60      30       0      10    0.40    40.0\n"
-        "          1       10       5       0      85    0.20    20.0\n"
-        "          U        -       -       0      40    0.40    40.0\n"
-        "          -       26      13       0      61    0.60    60.0\n"
-    )
-    names = recording.connect().execute("SELECT DISTINCT processor FROM processor").fetchall()
-    assert names == [("all",)]
-    used = [differences(recording, "processor", c)[0] or 0 for c in ("user_us", "system_us")]
-    assert used == pytest.approx([0.40 * 300e6, 0.20 * 300e6])
-
-
-def test_the_cores_of_a_dedicated_partition_are_what_physc_adds_up_to(imported: Import) -> None:
-    recording = imported(
-        AIX.format("mode=Capped").replace("lcpu=8", "lcpu=4")
-        + "10:00:00 cpu    %usr    %sys    %wio   %idle   physc\n"
-        "10:05:00  0        8      92       0       0    1.00\n"
-        "          1        0      51       0      49    0.00\n"
-        "          2        0       0       0     100    0.51\n"
-        "          3        0       0       0     100    0.49\n"
-        "          -        4      46       0      50    2.00\n"
-    )
-    assert recording.description["host"]["processors"] == 2
-    assert differences(recording, "processor", "system_us", "processor = 'all'") == [
-        pytest.approx(0.46 * 2 * 300e6)
-    ]
-
-
-def test_logical_processors_are_counted_where_cores_are_not_told(imported: Import) -> None:
-    recording = imported(
-        AIX.format("mode=Capped") + "10:00:00    %usr    %sys    %wio   %idle\n10:05:00   25   0   0   75\n"
-    )
-    assert recording.description["host"]["processors"] == 8
-    assert differences(recording, "processor", "user_us") == [2 * 300_000_000]
 
 
 # ---------------------------------------------------------------------------- damage
