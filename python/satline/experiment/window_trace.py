@@ -17,20 +17,27 @@ class WindowTrace:
         self._trace = conditions.trace
         self._step = (stated.step if stated is not None else None) or len(study.file.load.users)
         self._recording = recording
+        self._failed: str | None = None
 
     def follow(self, progress: Progress | None) -> None:
         if self._trace is None or progress is None:
             return
         inside = progress.step == self._step and progress.phase == "window"
-        if inside and not self._trace.begun:
-            self._trace.begin()
-        elif not inside:
-            self._trace.end()
+        try:
+            if inside and not self._trace.begun:
+                self._trace.begin()
+            elif not inside:
+                self._trace.end()
+        except OSError as error:
+            # The run does not need it.
+            self._failed, self._trace = f"step {self._step} could not be traced: {error.strerror}", None
 
     def keep(self) -> list[str]:
         """Write what was traced into the recording; returns what is to be told."""
         from satline.recording import describe
 
+        if self._failed is not None:
+            return [self._failed]
         if self._trace is None or not self._trace.begun:
             return []
         name = f"trace/step-{self._step:02}.txt.gz"
