@@ -2,6 +2,7 @@
 
 from satline.diagnosis._diagnose import diagnose, vm_words
 from satline.diagnosis._json import as_plain, to_dict, to_json
+from satline.diagnosis._late import invalid_run
 from satline.diagnosis._results import (
     Diagnosis,
     Estimate,
@@ -15,6 +16,7 @@ from satline.diagnosis._results import (
 )
 from satline.diagnosis._suffices import Suffices, suffices
 from satline.diagnosis._waits import wait_shares
+from satline.diagnosis._warnings import failed_part
 from satline.diagnosis.rules import RULES
 from satline.diagnosis.saturation import saturation
 
@@ -32,6 +34,8 @@ __all__ = [
     "WaitingUser",
     "as_plain",
     "diagnose",
+    "failed_part",
+    "invalid_run",
     "saturation",
     "suffices",
     "to_dict",

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from satline.diagnosis._histories import Histories
+from satline.diagnosis._late import invalid_run
 from satline.diagnosis._load import load_units
 from satline.diagnosis._results import Diagnosis, Finding, Saturation
 from satline.diagnosis._unseen import unseen
 from satline.diagnosis._waits import wait_shares
-from satline.diagnosis._warnings import conditions, failed_part, invalid_run, warnings
+from satline.diagnosis._warnings import conditions, failed_part, warnings
 from satline.diagnosis.rules import RULES, Context
 from satline.diagnosis.rules._worth import undecided, weighed
 from satline.diagnosis.saturation import saturation as judge_saturation

@@ -1,18 +1,18 @@
-"""Why a run is void: what the emulator says of itself, and who took its processor if the readings show it."""
+"""Why a run is invalid: what the emulator says of itself, and who took its processor, if that was seen."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from satline.errors import SatlineError
-from satline.experiment.designed._drift import OTHERS_PART
+from satline.reduction import Source
 
 # What the emulator itself bears, `satline-terminal run --help`: lateness and part of one processor.
 MOST_LATE_US = 10_000
 MOST_BUSY = 0.8
-# A part of one processor that explains it.
+# A part of one processor, and one of them all, that explains it.
 STEAL_PART = 0.02
+OTHERS_PART = 0.10
 
 _BOUNDS = """SELECT min(monotonic_ns) FILTER (event = 'window-start'),
     max(monotonic_ns) FILTER (event = 'window-end') FROM event"""
@@ -24,26 +24,20 @@ _OTHERS = f"""SELECT (max(cpu_us) - min(cpu_us)) * 1e3 / (max(monotonic_ns) - mi
     FROM "user" WHERE "user" = '_host' AND {_INSIDE} HAVING max(monotonic_ns) > min(monotonic_ns)"""
 
 
-def why_late(recording: Path) -> str:
-    """Why a recording's emulator says that it is not valid, as a clause.
+def invalid_run(recording: Source) -> str | None:
+    """Why the run is invalid, as a clause: a late emulator did not bring the load that was intended [AW79].
 
     Its lateness (99th percentile, ms), its own share of a processor or the bound on its rate; after a colon
     what the hypervisor took of the processor from which it took most, or else what others took of them all,
-    in the windows.
+    in the windows. ``None``: it is valid, or had no emulator.
     """
-    from satline.recording import Recording
-
-    opened = Recording.open(recording)
-    terminal = opened.sources.get("terminal", {})
-    said = _said(terminal)
-    try:
-        causes = _taken(opened)
-    except SatlineError:
-        causes = []  # tables that are not there
-    return said + "".join(f": {cause}" for cause in causes[:1])
+    terminal = recording.sources.get("terminal", {})
+    if terminal.get("valid") is not False:
+        return None
+    return _said(terminal) + "".join(f": {cause}" for cause in _taken(recording)[:1])
 
 
-def _said(terminal: dict[str, Any]) -> str:
+def _said(terminal: Mapping[str, Any]) -> str:
     late = terminal.get("lateness", {}).get("p99_us")
     cost = terminal.get("cost", {})
     busiest = cost.get("window_busiest_share")
@@ -56,8 +50,8 @@ def _said(terminal: dict[str, Any]) -> str:
     return "the emulator was late"
 
 
-def _taken(opened: Any) -> list[str]:
-    connection = opened.connect(tables=["user", "processor", "event"])
+def _taken(recording: Source) -> list[str]:
+    connection = recording.connect()
     try:
         bounds = connection.execute(_BOUNDS).fetchone()
         if bounds is None or None in bounds:

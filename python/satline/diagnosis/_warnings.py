@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from satline.diagnosis._late import invalid_run
 from satline.diagnosis.rules import Context
 from satline.reduction import Reduction, Source
 
@@ -47,21 +48,6 @@ def warnings(recording: Source, context: Context) -> tuple[str, ...]:
     if drift:
         found.append(drift)
     return tuple(found)
-
-
-def invalid_run(recording: Source) -> str | None:
-    """Why the run is invalid [AW79]: a late emulator did not bring the load that was intended."""
-    terminal = recording.sources.get("terminal", {})
-    if terminal.get("valid") is not False:
-        return None
-    facts = []
-    p99 = (terminal.get("lateness") or {}).get("p99_us")
-    if p99 is not None:
-        facts.append(f"99th percentile {p99 / 1000:.1f} ms")
-    share = (terminal.get("cost") or {}).get("window_processor_share")
-    if share is not None:
-        facts.append(f"{share:.0%} of a processor used")
-    return "the emulator was late or overloaded" + (f" ({', '.join(facts)})" if facts else "")
 
 
 def failed_part(reduction: Reduction) -> float:

@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from satline.diagnosis._late import invalid_run
 from satline.diagnosis._results import Diagnosis
-from satline.diagnosis._warnings import invalid_run
 from satline.diagnosis.rules._worth import undecided
 from satline.errors import InputError
 from satline.reduction import Source

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from satline.diagnosis import Estimate
+from satline.diagnosis import Estimate, invalid_run
 from satline.diagnosis._blocks import student
 from satline.diagnosis._hinge import Integers, make_levels
 from satline.diagnosis._hinge import fit as hinge
@@ -16,7 +16,6 @@ from satline.diagnosis._load import in_users, nongranular
 from satline.diagnosis._results import UslFit
 from satline.diagnosis._series import Series, independent
 from satline.diagnosis._usl import usl
-from satline.diagnosis._warnings import invalid_run
 from satline.prediction._demands import Demand, Sums, demands, growth, sums
 from satline.prediction._model import Model, fit
 from satline.prediction._network import Floats

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from satline.diagnosis import Estimate
-from satline.diagnosis._warnings import failed_part
+from satline.diagnosis import Estimate, failed_part
 from satline.prediction._demands import Demand, Sums, growth
 from satline.prediction._model import Model
 from satline.prediction._network import Floats

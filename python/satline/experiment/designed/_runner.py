@@ -19,8 +19,7 @@ from satline.experiment.designed._drift import (
     within_run,
     work_of_others,
 )
-from satline.experiment.designed._late import why_late
-from satline.experiment.designed._store import Attempt, Store, digest_of, is_late
+from satline.experiment.designed._store import Attempt, Store, digest_of
 from satline.experiment.designs import Plan, Run
 from satline.experiment.progress import clock
 from satline.systems import Knobs, Limits
@@ -188,6 +187,7 @@ def _attempt(
     store: Store, run: Run, digest: str, execute: Executor, scratch: Path, states: list[HostState]
 ) -> tuple[Attempt, list[str], int | None]:
     """One attempt at a run, whatever comes of it but for what concerns all runs alike."""
+    from satline.diagnosis import invalid_run
     from satline.experiment.protocol import NotSetError
     from satline.recording import Recording, compact, describe
 
@@ -208,8 +208,8 @@ def _attempt(
         flags += within_run(before, read_state(scratch))
         compact(recording)
         flags += work_of_others(recording) + _unsteady(recording)
-        outcome = "late" if is_late(Recording.open(recording).sources) else "complete"
-        reason = why_late(recording) if outcome == "late" else ""
+        reason = invalid_run(Recording.open(recording)) or ""
+        outcome = "late" if reason else "complete"
         describe.update(recording, {"study": {"design": {"flags": flags, "host": before.plain()}}})
     name = recording.name if recording.exists() else None
     seconds = time.monotonic() - began
