@@ -61,12 +61,13 @@ test: ## Set everything up and run all tests (about 16 minutes on 2 cores).
 	$(BIN)/python -m pytest -m alone tests/system
 
 # Without --release: the tests' own dependencies change features of the others, so that a release build would
-# compile nearly all of them a second time, optimised. Cargo must not take make's two jobs for its own number.
+# compile nearly all of them a second time, optimised. --tests: examples are for benches, and the documentation
+# has no tests. Cargo must not take make's two jobs for its own number.
 test-crates: $(VENV)/made
 	@mkdir -p target
-	@MAKEFLAGS= cargo test --workspace --quiet --no-run
-	@MAKEFLAGS= cargo test --workspace --quiet > target/tests.txt 2>&1; ended=$$?; \
-	  echo; echo "cargo test --workspace"; cat target/tests.txt; exit $$ended
+	@MAKEFLAGS= cargo test --workspace --tests --quiet --no-run
+	@MAKEFLAGS= cargo test --workspace --tests --quiet > target/tests.txt 2>&1; ended=$$?; \
+	  echo; echo "cargo test --workspace --tests"; cat target/tests.txt; exit $$ended
 
 # One worker more than processors: those that drive whole studies wait most of their time.
 test-python: $(VENV)/tools

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import tomllib
 from functools import cache
 from typing import Any
@@ -58,14 +59,22 @@ class MadeRecording:
         self.description = description or {"host": {"page_bytes": 4096}}
         self.sources = sources or {}
         self.damage: list[Any] = []
+        self._made: dict[str, tuple[bytes, pa.Table]] = {}
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         # So little is recorded that a second thread would only cost time.
         connection = duckdb.connect(config={"threads": 1})
         for table in TABLES:
-            connection.register(f"arrow_{table}", _arrow(table, self.rows.get(table, [])))
-            connection.execute(f'CREATE VIEW "{table}" AS SELECT * FROM arrow_{table}')
+            connection.register(table, self._table(table))
         return connection
+
+    def _table(self, table: str) -> pa.Table:
+        """Made anew where a row has changed since the last connection: an analysis makes several."""
+        rows = self.rows.get(table, [])
+        state = pickle.dumps(rows)
+        if self._made.get(table, (b"",))[0] != state:
+            self._made[table] = state, _arrow(table, rows)
+        return self._made[table][1]
 
 
 def _arrow(table: str, rows: list[dict[str, Any]]) -> pa.Table:
