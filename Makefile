@@ -39,10 +39,10 @@ $(VENV)/product: $(VENV)/made $(SOURCES)
 	@$(PIP) install --no-deps --force-reinstall $(VENV)/wheel/*.whl
 	@touch $@
 
-$(VENV)/tools: $(VENV)/product pyproject.toml
-	@$(BIN)/python -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
-	  print(*extras["test"], *extras["lint"], sep="\n")' > $(VENV)/tools.txt
-	@$(PIP) install -r $(VENV)/tools.txt
+# Tools are one of the package's extras: `test` or `lint`.
+$(VENV)/test $(VENV)/lint: $(VENV)/product pyproject.toml
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(@F)"], sep="\n")' > $@.txt
+	@$(PIP) install -r $@.txt
 	@touch $@
 
 setup: $(VENV)/product ## Build everything and install it into .venv.
@@ -70,26 +70,26 @@ test-crates: $(VENV)/made
 	  echo; echo "cargo test --workspace --tests"; cat target/tests.txt; exit $$ended
 
 # One worker more than processors: those that drive whole studies wait most of their time.
-test-python: $(VENV)/tools
+test-python: $(VENV)/test
 	$(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --dist worksteal -m 'not alone'
 
-test-fast: $(VENV)/tools ## The crates' and the package's unit tests, without the slow ones and the studies: about 2 minutes.
+test-fast: $(VENV)/test ## The crates' and the package's unit tests, without the slow ones and the studies: about 2 minutes.
 	cargo test --workspace --quiet --lib --bins
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow and not system'
 
-lint: $(VENV)/tools ## Check style and types: rustfmt, clippy, ruff, mypy.
+lint: $(VENV)/lint ## Check style and types: rustfmt, clippy, ruff, mypy.
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check python tests benches workloads examples
 	$(BIN)/ruff format --check python tests benches workloads examples
 	$(BIN)/mypy python/satline
 
-format: $(VENV)/tools ## Bring the code into its style.
+format: $(VENV)/lint ## Bring the code into its style.
 	cargo fmt --all
 	$(BIN)/ruff check --fix-only --quiet python tests benches workloads examples
 	$(BIN)/ruff format python tests benches workloads examples
 
-bench: $(VENV)/tools ## Run the benches, each beside a peer or a floor.
+bench: $(VENV)/test ## Run the benches, each beside a peer or a floor.
 	cargo build --release --workspace --bins --examples --quiet
 	$(BIN)/python benches/monitor/run.py
 	$(BIN)/python benches/terminal/run.py
@@ -105,7 +105,7 @@ bench: $(VENV)/tools ## Run the benches, each beside a peer or a floor.
 	$(BIN)/python benches/comparison/run.py --pairs 40
 	$(BIN)/python benches/correlation/run.py
 
-docs: $(VENV)/tools ## Make the reference pages from the catalogue and the rules.
+docs: $(VENV)/product ## Make the reference pages from the catalogue and the rules.
 	$(BIN)/python -m satline.catalogue docs/reference/variables.md
 	$(BIN)/python -m satline.diagnosis.reference docs/reference/rules.md
 
