@@ -40,14 +40,15 @@ def invalid_run(recording: Source) -> str | None:
 def _said(terminal: Mapping[str, Any]) -> str:
     late = terminal.get("lateness", {}).get("p99_us")
     cost = terminal.get("cost", {})
-    busiest = cost.get("window_busiest_share")
+    busiest = cost.get("window_busiest_share") or cost.get("window_processor_share")
+    found = []
     if late is not None and late > MOST_LATE_US:
-        return f"the emulator was late (1 line in 100 by {late / 1000:.0f} ms or more)"
+        found.append(f"the emulator was late (1 line in 100 by {late / 1000:.1f} ms or more)")
     if busiest is not None and busiest > MOST_BUSY:
-        return f"the emulator, or an ssh of its lines, used {busiest:.0%} of a processor"
+        found.append(f"the emulator, or an ssh of its lines, used {busiest:.0%} of a processor")
     if cost.get("lines_held"):
-        return "the emulator held lines back"
-    return "the emulator was late"
+        found.append("the emulator held lines back")
+    return " and ".join(found) or "the emulator was late"
 
 
 def _taken(recording: Source) -> list[str]:

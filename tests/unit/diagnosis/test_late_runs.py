@@ -46,7 +46,7 @@ def recorded(path: Path, terminal: dict[str, Any], steal: tuple[float, float], o
 
 
 LATE = {"lateness": {"p50_us": 40, "p99_us": 25_400, "max_us": 90_000}}
-WORDS = "the emulator was late (1 line in 100 by 25 ms or more)"
+WORDS = "the emulator was late (1 line in 100 by 25.4 ms or more)"
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,9 @@ def test_who_took_the_processor_is_named(
 def test_what_the_emulator_says_of_itself_comes_first(tmp_path: Path) -> None:
     busy = {"lateness": {"p99_us": 90}, "cost": {"window_busiest_share": 0.912, "lines_held": 3}}
     words = recorded(tmp_path / "a.satline", busy, (0.0, 0.0), 0.0)
-    assert words == "the emulator, or an ssh of its lines, used 91% of a processor"
+    assert words == (
+        "the emulator, or an ssh of its lines, used 91% of a processor and the emulator held lines back"
+    )
     held = {"cost": {"window_busiest_share": 0.1, "lines_held": 3}}
     assert recorded(tmp_path / "b.satline", held, (0.0, 0.0), 0.0) == "the emulator held lines back"
 
