@@ -5,13 +5,14 @@ users who do not think and whose prompt is believed at once: there a transaction
 characters. `typed`: as paced, but they type them at 8 a second, each a write of its own. The cost is the
 processor time of the emulator, and of the `ssh` that carries its lines, in the measured window, divided by
 the transactions in it; what sshd and responder use is not in it. `tls`, `https`: the responder is Python's,
-and slower where it saturates. `ssh`: a connection for each user; `ssh-10`: one for ten. Beside the pty, turn
-by turn with it, runs its floor: pseudo-terminals and epoll with nothing else; `x floor` is the median of the
+and slower where it saturates. `ssh`: by OpenSSH's client, a connection for each user; `ssh2`: by libssh2 in the
+emulator; `ssh-10`, `ssh2-10`: one for ten users. These run in turn at each pace. Beside the pty, turn by turn with it, runs its floor: pseudo-terminals and epoll with nothing else; `x floor` is the median of the
 ratios. Beside all, where they can be imported: pexpect, asyncssh and locust.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
 import subprocess
@@ -49,7 +50,7 @@ class = "line"
 request = "GET /line/{{random:1:1000}}"
 """
 
-SSH = ("ssh", "ssh-10")
+SSH = ("ssh", "ssh2", "ssh-10", "ssh2-10")
 TLS = ("tls", "https")
 KINDS = ("pty", "tcp", "telnet", "http", *TLS, *SSH)
 # Name, users, think time and quiet time, s, characters a second.
@@ -69,7 +70,8 @@ def _line(kind: str, responder: Path, logs: Path, port: str, sshd: Sshd | None) 
     if kind == "pty":
         return shell
     if sshd is not None:
-        return f"{shell}\n{sshd.line(10 if kind == 'ssh-10' else 1)}"
+        client = "libssh2" if kind.startswith("ssh2") else "ssh"
+        return f"{shell}\n{sshd.line(10 if kind.endswith('-10') else 1, client)}"
     if kind == "http":
         return f'line = {{ to = "http://127.0.0.1:{port}" }}'
     if kind in TLS:
@@ -93,36 +95,43 @@ def lines(release: Path, place: Path, window: int, kinds: list[str]) -> dict[str
     """By kind of line and pace: transactions a second, us of processor each, lateness, error (one user)."""
     found: dict[str, dict[str, Any]] = {}
     for kind in (kind for kind in kinds if kind not in SSH):
-        _paces(release, place, window, kind, None, found)
+        for pace in PACES:
+            _pace(release, place, window, kind, pace, None, found)
     over_ssh = [kind for kind in kinds if kind in SSH]
     if over_ssh and Sshd.is_here():
         with Sshd(place / "sshd") as sshd:
-            for kind in over_ssh:
-                _paces(release, place, window, kind, sshd, found)
+            for pace, kind in itertools.product(PACES, over_ssh):
+                _pace(release, place, window, kind, pace, sshd, found)
             for kind in over_ssh:
                 found[f"{kind}-300 log-ons"] = _log_ons(release, place, kind, sshd)
     return found
 
 
-def _paces(
-    release: Path, place: Path, window: int, kind: str, sshd: Sshd | None, found: dict[str, dict[str, Any]]
+def _pace(
+    release: Path,
+    place: Path,
+    window: int,
+    kind: str,
+    pace: tuple[str, int, float, float, int],
+    sshd: Sshd | None,
+    found: dict[str, dict[str, Any]],
 ) -> None:
-    """Adds one kind of line at every pace."""
-    for pace, users, think, settle, rate in PACES:
-        if rate and kind not in ("pty", *SSH):
-            continue
-        name = f"{kind}-{pace}"
-        drawn = {"think": think, "settle": settle, "rate": rate}
-        if kind != "pty" or rate or users == 1:
-            found[name] = _one(release, place, window, (kind, name, users), drawn, sshd)
-            continue
-        turns = []
-        for turn in range(TURNS):
-            ours = _one(release, place, window, (kind, f"{name}-{turn}", users), drawn, sshd)
-            turns.append((ours, _floor(release, place, window, users, think)))
-        ratio = statistics.median(ours["cpu_us"] / floor["cpu_us"] for ours, floor in turns)
-        found[name] = {**_medians([ours for ours, _ in turns]), "x_floor": ratio}
-        found[f"floor-{pace}"] = _medians([floor for _, floor in turns])
+    """Adds one kind of line at one pace, where there is one."""
+    word, users, think, settle, rate = pace
+    if rate and kind not in ("pty", *SSH):
+        return
+    name = f"{kind}-{word}"
+    drawn = {"think": think, "settle": settle, "rate": rate}
+    if kind != "pty" or rate or users == 1:
+        found[name] = _one(release, place, window, (kind, name, users), drawn, sshd)
+        return
+    turns = []
+    for turn in range(TURNS):
+        ours = _one(release, place, window, (kind, f"{name}-{turn}", users), drawn, sshd)
+        turns.append((ours, _floor(release, place, window, users, think)))
+    ratio = statistics.median(ours["cpu_us"] / floor["cpu_us"] for ours, floor in turns)
+    found[name] = {**_medians([ours for ours, _ in turns]), "x_floor": ratio}
+    found[f"floor-{word}"] = _medians([floor for _, floor in turns])
 
 
 def _medians(turns: list[dict[str, Any]]) -> dict[str, Any]:
@@ -199,7 +208,7 @@ def _log_ons(release: Path, place: Path, kind: str, sshd: Sshd) -> dict[str, Any
     """300 users who log on over SSH at once, against sshd's own limits."""
     line = _line(kind, release / "examples/stamping_responder", Path("/dev/null"), "", sshd)
     text = WORKLOAD.format(think=60.0, settle=0.02, rate=0, line=line)
-    wait = 150 if kind == "ssh" else 75
+    wait = 75 if kind.endswith("-10") else 150
     plan = ("--steps", "300", "--ramp", "0s", "--warmup", f"{wait}s", "--window", "1s", "--drain", "0s")
     name = f"{kind}-log-ons"
     try:

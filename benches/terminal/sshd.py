@@ -69,9 +69,10 @@ class Sshd:
         self.process.terminate()
         self.process.wait()
 
-    def line(self, per_connection: int) -> str:
+    def line(self, per_connection: int, client: str) -> str:
         """`[line]` of a workload."""
         keys = {
+            "client": client,
             "to": f"ssh:{self.user}@127.0.0.1:{self.port}",
             "identity": str(self.place / "key"),
             "known_hosts": str(self.place / "known"),

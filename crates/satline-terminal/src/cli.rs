@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::lines::Target;
+use crate::lines::ssh::Carrier;
 use crate::plan::{parse_duration, parse_processors};
 
 const ABOUT: &str = "Pseudo-users on terminals of their own: they log on, think, type and wait, and every \
@@ -64,6 +65,10 @@ pub struct RunOptions {
     /// the host's own.
     #[arg(long, value_name = "FILE")]
     pub tls_ca: Option<PathBuf>,
+    /// Lines over SSH: what carries them, OpenSSH's client or libssh2 in this program, which costs less. Default: as the
+    /// workload says, then ssh.
+    #[arg(long, value_enum, value_name = "CLIENT")]
+    pub ssh_client: Option<Carrier>,
     /// Lines over SSH: file of the key. Default: as the workload says, then as ssh is configured.
     #[arg(long, value_name = "FILE")]
     pub ssh_identity: Option<PathBuf>,

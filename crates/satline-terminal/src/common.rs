@@ -176,7 +176,9 @@ impl Common {
 
     /// Closes a line; what survives the hang-up of a terminal is killed a second later.
     pub fn hang_up(&mut self, link: Link) {
-        self.poll.remove(link.fd());
+        if !link.is_shared() {
+            self.poll.remove(link.fd());
+        }
         // A client that has been reaped is nobody, or somebody else.
         let client = link.client().filter(|&pid| self.clients.is_running(pid));
         let Some(pid) = link.pid().or(client) else {

@@ -47,6 +47,9 @@ struct Source<'a> {
     workload: &'a str,
     /// Where the users' lines led.
     line: String,
+    /// The library that carried them in the emulator itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    library: Option<String>,
     seed: i64,
     scheduling: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -165,6 +168,10 @@ fn record(
     let calibration = calibrate();
     let source_path = recording.join("sources/terminal.toml");
     let (name, target) = (workload.name.clone(), workload.line.target.to_string());
+    let library = match &lines {
+        Lines::Ssh2(ssh2) => Some(format!("libssh2 {}", ssh2.version())),
+        _ => None,
+    };
     let source = |end: Option<&End>, figures: Option<(&Statistics, i64)>, arrivals: Option<Counts>| {
         let (figures, cpu_us) = figures.unzip();
         let failure = end.and_then(|end| {
@@ -179,6 +186,7 @@ fn record(
             version: env!("CARGO_PKG_VERSION"),
             workload: &name,
             line: target.clone(),
+            library: library.clone(),
             seed: options.seed as i64,
             scheduling: scheduling.word(),
             end_reason: end.map(reason),
@@ -212,6 +220,7 @@ fn record(
             ssh.directory = directory.to_path_buf();
             workload.line.ssh.log_ons_at_once
         }
+        Lines::Ssh2(_) => workload.line.ssh.log_ons_at_once,
         _ => usize::MAX,
     };
     let mut c = Common {

@@ -280,15 +280,17 @@ impl Emulator {
         self.look_if_drained();
     }
 
-    /// A connection that several users share stands, or is lost.
+    /// Something came on a connection that several users share: it stands, or is lost, or has text for them.
     fn look_at_connection(&mut self, connection: u64) {
-        let Lines::Ssh(ssh) = &mut self.c.lines else {
-            return;
+        let number = connection as usize;
+        let (users, news) = match &mut self.c.lines {
+            Lines::Ssh(ssh) => (ssh.users_of(number), ssh.news(number)),
+            Lines::Ssh2(ssh2) => (ssh2.look(number), News::None),
+            Lines::Pty(_) | Lines::Remote { .. } => return,
         };
-        let news = ssh.news(connection as usize);
-        let users = ssh.users_of(connection as usize);
         for index in users.start..users.end.min(self.users.len()) {
             match &news {
+                News::None if self.users[index].has_news() => self.read(index, false),
                 News::None => {}
                 News::Ready => self.users[index].connected(&mut self.c),
                 News::Lost(why) => self.users[index].not_connected(&mut self.c, why),

@@ -3,10 +3,13 @@
 //! A further kind of line is a variant of `Lines` (how one is opened) and of `Link` (one that is open); nothing outside
 //! this directory asks which it is, but for what belongs to processes of this host (`Link::pid`).
 
+mod connecting;
 mod http;
+mod loaded;
 pub mod pty;
 mod socket;
 pub mod ssh;
+pub mod ssh2;
 mod telnet;
 pub mod tls;
 
@@ -20,6 +23,7 @@ use pty::{Launcher, Started};
 use socket::Socket;
 pub use socket::try_out;
 use ssh::{Session, Ssh};
+use ssh2::{Line, Ssh2};
 
 use crate::poll::Watch;
 
@@ -193,6 +197,7 @@ pub enum Lines {
         tls: Option<tls::Client>,
     },
     Ssh(Ssh),
+    Ssh2(Ssh2),
 }
 
 /// What a look at a line gave.
@@ -215,6 +220,7 @@ pub enum Link {
     Pty(Started),
     Socket(Socket),
     Ssh(Session),
+    Ssh2(Line),
 }
 
 impl Link {
@@ -233,6 +239,7 @@ impl Link {
             Self::Pty(pty) => pty.master.as_raw_fd(),
             Self::Socket(socket) => socket.fd(),
             Self::Ssh(session) => session.fd(),
+            Self::Ssh2(line) => line.fd(),
         }
     }
 
@@ -240,7 +247,7 @@ impl Link {
     pub fn pid(&self) -> Option<i32> {
         match self {
             Self::Pty(pty) => Some(pty.pid),
-            Self::Socket(_) | Self::Ssh(_) => None,
+            Self::Socket(_) | Self::Ssh(_) | Self::Ssh2(_) => None,
         }
     }
 
@@ -248,7 +255,7 @@ impl Link {
     pub fn client(&self) -> Option<i32> {
         match self {
             Self::Ssh(session) => session.client(),
-            Self::Pty(_) | Self::Socket(_) => None,
+            Self::Pty(_) | Self::Socket(_) | Self::Ssh2(_) => None,
         }
     }
 
@@ -257,6 +264,7 @@ impl Link {
         match self {
             Self::Pty(_) | Self::Ssh(_) => Ok(true),
             Self::Socket(socket) => socket.establish(),
+            Self::Ssh2(line) => line.establish(),
         }
     }
 
@@ -265,6 +273,7 @@ impl Link {
         match self {
             Self::Pty(_) => Watch::Arrivals,
             Self::Ssh(_) => Watch::Input,
+            Self::Ssh2(line) => line.watch(),
             Self::Socket(socket) if socket.wants_to_write() => Watch::InputAndOutput,
             Self::Socket(_) => Watch::Input,
         }
@@ -272,13 +281,27 @@ impl Link {
 
     /// What comes may wait until the line is looked at anyway; a socket's other end may want answers.
     pub fn may_wait(&self) -> bool {
-        matches!(self, Self::Pty(_) | Self::Ssh(_))
+        match self {
+            Self::Pty(_) | Self::Ssh(_) => true,
+            Self::Socket(_) => false,
+            Self::Ssh2(line) => !line.is_shared() && line.watch() == Watch::Input,
+        }
+    }
+
+    /// Several users' lines are one connection, which is polled by its own number.
+    pub fn is_shared(&self) -> bool {
+        matches!(self, Self::Ssh2(line) if line.is_shared())
+    }
+
+    /// A shared line has something to read or to say.
+    pub fn has_news(&self) -> bool {
+        matches!(self, Self::Ssh2(line) if line.has_news())
     }
 
     /// What is typed comes back before the response.
     pub fn echoes(&self) -> bool {
         match self {
-            Self::Pty(_) | Self::Ssh(_) => true,
+            Self::Pty(_) | Self::Ssh(_) | Self::Ssh2(_) => true,
             Self::Socket(socket) => socket.echoes(),
         }
     }
@@ -286,7 +309,7 @@ impl Link {
     /// An interrupt key reaches the command.
     pub fn takes_interrupts(&self) -> bool {
         match self {
-            Self::Pty(_) | Self::Ssh(_) => true,
+            Self::Pty(_) | Self::Ssh(_) | Self::Ssh2(_) => true,
             Self::Socket(socket) => socket.is_telnet(),
         }
     }
@@ -297,6 +320,7 @@ impl Link {
             Self::Pty(pty) => pty.receive(buffer),
             Self::Socket(socket) => socket.receive(buffer),
             Self::Ssh(session) => session.receive(buffer),
+            Self::Ssh2(line) => line.receive(buffer),
         }
     }
 
@@ -305,15 +329,8 @@ impl Link {
         match self {
             Self::Pty(pty) => pty.send(text),
             Self::Ssh(session) => session.send(text),
+            Self::Ssh2(line) => line.send(text),
             Self::Socket(socket) => Ok(if socket.send(text)? { text.len() } else { 0 }),
-        }
-    }
-
-    /// Sends what waited.
-    pub fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Pty(_) | Self::Ssh(_) => Ok(()),
-            Self::Socket(socket) => socket.flush(),
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
 use super::telnet::{self, Telnet};
 use super::tls::{Client, Text, Tls};
-use super::{Protocol, Received};
-use crate::poll::{check, later};
+use super::{Protocol, Received, connecting};
+use crate::poll::later;
 
 /// What may wait to be sent, bytes: more is only reached by a server that asks without end and never reads.
 const OUT_LIMIT: usize = 64 * 1024;
@@ -36,47 +36,8 @@ impl Socket {
         tls: Option<&Client>,
     ) -> io::Result<Self> {
         let tls = tls.map(Client::connection).transpose()?;
-        let family = if address.is_ipv4() {
-            libc::AF_INET
-        } else {
-            libc::AF_INET6
-        };
-        let flags = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: plain numbers; the descriptor is checked and owned once.
-        let fd = unsafe { OwnedFd::from_raw_fd(check(libc::socket(family, flags, 0))?) };
-        let connected = match address {
-            SocketAddr::V4(to) => {
-                // SAFETY: all-zero is a valid sockaddr_in.
-                let mut place: libc::sockaddr_in = unsafe { std::mem::zeroed() };
-                place.sin_family = libc::AF_INET as libc::sa_family_t;
-                place.sin_port = to.port().to_be();
-                place.sin_addr.s_addr = u32::from_ne_bytes(to.ip().octets());
-                let size = size_of_val(&place) as libc::socklen_t;
-                // SAFETY: `place` is a valid address of that size.
-                check(unsafe { libc::connect(fd.as_raw_fd(), (&raw const place).cast(), size) })
-            }
-            SocketAddr::V6(to) => {
-                // SAFETY: all-zero is a valid sockaddr_in6.
-                let mut place: libc::sockaddr_in6 = unsafe { std::mem::zeroed() };
-                place.sin6_family = libc::AF_INET6 as libc::sa_family_t;
-                place.sin6_port = to.port().to_be();
-                place.sin6_addr.s6_addr = to.ip().octets();
-                place.sin6_scope_id = to.scope_id();
-                let size = size_of_val(&place) as libc::socklen_t;
-                // SAFETY: `place` is a valid address of that size.
-                check(unsafe { libc::connect(fd.as_raw_fd(), (&raw const place).cast(), size) })
-            }
-        };
-        if let Err(error) = connected {
-            if error.raw_os_error() != Some(libc::EINPROGRESS) {
-                return Err(error);
-            }
-        }
-        let stream = TcpStream::from(fd);
-        // Keys go out one by one.
-        stream.set_nodelay(true)?;
         Ok(Self {
-            stream,
+            stream: connecting::begin(address)?,
             connecting: true,
             eager: protocol == Protocol::Http,
             telnet: (protocol == Protocol::Telnet).then(Telnet::default),
@@ -93,14 +54,10 @@ impl Socket {
     /// True once connected, with TLS where there is to be; the error if it cannot be.
     pub fn establish(&mut self) -> io::Result<bool> {
         if self.connecting {
-            if let Some(error) = self.stream.take_error()? {
-                return Err(error);
+            if !connecting::is_connected(&self.stream)? {
+                return Ok(false);
             }
-            match self.stream.peer_addr() {
-                Ok(_) => self.connecting = false,
-                Err(error) if error.kind() == io::ErrorKind::NotConnected => return Ok(false),
-                Err(error) => return Err(error),
-            }
+            self.connecting = false;
         }
         if self.stands() { Ok(true) } else { self.shake() }
     }

@@ -227,6 +227,11 @@ impl User {
     fn watch_so(&mut self, c: &Common, watch: Watch) {
         let index = self.index() as u64;
         let Some(session) = &mut self.session else { return };
+        if let Link::Ssh2(line) = &session.link {
+            if line.is_shared() {
+                return line.watch_shared(&c.poll);
+            }
+        }
         // An error shows at the next read.
         if watch != session.watch && c.poll.change(session.link.fd(), index, watch).is_ok() {
             session.watch = watch;
@@ -297,7 +302,7 @@ impl User {
         if self
             .session
             .as_ref()
-            .is_some_and(|session| !session.link.may_wait())
+            .is_some_and(|session| !session.link.may_wait() || session.watch == Watch::InputAndOutput)
         {
             self.watch(c);
         }

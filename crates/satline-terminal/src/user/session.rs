@@ -6,6 +6,7 @@ use crate::common::Common;
 use crate::emulator::CONNECTIONS;
 use crate::environment;
 use crate::lines::ssh::Session;
+use crate::lines::ssh2::Line;
 use crate::lines::{Lines, Link};
 use crate::poll::Watch;
 use crate::recorder::Outcome;
@@ -29,8 +30,11 @@ impl User {
                 tls,
             } => Link::connect(*address, *protocol, *echo, tls.as_ref())?,
             Lines::Ssh(_) => Link::Ssh(self.open_session(c)?),
+            Lines::Ssh2(_) => Link::Ssh2(self.open_channel(c)?),
         };
-        c.poll.add(link.fd(), self.index() as u64, link.watch())?;
+        if !link.is_shared() {
+            c.poll.add(link.fd(), self.index() as u64, link.watch())?;
+        }
         if let Some(pid) = link.pid() {
             c.shells.insert(pid, self.index());
             c.list_user(pid, &self.name);
@@ -41,7 +45,7 @@ impl User {
     /// False if too many log-ons are under way: then this one's turn comes later. On a shared connection too: sessions that
     /// all begin at once keep each other, and the connections that are still to be made, waiting until time is out.
     pub(super) fn pass_the_door(&mut self, c: &mut Common) -> bool {
-        if matches!(c.lines, Lines::Ssh(_)) && !self.at_door {
+        if matches!(c.lines, Lines::Ssh(_) | Lines::Ssh2(_)) && !self.at_door {
             self.at_door = c.door.enter(self.index());
             return self.at_door;
         }
@@ -71,6 +75,22 @@ impl User {
             c.add_client(client);
         }
         Ok(session)
+    }
+
+    /// A channel by libssh2, on a connection that is made if there is none.
+    fn open_channel(&self, c: &mut Common) -> io::Result<Line> {
+        let remote = environment::remote_command(c, &self.name, &self.nonce);
+        let Lines::Ssh2(ssh2) = &mut c.lines else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        ssh2.open(self.index(), remote.as_deref(), &c.poll, CONNECTIONS)
+    }
+
+    /// Something came on the connection that the user shares: true if there is something of it to look at.
+    pub fn has_news(&self) -> bool {
+        self.session
+            .as_ref()
+            .is_some_and(|session| session.link.has_news())
     }
 
     /// The shared connection stands: the session begins, if it waited for that.

@@ -12,6 +12,7 @@ use super::{CommandKey, OrderKey, PromptKey, ScriptKey, TypingKey, WorkloadFile}
 use crate::clock::seconds_to_ns;
 use crate::error::TerminalError;
 use crate::lines::Target;
+use crate::lines::ssh::Carrier;
 use crate::random::Seconds;
 
 /// A workload that can run.
@@ -178,7 +179,8 @@ pub(super) fn check(
             hint,
         ));
     }
-    if file.shell.is_empty() && line.ssh.sessions_per_connection > 1 {
+    let processes = line.ssh.client == Carrier::Ssh;
+    if file.shell.is_empty() && processes && line.ssh.sessions_per_connection > 1 {
         // The client that holds the connection gives such terminals no modes at all.
         let hint = "name the shell, for example shell = [\"bash\", \"-il\"]";
         return Err(place.wrong("shell", "users who share a connection need one", hint));

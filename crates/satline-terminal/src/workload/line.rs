@@ -9,7 +9,7 @@ use super::template::Template;
 use super::{PatternKey, PromptKey};
 use crate::clock::seconds_to_ns;
 use crate::error::TerminalError;
-use crate::lines::ssh::Settings;
+use crate::lines::ssh::{Carrier, Settings};
 use crate::lines::{Protocol, Target};
 use crate::secret::Source;
 
@@ -32,7 +32,9 @@ pub struct LineKey {
     pub retries: Option<u32>,
     /// Pause before a log-on is tried again; doubled each time, to a minute.
     pub retry_seconds: Option<f64>,
-    /// SSH only, as the next four. File of the key; beside the workload.
+    /// SSH only, as the next five. What carries the lines.
+    pub client: Option<Carrier>,
+    /// File of the key; beside the workload.
     pub identity: Option<String>,
     /// File of known hosts; beside the workload.
     pub known_hosts: Option<String>,
@@ -192,7 +194,9 @@ fn ssh(key: &LineKey, target: &Target, place: &Place<'_>) -> Result<Settings, Te
         .iter()
         .find(|(_, value, _)| value.is_some())
         .map(|(name, ..)| *name);
-    if let (false, Some(name)) = (matches!(target, Target::Ssh { .. }), given.next().or(counted)) {
+    let carried = key.client.map(|_| "client");
+    let given = carried.or(given.next()).or(counted);
+    if let (false, Some(name)) = (matches!(target, Target::Ssh { .. }), given) {
         let what = format!("belongs to ssh, and the line is {target}");
         return Err(place.wrong(
             &format!("line.{name}"),
@@ -210,6 +214,7 @@ fn ssh(key: &LineKey, target: &Target, place: &Place<'_>) -> Result<Settings, Te
     let file = |text: &Option<String>| text.as_ref().map(|text| beside.join(text));
     let default = Settings::default();
     Ok(Settings {
+        client: key.client.unwrap_or_default(),
         identity: file(&key.identity),
         known_hosts: file(&key.known_hosts),
         config: file(&key.config),

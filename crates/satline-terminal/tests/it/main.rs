@@ -10,5 +10,6 @@ mod open;
 mod reader;
 mod run;
 mod ssh;
+mod ssh2;
 mod telnet;
 mod tls;

@@ -3,9 +3,9 @@
 use crate::support::sshd::Sshd;
 use crate::support::{Place, eventually, number, send, stderr, workload};
 
-const QUICK: &str = "--ramp 0s --warmup 0s --logon-timeout 30s";
+pub const QUICK: &str = "--ramp 0s --warmup 0s --logon-timeout 30s";
 
-const SLEEP: &str = r#"
+pub const SLEEP: &str = r#"
 [[script]]
 name = "sleep"
 [[script.command]]
@@ -13,17 +13,17 @@ class = "sleep"
 input = "sleep 600"
 "#;
 
-const ECHO: &str = r#"
+pub const ECHO: &str = r#"
 [[script]]
 name = "echo"
 [[script.command]]
 class = "echo"
 input = "echo a {user} $SATLINE_USER"
-expect = '^a user-00\d user-00\d\n$'
+expect = '^a user-0\d\d user-0\d\d\n$'
 "#;
 
 /// Users of the run who answered, and all rows of commands.
-fn check_echoes(place: &Place, users: usize) {
+pub fn check_echoes(place: &Place, users: usize) {
     let rows: Vec<_> = place
         .commands()
         .into_iter()
@@ -250,44 +250,47 @@ fn another_host_is_driven_only_as_its_file_allows_and_only_as_long() {
         eprintln!("skipped: this host has an /etc/satline/allow-load of its own");
         return;
     }
-    let place = Place::new(&workload(&format!("{}{ECHO}", sshd.line(""))));
-    let refused = |options: &str, word: &str| {
-        let output = place.run(&format!(
-            "{QUICK} --steps 2 --window 2s --drain 0s --max-rate 50 {options}"
-        ));
-        let text = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{text}");
-        assert!(text.contains(word) && text.contains("\nhint: "), "{text}");
-    };
-    refused("", "no list");
-    let list = place.path("hosts.toml");
-    std::fs::write(
-        &list,
-        format!("[[target]]\nhost = \"{address}\"\nport = {}\n", sshd.port),
-    )
-    .unwrap();
-    let allow = format!("--allow {}", list.display());
-    refused(&allow, "gives no leave");
-    let file = home.path().join(".config/satline/allow-load");
-    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    let bounds = "max_users = 2\nmax_rate = 50\nmax_seconds = 60\nuntil = 2199-01-01\n";
-    std::fs::write(&file, bounds.replace("= 2\n", "= 1\n")).unwrap();
-    refused(&allow, "2 users, at most 1");
-    std::fs::write(&file, bounds).unwrap();
-    let command = format!("{QUICK} --steps 2 --window 50s --drain 0s --max-rate 50 {allow}");
-    let child = place.command(&command).spawn().unwrap();
-    eventually("both are logged on", || {
-        place.path("r.satline").exists() && sshd.connections().len() == 3
-    });
-    std::fs::remove_file(&file).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(
-        stderr(&output).contains("no longer allows it"),
-        "{}",
-        stderr(&output)
-    );
-    place.assert_clean();
+    let libssh2 = crate::ssh2::is_here().then_some(", client = \"libssh2\"");
+    for client in std::iter::once("").chain(libssh2) {
+        let place = Place::new(&workload(&format!("{}{ECHO}", sshd.line(client))));
+        let refused = |options: &str, word: &str| {
+            let output = place.run(&format!(
+                "{QUICK} --steps 2 --window 2s --drain 0s --max-rate 50 {options}"
+            ));
+            let text = stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{text}");
+            assert!(text.contains(word) && text.contains("\nhint: "), "{text}");
+        };
+        refused("", "no list");
+        let list = place.path("hosts.toml");
+        std::fs::write(
+            &list,
+            format!("[[target]]\nhost = \"{address}\"\nport = {}\n", sshd.port),
+        )
+        .unwrap();
+        let allow = format!("--allow {}", list.display());
+        refused(&allow, "gives no leave");
+        let file = home.path().join(".config/satline/allow-load");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let bounds = "max_users = 2\nmax_rate = 50\nmax_seconds = 60\nuntil = 2199-01-01\n";
+        std::fs::write(&file, bounds.replace("= 2\n", "= 1\n")).unwrap();
+        refused(&allow, "2 users, at most 1");
+        std::fs::write(&file, bounds).unwrap();
+        let command = format!("{QUICK} --steps 2 --window 50s --drain 0s --max-rate 50 {allow}");
+        let child = place.command(&command).spawn().unwrap();
+        eventually("both are logged on", || {
+            place.path("r.satline").exists() && sshd.connections().len() == 3
+        });
+        std::fs::remove_file(&file).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        assert!(
+            stderr(&output).contains("no longer allows it"),
+            "{}",
+            stderr(&output)
+        );
+        place.assert_clean();
+    }
 }
 
 #[test]

@@ -8,9 +8,26 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use clap::ValueEnum;
+use serde::Deserialize;
+
+use super::facts::Facts;
+
+/// What carries lines over SSH.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Carrier {
+    /// OpenSSH's client, a process for each connection and each user.
+    #[default]
+    Ssh,
+    /// The library of that name, in the emulator itself.
+    Libssh2,
+}
+
 /// `[line]`'s keys for SSH, and the options of the same names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
+    pub client: Carrier,
     /// Key; None: as `ssh` is configured, and by an agent.
     pub identity: Option<PathBuf>,
     /// Known hosts; None: as `ssh` is configured.
@@ -26,6 +43,7 @@ impl Default for Settings {
     /// By default sshd drops connections at random when 10 are under way, and allows 10 sessions on each.
     fn default() -> Self {
         Self {
+            client: Carrier::default(),
             identity: None,
             known_hosts: None,
             config: None,
@@ -41,31 +59,6 @@ pub struct Host {
     program: PathBuf,
     words: Vec<OsString>,
     environment: Vec<(String, String)>,
-}
-
-/// What `ssh` makes of a host's name by its configuration.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Facts {
-    pub host: String,
-    pub port: u16,
-    /// The way leads over another host or a program.
-    pub by_proxy: bool,
-}
-
-impl Facts {
-    /// From what `ssh -G` prints.
-    fn parse(text: &str) -> Self {
-        let mut facts = Self::default();
-        for (key, value) in text.lines().filter_map(|line| line.split_once(' ')) {
-            match key {
-                "hostname" => value.clone_into(&mut facts.host),
-                "port" => facts.port = value.parse().unwrap_or(0),
-                "proxyjump" | "proxycommand" if value != "none" => facts.by_proxy = true,
-                _ => {}
-            }
-        }
-        facts
-    }
 }
 
 impl Host {
@@ -227,18 +220,6 @@ fn start(mut command: Command, ends: UnixStream) -> io::Result<(i32, UnixStream)
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_configuration_is_read() {
-        let text = "user root\nhostname 192.0.2.7\nport 2222\nproxyjump gate\nproxycommand none\n";
-        let facts = Facts::parse(text);
-        assert_eq!(
-            (facts.host.as_str(), facts.port, facts.by_proxy),
-            ("192.0.2.7", 2222, true)
-        );
-        assert!(!Facts::parse("hostname a b\nproxyjump none\n").by_proxy);
-        assert_eq!(Facts::parse("no such thing"), Facts::default());
-    }
 
     #[test]
     fn host_keys_are_checked_and_names_are_no_options() {

@@ -1,42 +1,20 @@
 //! What a client says when it ends, and which setting is behind it.
 
+use super::causes;
+
 /// Part of what the client says, whether it had a session then (None: either), and what is behind it.
 const CAUSES: [(&str, Option<bool>, &str); 7] = [
-    (
-        "REMOTE HOST IDENTIFICATION HAS CHANGED",
-        None,
-        "the host's key is not the one in known_hosts: somebody may stand between; ask its owner, and only then replace the key",
-    ),
-    (
-        "Host key verification failed",
-        None,
-        "the host's key is not in known_hosts: get it from its owner (ssh-keyscan shows it, and proves nothing)",
-    ),
-    (
-        "Permission denied",
-        Some(false),
-        "the account takes none of the keys offered: see identity, the agent (a key with a passphrase needs one) and authorized_keys",
-    ),
-    (
-        "ession open refused",
-        Some(false),
-        "sshd's MaxSessions (10 unless set) is less than sessions_per_connection",
-    ),
+    ("REMOTE HOST IDENTIFICATION HAS CHANGED", None, causes::CHANGED),
+    ("Host key verification failed", None, causes::UNKNOWN),
+    ("Permission denied", Some(false), causes::NO_KEY),
+    ("ession open refused", Some(false), causes::MAX_SESSIONS),
     (
         "MaxStartups",
         Some(false),
         "sshd's MaxStartups (10:30:100 unless set) is less than the log-ons under way: lower log_ons_at_once, or raise it",
     ),
-    (
-        "kex_exchange_identification",
-        Some(false),
-        "sshd drops connections when more than MaxStartups (10:30:100 unless set) are under way: lower log_ons_at_once, or raise it",
-    ),
-    (
-        "PTY allocation request failed",
-        None,
-        "the host has no terminal to give: see kernel.pty.max there",
-    ),
+    ("kex_exchange_identification", Some(false), causes::MAX_STARTUPS),
+    ("PTY allocation request failed", None, causes::NO_TERMINAL),
 ];
 
 /// The end of a sentence: what the client said, and what is behind it; `stood`: it had a session.

@@ -4,8 +4,10 @@
 //! One user on each connection, or several: then a client without a session of its own holds the connection, and each
 //! user's client hands it its ends and only waits.
 
+pub(in crate::lines) mod causes;
 mod client;
 mod explain;
+mod facts;
 
 use std::io::{self, Read, Write};
 use std::net::ToSocketAddrs;
@@ -14,8 +16,9 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use client::{Facts, Host, Settings};
+pub use client::{Carrier, Host, Settings};
 pub use explain::explain;
+pub use facts::Facts;
 
 use super::Received;
 use crate::poll::later;

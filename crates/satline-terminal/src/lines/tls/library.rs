@@ -10,6 +10,8 @@ use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
 
+use crate::lines::loaded::{Opaque, functions, open, word};
+
 /// The names it goes by, the newest first. Both have every function below.
 pub const NAMES: [&CStr; 2] = [c"libssl.so.3", c"libssl.so.1.1"];
 
@@ -28,35 +30,6 @@ const CTRL_GET_LEAST_VERSION: c_int = 130;
 /// Part of a text may be taken, and the rest offered from another place.
 const MODES: c_long = 1 | 2;
 const TLS_1_2: c_long = 0x0303;
-
-/// One of OpenSSL's own structures.
-type Opaque = *mut c_void;
-
-macro_rules! functions {
-    ($($name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
-        #[allow(non_snake_case)]
-        struct Functions { $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)* }
-
-        #[allow(non_snake_case)]
-        impl Functions {
-            /// The error names the function that is missing.
-            fn find(library: Opaque) -> Result<Self, String> {
-                $(
-                    let name = concat!(stringify!($name), "\0");
-                    // SAFETY: the library is open, the name ends with a NUL.
-                    let $name = unsafe { libc::dlsym(library, name.as_ptr().cast()) };
-                    if $name.is_null() {
-                        return Err(format!("it has no {}", stringify!($name)));
-                    }
-                    // SAFETY: this is the function's type in OpenSSL's headers.
-                    let $name: unsafe extern "C" fn($($argument),*) $(-> $result)? =
-                        unsafe { std::mem::transmute($name) };
-                )*
-                Ok(Self { $($name,)* })
-            }
-        }
-    };
-}
 
 functions! {
     TLS_client_method() -> Opaque;
@@ -90,7 +63,7 @@ functions! {
     ERR_reason_error_string(c_ulong) -> *const c_char;
 }
 
-/// The library. It stays loaded: it has registered itself for the end of the program.
+/// The library.
 pub struct Library {
     functions: Functions,
 }
@@ -101,34 +74,14 @@ impl fmt::Debug for Library {
     }
 }
 
-/// A word of the library, which it keeps.
-fn word(text: *const c_char) -> String {
-    if text.is_null() {
-        return "no reason given".to_owned();
-    }
-    // SAFETY: not null, and OpenSSL's constant text with its NUL.
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
-}
-
 impl Library {
     /// The first of these names that the host has; the error says why there is none.
     pub fn load(names: &[&CStr]) -> Result<Self, String> {
-        let mut why = String::new();
-        for name in names {
-            // SAFETY: a name with its NUL. OpenSSL's own start is all that runs.
-            let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-            if !library.is_null() {
-                let functions = Functions::find(library);
-                return functions
-                    .map(|functions| Self { functions })
-                    .map_err(|what| format!("{}: {what}", name.to_string_lossy()));
-            }
-            if why.is_empty() {
-                // SAFETY: valid until the next call of dlopen; copied here.
-                why = word(unsafe { libc::dlerror() });
-            }
-        }
-        Err(why)
+        let (library, name) = open(names)?;
+        let functions = Functions::find(library);
+        functions
+            .map(|functions| Self { functions })
+            .map_err(|what| format!("{}: {what}", name.to_string_lossy()))
     }
 
     /// Empties OpenSSL's list of errors; the latest of them in its words.

@@ -1,5 +1,7 @@
 //! Everything that is looked at before anything starts.
 
+mod ssh;
+
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::Path;
@@ -9,11 +11,10 @@ use crate::allow::{self, Ask, Consent};
 use crate::cli::RunOptions;
 use crate::error::TerminalError;
 use crate::lines::pty::{self, Launcher};
-use crate::lines::ssh::{Host, Ssh, is_loopback};
 use crate::lines::tls::{Client, Missing};
 use crate::lines::{Lines, Target, try_out};
 use crate::plan::Plan;
-use crate::workload::{Ending, Workload};
+use crate::workload::Workload;
 
 pub(crate) fn plan_of(options: &RunOptions) -> Result<Plan, TerminalError> {
     for &users in &options.steps {
@@ -84,7 +85,7 @@ pub(crate) fn lines(
         });
     }
     if let Target::Ssh { user, host, port } = target {
-        return ssh(options, workload, environment, (user.as_deref(), host, *port));
+        return ssh::lines(options, workload, environment, (user.as_deref(), host, *port));
     }
     let shell = &workload.shell[0];
     let program = pty::find_program(shell, search_path(environment, &options.env)).ok_or_else(|| {
@@ -158,46 +159,6 @@ pub(crate) fn try_tls(options: &RunOptions, workload: &Workload, lines: &Lines) 
     }
 }
 
-/// How sessions over SSH are opened.
-fn ssh(
-    options: &RunOptions,
-    workload: &Workload,
-    environment: &[(String, String)],
-    place: (Option<&str>, &str, u16),
-) -> Result<Lines, TerminalError> {
-    let program = pty::find_program("ssh", search_path(environment, &[])).ok_or_else(|| {
-        let what = format!(
-            "{}: the line {}: no `ssh` in PATH",
-            workload.origin, workload.line.target
-        );
-        TerminalError::input(what, "install OpenSSH's client (apt-get install openssh-client)")
-    })?;
-    let settings = &workload.line.ssh;
-    for (key, file) in [
-        ("identity", &settings.identity),
-        ("known_hosts", &settings.known_hosts),
-        ("config", &settings.config),
-    ] {
-        // `ssh` goes on without a file that is not there.
-        if let Some(Err(error)) = file.as_ref().map(fs::File::open) {
-            let shown = file.as_deref().unwrap_or(Path::new("")).display();
-            let what = format!(
-                "{}: key line.{key}: cannot read {shown}: {error}",
-                workload.origin
-            );
-            return Err(TerminalError::input(what, "name a file that is there"));
-        }
-    }
-    let marks = matches!(workload.ending, Ending::Marks);
-    let terminal = if marks { "xterm" } else { "dumb" };
-    let host = Host::new(program, place, settings, environment.to_vec(), terminal);
-    Ok(Lines::Ssh(Ssh::new(
-        host,
-        settings.sessions_per_connection,
-        options.logon_timeout,
-    )))
-}
-
 /// What the options say of the line goes before the workload.
 pub(crate) fn line_options(options: &RunOptions, workload: &mut Workload) -> Result<(), TerminalError> {
     if let Some(file) = &options.tls_ca {
@@ -208,52 +169,7 @@ pub(crate) fn line_options(options: &RunOptions, workload: &mut Workload) -> Res
         }
         workload.line.ca = Some(file.clone());
     }
-    let given =
-        options.ssh_identity.is_some() || options.ssh_known_hosts.is_some() || options.ssh_sessions.is_some();
-    if given && !matches!(workload.line.target, Target::Ssh { .. }) {
-        let what = format!("--ssh-…: the line is {}", workload.line.target);
-        return Err(TerminalError::input(
-            what,
-            "write --line ssh:USER@HOST:PORT, or leave them out",
-        ));
-    }
-    let settings = &mut workload.line.ssh;
-    if let Some(file) = &options.ssh_identity {
-        settings.identity = Some(file.clone());
-    }
-    if let Some(file) = &options.ssh_known_hosts {
-        settings.known_hosts = Some(file.clone());
-    }
-    if let Some(count) = options.ssh_sessions {
-        settings.sessions_per_connection = usize::from(count);
-    }
-    Ok(())
-}
-
-/// Sees whether the host can be reached over SSH, and asks its owner unless it is this host.
-fn ssh_consent(
-    options: &RunOptions,
-    workload: &Workload,
-    ssh: &Ssh,
-    name: &str,
-    ask: &Ask,
-) -> Result<Option<Consent>, TerminalError> {
-    let wrong = |what: String| {
-        let what = format!("{}: the line {}{what}", workload.origin, workload.line.target);
-        TerminalError::input(
-            what,
-            "try it by hand with `ssh`; see the keys identity and known_hosts of [line]",
-        )
-    };
-    let facts = ssh.host.facts().map_err(|error| wrong(format!(": {error}")))?;
-    let own = !facts.by_proxy
-        && is_loopback(&facts.host, facts.port)
-            .map_err(|error| wrong(format!(": {}: {error}", facts.host)))?;
-    ssh.try_out().map_err(wrong)?;
-    if own {
-        return Ok(None);
-    }
-    allow::file::consent(options.allow.as_deref(), name, &ssh.host, ask).map(Some)
+    ssh::options(options, workload)
 }
 
 /// Asks the owner of a host that is not this one.
@@ -272,8 +188,8 @@ pub(crate) fn consent(
     };
     let (address, host) = match (lines, &workload.line.target) {
         (Lines::Remote { address, .. }, Target::Remote { host, .. }) => (address, host),
-        (Lines::Ssh(ssh), Target::Ssh { host, port, .. }) => {
-            return ssh_consent(options, workload, ssh, host, &ask(*port));
+        (_, Target::Ssh { host, port, .. }) => {
+            return ssh::consent(options, workload, lines, host, &ask(*port));
         }
         _ => return Ok(None),
     };

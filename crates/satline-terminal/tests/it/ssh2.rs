@@ -1,0 +1,392 @@
+//! Whole runs over SSH by libssh2, against an sshd of our own; where either is missing they are skipped, and say so.
+
+use std::process::Command;
+
+use crate::ssh::{ECHO, QUICK, SLEEP, check_echoes};
+use crate::support::sshd::Sshd;
+use crate::support::{Place, eventually, number, send, stderr, workload};
+
+const CLIENT: &str = ", client = \"libssh2\"";
+
+pub fn is_here() -> bool {
+    let places = ["/usr/lib", "/usr/lib64", "/lib", "/usr/local/lib"].map(std::path::PathBuf::from);
+    let deeper = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+    let mut all = places.into_iter().chain(deeper.map(|entry| entry.path()));
+    all.any(|place| place.join("libssh2.so.1").exists())
+}
+
+/// An sshd, unless it or libssh2 is missing here.
+fn start(more: &str) -> Option<Sshd> {
+    if is_here() {
+        return Sshd::start(more);
+    }
+    eprintln!("skipped: no libssh2 here (apt-get install libssh2-1)");
+    None
+}
+
+fn line(sshd: &Sshd, more: &str) -> String {
+    sshd.line(&format!("{CLIENT}{more}"))
+}
+
+#[test]
+fn twenty_users_on_connections_of_their_own_and_ten_on_one() {
+    let home = tempfile::tempdir().unwrap();
+    let Some(sshd) = start(&format!("SetEnv HOME={}", home.path().display())) else {
+        return;
+    };
+    for (users, options, connections) in [(20, "", 20), (12, "--ssh-sessions 10", 2)] {
+        let place = Place::new(&workload(&format!("{}{ECHO}", line(&sshd, ""))));
+        let mut child = place
+            .command(&format!("{QUICK} --steps {users} --window 3s {options}"))
+            .spawn()
+            .unwrap();
+        let mut most = 0;
+        eventually("the run is over", || {
+            most = most.max(sshd.connections().len());
+            child.try_wait().unwrap().is_some()
+        });
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(most, connections, "{options}");
+        check_echoes(&place, users);
+        assert!(place.events("line-lost").is_empty());
+        let rows = place.rows("transaction");
+        let log_ons: Vec<_> = rows.iter().filter(|row| row["class"] == "logon").collect();
+        assert_eq!(log_ons.len(), users);
+        assert!(
+            log_ons
+                .iter()
+                .all(|row| row["outcome"] == "ok" && row["phase"] == "logon")
+        );
+        let source = place.source();
+        assert!(source["library"].as_str().unwrap().starts_with("libssh2 1."));
+        let cost = &source["cost"];
+        assert_eq!(
+            cost["window_processor_share"], cost["window_busiest_share"],
+            "there is no process beside the emulator"
+        );
+        place.assert_clean();
+        eventually("the sessions end", || sshd.connections().is_empty());
+    }
+}
+
+#[test]
+fn one_of_those_who_share_leaves_and_comes_back_and_the_others_go_on() {
+    let Some(sshd) = start("") else { return };
+    let place = Place::new(&workload(&format!(
+        "{}{ECHO}",
+        line(&sshd, ", sessions_per_connection = 10")
+    )));
+    let output = place.run(&format!("{QUICK} --steps 3,1,3 --window 2s"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    check_echoes(&place, 3);
+    assert_eq!(place.events("logged-on").len(), 5);
+    assert!(place.events("line-lost").is_empty());
+}
+
+#[test]
+fn hosts_that_are_not_believed_and_keys_that_are_not_taken_are_refused_before_anything_starts() {
+    let Some(sshd) = start("") else { return };
+    let known = std::fs::read_to_string(sshd.path("known")).unwrap();
+    let other = std::fs::read_to_string(sshd.path("key.pub")).unwrap();
+    let (name, key) = known.split_once(' ').unwrap();
+    let other_kind = "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBA==";
+    for (contents, accounts, word) in [
+        (String::new(), true, "not in known_hosts"),
+        (
+            format!("# {known}*,!x {key}elsewhere {key}"),
+            true,
+            "not in known_hosts",
+        ),
+        (format!("{name} {other}"), true, "not the one in known_hosts"),
+        (
+            format!("{name} {other_kind}\n"),
+            true,
+            "not the one in known_hosts",
+        ),
+        (format!("{known}@revoked *.example {key}"), true, "@revoked"),
+        (known.clone(), false, "authorized_keys"),
+    ] {
+        std::fs::write(sshd.path("known"), &contents).unwrap();
+        std::fs::write(sshd.path("accounts"), if accounts { other.as_str() } else { "" }).unwrap();
+        let place = Place::new(&workload(&format!("{}{ECHO}", line(&sshd, ""))));
+        let output = place.run(&format!("{QUICK} --steps 1 --window 2s"));
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{contents}: {text}");
+        assert!(
+            text.contains(word) && text.contains("\nhint: "),
+            "{contents}: {text}"
+        );
+        assert!(!place.path("r.satline").exists());
+    }
+}
+
+#[test]
+fn hashed_names_lines_of_no_use_and_the_hosts_other_keys_do_not_matter() {
+    let keys = tempfile::tempdir().unwrap();
+    let further = keys.path().join("further");
+    let make = Command::new("ssh-keygen")
+        .args(["-q", "-t", "ecdsa", "-N", "", "-f"])
+        .arg(&further)
+        .status();
+    if !make.is_ok_and(|status| status.success()) {
+        return;
+    }
+    let Some(sshd) = start(&format!("HostKey {}", further.display())) else {
+        return;
+    };
+    let hashed = Command::new("ssh-keygen")
+        .args(["-q", "-H", "-f"])
+        .arg(sshd.path("known"))
+        .output()
+        .unwrap();
+    assert!(hashed.status.success());
+    let text = std::fs::read_to_string(sshd.path("known")).unwrap();
+    assert!(text.starts_with("|1|"), "{text}");
+    let odd = "one\n|1|x|\nhost ssh-rsa\n@cert-authority * ssh-ed25519 AAAA\n\u{7f}\n";
+    std::fs::write(sshd.path("known"), format!("{odd}{text}")).unwrap();
+    let place = Place::new(&workload(&format!("{}{ECHO}", line(&sshd, ""))));
+    let output = place.run(&format!("{QUICK} --steps 1 --window 1s"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    check_echoes(&place, 1);
+}
+
+#[test]
+fn the_agents_keys_are_offered_one_after_the_other() {
+    let Some(sshd) = start("") else { return };
+    let socket = sshd.path("agent");
+    let agent = Command::new("ssh-agent").arg("-D").arg("-a").arg(&socket).spawn();
+    let Ok(mut agent) = agent else { return };
+    eventually("the agent listens", || socket.exists());
+    // The host's own key is one that the account does not take.
+    for key in ["host", "key"] {
+        let add = Command::new("ssh-add")
+            .arg("-q")
+            .arg(sshd.path(key))
+            .env("SSH_AUTH_SOCK", &socket)
+            .status();
+        assert!(add.unwrap().success());
+    }
+    let identity = format!("identity = {:?}, ", sshd.path("key"));
+    let text = line(&sshd, "").replace(&identity, "");
+    let place = Place::new(&workload(&format!("{text}{ECHO}")));
+    let words = format!("{QUICK} --steps 2 --window 1s");
+    let output = place
+        .command(&words)
+        .env("SSH_AUTH_SOCK", &socket)
+        .output()
+        .unwrap();
+    let _ = agent.kill();
+    let _ = agent.wait();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    check_echoes(&place, 2);
+    // Without it there is none that is taken.
+    std::fs::remove_dir_all(place.path("r.satline")).unwrap();
+    let output = place
+        .command(&words)
+        .env("SSH_AUTH_SOCK", &socket)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
+
+#[test]
+fn a_connection_that_is_cut_takes_all_its_users_and_they_come_back() {
+    let Some(sshd) = start("") else { return };
+    for shared in [1, 10] {
+        let keys = line(&sshd, &format!(", sessions_per_connection = {shared}"));
+        let place = Place::new(&workload(&format!("{keys}{SLEEP}")));
+        let child = place
+            .command(&format!("{QUICK} --steps 3 --window 60s"))
+            .spawn()
+            .unwrap();
+        let sleeping = || {
+            let all = satline_terminal::processes::all(std::path::Path::new("/proc"));
+            let below = |pid: &i32| satline_terminal::processes::descendants(&all, *pid);
+            let name = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/comm"));
+            let connections = sshd.connections();
+            let processes = connections.iter().flat_map(below);
+            let sleeps = processes.filter(|process| name(process.pid).is_ok_and(|name| name == "sleep\n"));
+            (sleeps.count(), connections)
+        };
+        eventually("the commands run", || sleeping().0 == 3);
+        let first = sleeping().1;
+        for &pid in &first {
+            satline_terminal::processes::send(pid, libc::SIGKILL);
+        }
+        eventually("the users are back", || {
+            let (sleeps, connections) = sleeping();
+            sleeps == 3 && connections.iter().all(|pid| !first.contains(pid))
+        });
+        send(&child, libc::SIGTERM);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(143), "{}", stderr(&output));
+        let died: Vec<_> = place
+            .commands()
+            .into_iter()
+            .filter(|row| row["class"] == "sleep" && row["outcome"] == "died")
+            .collect();
+        assert_eq!(died.len(), 3, "{died:?}");
+        assert_eq!(place.events("line-lost").len(), 3);
+        place.assert_clean();
+    }
+}
+
+#[test]
+fn long_answers_and_lines_longer_than_the_hosts_window_are_whole() {
+    let Some(sshd) = start("") else { return };
+    let scripts = r#"
+[[script]]
+name = "long"
+[[script.command]]
+class = "long"
+input = "head -c 1000000 /dev/zero | tr '\\0' x; echo"
+expect = '^x{1000000}\n$'
+"#
+    .replace("expect = '^x{1000000}\\n$'\n", "");
+    let keys = line(&sshd, ", sessions_per_connection = 10");
+    let place = Place::new(&workload(&format!("{keys}{scripts}")));
+    let output = place.run(&format!("{QUICK} --steps 2 --window 3s"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let rows = place.outcomes("long");
+    assert!(rows.len() > 2, "{rows:?}");
+    for row in rows {
+        assert_eq!(
+            (row["outcome"].as_str(), row["exit_status"].as_str()),
+            ("ok", "0")
+        );
+        assert_eq!(number(&row, "output_bytes"), 1_000_002, "{row:?}");
+    }
+    // The host gives room for 2 MiB, and its program does not read at first.
+    let size = 2_500_000;
+    let program = format!(
+        "stty raw -echo; while printf 'ready> '; do sleep 0.1; n=$(head -c {size} | wc -c); printf '\\n%s\\n' $n; done"
+    );
+    let text = "y".repeat(size - 1);
+    let scripts = format!(
+        "shell = [\"sh\", \"-c\", {program:?}]\nprompt = {{ pattern = 'ready> $' }}\n[[script]]\nname = \"s\"\n\
+         [[script.command]]\nclass = \"line\"\ninput = \"{text}\"\nexpect = '^{size}\\n$'\n"
+    );
+    let place = Place::new(&workload(&format!("{}{scripts}", line(&sshd, ""))));
+    let output = place.run(&format!("{QUICK} --steps 1 --window 3s --drain 10s"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let rows = place.outcomes("line");
+    assert!(!rows.is_empty());
+    assert!(rows.iter().all(|row| row["outcome"] == "ok"), "{rows:?}");
+}
+
+#[test]
+fn answers_that_take_too_long_are_interrupted_and_sessions_that_end_are_made_anew() {
+    let Some(sshd) = start("") else { return };
+    let text = format!("{}{SLEEP}", line(&sshd, ", sessions_per_connection = 10"));
+    let text = workload(&text).replace("timeout_seconds = 20", "timeout_seconds = 0.3");
+    let place = Place::new(&text);
+    let output = place.run(&format!("{QUICK} --steps 2 --window 4s"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let late = place.outcomes("sleep");
+    assert!(
+        late.len() > 2 && late.iter().all(|row| row["outcome"] == "timeout"),
+        "{late:?}"
+    );
+    assert!(place.events("line-lost").is_empty());
+    let ends = SLEEP.replace("sleep 600", "exit 3");
+    let place = Place::new(&workload(&format!(
+        "{}{ends}",
+        line(&sshd, ", sessions_per_connection = 10")
+    )));
+    let output = place.run(&format!("{QUICK} --steps 2 --window 1s"));
+    let rows = place.outcomes("sleep");
+    assert!(
+        rows.len() > 2 && rows.iter().all(|row| row["outcome"] == "died"),
+        "{rows:?}"
+    );
+    let events = place.events("line-lost");
+    assert!(
+        events
+            .iter()
+            .any(|event| event["text"].contains("closed the session")),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn the_settings_of_sshd_that_bound_log_ons_are_named() {
+    let Some(sshd) = start("MaxStartups 1:100:1\nMaxSessions 1\nLoginGraceTime 2") else {
+        return;
+    };
+    let keys = line(&sshd, ", sessions_per_connection = 4, retries = 0");
+    let place = Place::new(&workload(&format!("{keys}{ECHO}")));
+    let output = place.run(&format!("{QUICK} --steps 4 --window 30s"));
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("MaxSessions"), "{}", stderr(&output));
+    // Somebody else's log-on that is under way takes the only place.
+    let place = Place::new(&workload(&format!("{}{ECHO}", line(&sshd, ""))));
+    let others = std::net::TcpStream::connect(("127.0.0.1", sshd.port)).unwrap();
+    let output = place.run(&format!("{QUICK} --steps 1 --window 1s"));
+    assert!(stderr(&output).contains("MaxStartups"), "{}", stderr(&output));
+    drop(others);
+}
+
+#[test]
+fn the_accounts_own_shell_may_share_a_connection() {
+    let home = tempfile::tempdir().unwrap();
+    let Some(sshd) = start(&format!("SetEnv HOME={} PS1=here>", home.path().display())) else {
+        return;
+    };
+    let scripts = "shell = []\nprompt = { pattern = '[$#>] ?$' }\nsettle_seconds = 0.1\n\
+        [[script]]\nname = \"s\"\n[[script.command]]\nclass = \"size\"\ninput = \"stty size\"\nexpect = '24 80'\n";
+    let keys = line(&sshd, ", sessions_per_connection = 10");
+    let place = Place::new(&workload(&format!("{keys}{scripts}")));
+    let output = place.run(&format!("{QUICK} --steps 2 --window 2s"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let rows = place.outcomes("size");
+    assert!(
+        rows.len() > 3 && rows.iter().all(|row| row["outcome"] == "ok"),
+        "{rows:?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_is_told_before_anything_starts() {
+    let script = "[[script]]\nname = \"s\"\n[[script.command]]\nclass = \"c\"\ninput = \"x\"\n";
+    let to = |rest: &str| format!("line = {{ to = \"ssh:u@127.0.0.1:9\"{rest} }}\n");
+    let tcp = "prompt = { pattern = 'x' }\nline = { to = \"tcp:127.0.0.1:9\", client = \"libssh2\" }\n";
+    for (head, words, expected) in [
+        (tcp.to_owned(), "", "line.client: belongs to ssh"),
+        (
+            tcp.replace(", client = \"libssh2\"", ""),
+            "--ssh-client libssh2",
+            "--ssh-…: the line is tcp",
+        ),
+        (to(", client = \"putty\""), "", "expected `ssh` or `libssh2`"),
+        (
+            to(", client = \"libssh2\", identity = \"none\""),
+            "",
+            "cannot read",
+        ),
+        (
+            to(", config = \"config\""),
+            "--ssh-client libssh2",
+            "which libssh2 does not",
+        ),
+        (
+            format!(
+                "shell = []\nprompt = {{ pattern = 'x' }}\n{}",
+                to(", client = \"libssh2\", sessions_per_connection = 2")
+            ),
+            "--ssh-client ssh",
+            "need a shell",
+        ),
+    ] {
+        let place = Place::new(&workload(&format!("{head}{script}")));
+        std::fs::write(place.path("config"), "Host *\nProxyCommand nc %h %p\n").unwrap();
+        let output = place.run(&format!("{QUICK} --steps 1 {words}"));
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains(expected) && said.contains("hint: "),
+            "{expected}: {said}"
+        );
+    }
+}
