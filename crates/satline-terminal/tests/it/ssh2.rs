@@ -18,7 +18,13 @@ pub fn is_here() -> bool {
 /// An sshd, unless it or libssh2 is missing here.
 fn start(more: &str) -> Option<Sshd> {
     if is_here() {
-        return Sshd::start(more);
+        // The account's own start-up files are no affair of these tests.
+        let empty = if more.contains("SetEnv") {
+            ""
+        } else {
+            "SetEnv HOME=/nonexistent"
+        };
+        return Sshd::start(&format!("{more}\n{empty}"));
     }
     eprintln!("skipped: no libssh2 here (apt-get install libssh2-1)");
     None
@@ -30,10 +36,7 @@ fn line(sshd: &Sshd, more: &str) -> String {
 
 #[test]
 fn twenty_users_on_connections_of_their_own_and_ten_on_one() {
-    let home = tempfile::tempdir().unwrap();
-    let Some(sshd) = start(&format!("SetEnv HOME={}", home.path().display())) else {
-        return;
-    };
+    let Some(sshd) = start("") else { return };
     for (users, options, connections) in [(20, "", 20), (12, "--ssh-sessions 10", 2)] {
         let place = Place::new(&workload(&format!("{}{ECHO}", line(&sshd, ""))));
         let mut child = place
@@ -61,10 +64,9 @@ fn twenty_users_on_connections_of_their_own_and_ten_on_one() {
         let source = place.source();
         assert!(source["library"].as_str().unwrap().starts_with("libssh2 1."));
         let cost = &source["cost"];
-        assert_eq!(
-            cost["window_processor_share"], cost["window_busiest_share"],
-            "there is no process beside the emulator"
-        );
+        let share = |key: &str| cost[key].as_float().unwrap();
+        let beside = share("window_processor_share") - share("window_busiest_share");
+        assert!(beside < 0.001, "there is a process beside the emulator: {cost:?}");
         place.assert_clean();
         eventually("the sessions end", || sshd.connections().is_empty());
     }
@@ -77,7 +79,7 @@ fn one_of_those_who_share_leaves_and_comes_back_and_the_others_go_on() {
         "{}{ECHO}",
         line(&sshd, ", sessions_per_connection = 10")
     )));
-    let output = place.run(&format!("{QUICK} --steps 3,1,3 --window 2s"));
+    let output = place.run(&format!("{QUICK} --steps 3,1,3 --window 3s"));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     check_echoes(&place, 3);
     assert_eq!(place.events("logged-on").len(), 5);
@@ -146,7 +148,7 @@ fn hashed_names_lines_of_no_use_and_the_hosts_other_keys_do_not_matter() {
     let odd = "one\n|1|x|\nhost ssh-rsa\n@cert-authority * ssh-ed25519 AAAA\n\u{7f}\n";
     std::fs::write(sshd.path("known"), format!("{odd}{text}")).unwrap();
     let place = Place::new(&workload(&format!("{}{ECHO}", line(&sshd, ""))));
-    let output = place.run(&format!("{QUICK} --steps 1 --window 1s"));
+    let output = place.run(&format!("{QUICK} --steps 1 --window 3s"));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     check_echoes(&place, 1);
 }
@@ -170,7 +172,7 @@ fn the_agents_keys_are_offered_one_after_the_other() {
     let identity = format!("identity = {:?}, ", sshd.path("key"));
     let text = line(&sshd, "").replace(&identity, "");
     let place = Place::new(&workload(&format!("{text}{ECHO}")));
-    let words = format!("{QUICK} --steps 2 --window 1s");
+    let words = format!("{QUICK} --steps 2 --window 3s");
     let output = place
         .command(&words)
         .env("SSH_AUTH_SOCK", &socket)
@@ -226,7 +228,7 @@ fn a_connection_that_is_cut_takes_all_its_users_and_they_come_back() {
             .into_iter()
             .filter(|row| row["class"] == "sleep" && row["outcome"] == "died")
             .collect();
-        assert_eq!(died.len(), 3, "{died:?}");
+        assert_eq!(died.len(), 3, "{:?}", place.commands());
         assert_eq!(place.events("line-lost").len(), 3);
         place.assert_clean();
     }
@@ -294,7 +296,7 @@ fn answers_that_take_too_long_are_interrupted_and_sessions_that_end_are_made_ane
         "{}{ends}",
         line(&sshd, ", sessions_per_connection = 10")
     )));
-    let output = place.run(&format!("{QUICK} --steps 2 --window 1s"));
+    let output = place.run(&format!("{QUICK} --steps 2 --window 5s"));
     let rows = place.outcomes("sleep");
     assert!(
         rows.len() > 2 && rows.iter().all(|row| row["outcome"] == "died"),
@@ -323,7 +325,7 @@ fn the_settings_of_sshd_that_bound_log_ons_are_named() {
     // Somebody else's log-on that is under way takes the only place.
     let place = Place::new(&workload(&format!("{}{ECHO}", line(&sshd, ""))));
     let others = std::net::TcpStream::connect(("127.0.0.1", sshd.port)).unwrap();
-    let output = place.run(&format!("{QUICK} --steps 1 --window 1s"));
+    let output = place.run(&format!("{QUICK} --steps 1 --window 3s"));
     assert!(stderr(&output).contains("MaxStartups"), "{}", stderr(&output));
     drop(others);
 }
