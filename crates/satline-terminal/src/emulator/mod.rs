@@ -285,7 +285,7 @@ impl Emulator {
         let number = connection as usize;
         let (users, news) = match &mut self.c.lines {
             Lines::Ssh(ssh) => (ssh.users_of(number), ssh.news(number)),
-            Lines::Ssh2(ssh2) => (ssh2.look(number), News::None),
+            Lines::Ssh2(ssh2) => (ssh2.look(number, &self.c.poll), News::None),
             Lines::Pty(_) | Lines::Remote { .. } => return,
         };
         for index in users.start..users.end.min(self.users.len()) {

@@ -118,6 +118,11 @@ impl Client {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+
+    use proptest::prelude::*;
+
+    use super::super::library::Step;
     use super::*;
 
     fn wish() -> Wish {
@@ -147,5 +152,29 @@ mod tests {
         assert!(client.version().starts_with("1.") && client.kinds.is_none());
         let session = client.session().unwrap();
         assert_eq!(client.believes(&session), Err(Disbelief::Unknown));
+    }
+
+    #[test]
+    fn hostile_bytes_end_the_handshake_or_leave_it_open() {
+        let Ok(client) = Client::new(wish()) else { return };
+        let (near, _far) = std::os::unix::net::UnixStream::pair().unwrap();
+        near.set_nonblocking(true).unwrap();
+        proptest!(|(bytes in prop::collection::vec(any::<u8>(), 0..400), spoken in any::<bool>(), kind in 0..100u8)| {
+            let mut session = client.session().unwrap();
+            let mut came = Vec::new();
+            if spoken {
+                // A first packet of the right form, of any kind.
+                let length = (bytes.len() as u32 + 6).to_be_bytes();
+                came.extend_from_slice(b"SSH-2.0-x\r\n");
+                came.extend_from_slice(&length);
+                came.extend_from_slice(&[4, kind]);
+            }
+            came.extend_from_slice(&bytes);
+            came.extend_from_slice(&[0; 4]);
+            session.fill(&came[..]).unwrap();
+            prop_assert!(!matches!(session.handshake(near.as_raw_fd()), Step::Done(_)));
+            prop_assert!(session.is_full(), "it has begun");
+            prop_assert_eq!(client.believes(&session), Err(Disbelief::Unknown));
+        });
     }
 }

@@ -320,6 +320,8 @@ impl Connection {
         if let Some(Step::Failed(fault)) = step {
             self.fail(format!(": libssh2: {}", fault.words));
         }
+        // What libssh2 answers on its own, new keys above all.
+        self.flush();
     }
 
     /// Reads what has come for a user.

@@ -106,11 +106,12 @@ impl Ssh2 {
     }
 
     /// Reads what has come on a connection that several share; gives its users.
-    pub fn look(&self, number: usize) -> Range<usize> {
+    pub fn look(&self, number: usize, poll: &Poll) -> Range<usize> {
         if let Some(shared) = self.connections.get(number).and_then(Weak::upgrade) {
-            let connection = &mut shared.borrow_mut().connection;
-            connection.pump();
-            connection.take_in();
+            let shared = &mut *shared.borrow_mut();
+            shared.connection.pump();
+            shared.connection.take_in();
+            shared.rewatch(poll);
         }
         number * self.per_connection..(number + 1) * self.per_connection
     }
@@ -130,6 +131,20 @@ impl Ssh2 {
             connection.pump();
         }
         Ok(())
+    }
+}
+
+impl Shared {
+    /// Has the poll watch it as it must be now, if several share it.
+    fn rewatch(&mut self, poll: &Poll) {
+        let watch = self.connection.watch();
+        let Some(token) = self.token.filter(|_| watch != self.watch) else {
+            return;
+        };
+        // An error shows at the next read.
+        if poll.change(self.connection.fd(), token, watch).is_ok() {
+            self.watch = watch;
+        }
     }
 }
 
@@ -161,15 +176,7 @@ impl Line {
 
     /// Has the poll watch a connection that several share as it must be now.
     pub fn watch_shared(&self, poll: &Poll) {
-        let shared = &mut *self.shared.borrow_mut();
-        let watch = shared.connection.watch();
-        let Some(token) = shared.token.filter(|_| watch != shared.watch) else {
-            return;
-        };
-        // An error shows at the next read.
-        if poll.change(shared.connection.fd(), token, watch).is_ok() {
-            shared.watch = watch;
-        }
+        self.shared.borrow_mut().rewatch(poll);
     }
 
     /// There is something to read, or to say about the line.
