@@ -5,9 +5,10 @@ users who do not think and whose prompt is believed at once: there a transaction
 characters. `typed`: as paced, but they type them at 8 a second, each a write of its own. The cost is the
 processor time of the emulator, and of the `ssh` that carries its lines, in the measured window, divided by
 the transactions in it; what sshd and responder use is not in it. `tls`, `https`: the responder is Python's,
-and slower where it saturates. `ssh`: by OpenSSH's client, a connection for each user; `ssh2`: by libssh2 in the
-emulator; `ssh-10`, `ssh2-10`: one for ten users. These run in turn at each pace. Beside the pty, turn by turn with it, runs its floor: pseudo-terminals and epoll with nothing else; `x floor` is the median of the
-ratios. Beside all, where they can be imported: pexpect, asyncssh and locust.
+and slower where it saturates. `ssh`: OpenSSH's client, a connection for each user; `ssh2`: libssh2 in the
+emulator; `ssh-10`, `ssh2-10`: a connection for ten users; these run in turn at each pace. Beside the pty,
+turn by turn with it, runs its floor: pseudo-terminals and epoll with nothing else; `x floor` is the median
+of the ratios. Beside all, where they can be imported: pexpect, asyncssh and locust.
 """
 
 from __future__ import annotations

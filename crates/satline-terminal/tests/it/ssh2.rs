@@ -172,23 +172,18 @@ fn the_agents_keys_are_offered_one_after_the_other() {
     let identity = format!("identity = {:?}, ", sshd.path("key"));
     let text = line(&sshd, "").replace(&identity, "");
     let place = Place::new(&workload(&format!("{text}{ECHO}")));
-    let words = format!("{QUICK} --steps 2 --window 3s");
-    let output = place
-        .command(&words)
-        .env("SSH_AUTH_SOCK", &socket)
-        .output()
-        .unwrap();
+    let run = |place: &Place| {
+        let mut command = place.command(&format!("{QUICK} --steps 2 --window 3s"));
+        command.env("SSH_AUTH_SOCK", &socket).output().unwrap()
+    };
+    let output = run(&place);
     let _ = agent.kill();
     let _ = agent.wait();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     check_echoes(&place, 2);
     // Without it there is none that is taken.
     std::fs::remove_dir_all(place.path("r.satline")).unwrap();
-    let output = place
-        .command(&words)
-        .env("SSH_AUTH_SOCK", &socket)
-        .output()
-        .unwrap();
+    let output = run(&place);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
 }
 
@@ -246,23 +241,13 @@ name = "long"
 [[script.command]]
 class = "long"
 input = "head -c 1000000 /dev/zero | tr '\\0' x; echo"
-expect = '^x{1000000}\n$'
-"#
-    .replace("expect = '^x{1000000}\\n$'\n", "");
+expect = '^xxx'
+"#;
     let keys = line(&sshd, ", sessions_per_connection = 10");
     let place = Place::new(&workload(&format!("{keys}{scripts}")));
     let output = place.run(&format!("{QUICK} --steps 2 --window 3s"));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let rows = place.outcomes("long");
-        "{:?} {:?} {}",
-        place
-            .rows("event")
-            .iter()
-            .map(|e| (e["event"].clone(), e.get("text").cloned()))
-            .collect::<Vec<_>>(),
-        place.commands(),
-        std::fs::read_to_string(sshd.path("log")).unwrap()
-    );
     assert!(rows.len() > 2, "{rows:?}");
     for row in rows {
         assert_eq!(
