@@ -168,7 +168,8 @@ unsafe extern "C" fn receive(
             memory.give(unsafe { std::slice::from_raw_parts_mut(buffer.cast(), length) })
         }
         // SAFETY: likewise. The agent's socket, which libssh2 has opened itself.
-        _ => negative(unsafe { libc::recv(socket, buffer, length, flags) }),
+        Ok(_) => negative(unsafe { libc::recv(socket, buffer, length, flags) }),
+        Err(_) => -libc::EIO as isize,
     }
 }
 
@@ -188,7 +189,8 @@ unsafe extern "C" fn send(
             memory.take(unsafe { std::slice::from_raw_parts(buffer.cast(), length) })
         }
         // SAFETY: likewise, and as above.
-        _ => negative(unsafe { libc::send(socket, buffer, length, flags | libc::MSG_NOSIGNAL) }),
+        Ok(_) => negative(unsafe { libc::send(socket, buffer, length, flags | libc::MSG_NOSIGNAL) }),
+        Err(_) => -libc::EIO as isize,
     }
 }
 
@@ -221,7 +223,7 @@ impl Session {
             (f.libssh2_session_callback_set)(session, CALLBACK_RECEIVE, receive as *mut c_void);
             (f.libssh2_session_callback_set)(session, CALLBACK_SEND, send as *mut c_void);
             if let Some(kinds) = host_keys {
-                // Of kinds that it does not know it takes none; then the key that comes is an unknown one.
+                // If it knows none of them any key may come, and is looked up all the same.
                 (f.libssh2_session_method_pref)(session, METHOD_HOST_KEY, kinds.as_ptr());
             }
         }
