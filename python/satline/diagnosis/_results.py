@@ -114,8 +114,11 @@ class Finding:
         lock, quota, server; none: it is a remark, and nothing that limits the load.
     gain
         The upgrade that would bring most of those it asks for, by what part it would raise the work done at
-        the heaviest load, by a model of the recording, and by what part at least; ``None`` where no model can
-        tell.
+        the heaviest load, by a model of the recording, and the standard error of that part; ``None`` where no
+        model can tell.
+    chance
+        Chance that one of the upgrades that it asks for brings nearly as much as the best one would; ``None``
+        with `gain`.
     """
 
     rule: str
@@ -130,6 +133,7 @@ class Finding:
     missing: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     gain: tuple[str, float, float] | None = None
+    chance: float | None = None
 
 
 @dataclass(frozen=True)

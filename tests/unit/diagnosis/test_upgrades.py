@@ -13,6 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satline.diagnosis import RULES, Finding
+from satline.diagnosis._chances import Chances
+from satline.diagnosis._observed import Observed
+from satline.diagnosis._steals import Steals
 from satline.diagnosis._upgrades import KINDS, gains, schweitzer
 from satline.diagnosis.rules import Context
 from satline.diagnosis.rules._worth import REMEDIES, undecided, weighed
@@ -46,15 +49,20 @@ class System:
         for _ in range(200):
             reads = self.others + self.steals(level)
             demands = np.array([1 + self.supervisor, reads * self.page_s, *self.files])
-            work, inside = schweitzer(demands, self.think, users)
-            if inside > self.cap:
-                work, inside = schweitzer(demands, 0.0, self.cap)
+            work, queues = schweitzer(demands, self.think, users)
+            if queues.sum() > self.cap:
+                work, queues = schweitzer(demands, 0.0, self.cap)
+            inside = float(queues.sum())
             level = 0.5 * (level + inside)
         thinking = min(users - inside, work * self.think)
         found = {
             "problem_state": work,
             "supervisor_state": work * self.supervisor,
             "mpl_exact": inside,
+            "user_run": float(queues[0]),
+            "user_cpu_wait": 0.0,
+            "user_page_wait": float(queues[1]),
+            "user_io_wait": float(queues[2:].sum()),
             "user_eligible": users - inside - thinking,
             "users_in_transaction": users - thinking,
             "logged_on": float(users),
@@ -71,9 +79,10 @@ class System:
         }
         return found | {f"device_busy:pack-{k}": work * demand for k, demand in enumerate(self.files)}
 
-    def reduction(self, **changed: float | None) -> Reduction:
-        """The curves over all loads; ``None`` takes one away, a number is a factor."""
-        rows = [self.solved(users) for users in LOADS]
+    def reduction(self, extra: dict[str, float] | None = None, **changed: float | None) -> Reduction:
+        """The curves over all loads, with more that are the same at each; ``None`` takes one away, a number
+        is a factor."""
+        rows = [self.solved(users) | (extra or {}) for users in LOADS]
         curves = {
             name: SimpleNamespace(
                 points=[SimpleNamespace(mean=row[name] * (changed.get(name) or 1.0)) for row in rows]
@@ -96,8 +105,8 @@ def best(system: System) -> tuple[str, float]:
 def test_a_closed_network_keeps_its_users_and_its_bounds(
     demands: list[float], think: float, users: float
 ) -> None:
-    work, inside = schweitzer(np.array(demands), think, users)
-    assert inside + work * think == pytest.approx(users, rel=1e-3)
+    work, queues = schweitzer(np.array(demands), think, users)
+    assert queues.sum() + work * think == pytest.approx(users, rel=1e-3)
     assert work <= 1 / max(demands) * 1.001
     assert work <= max(users / (think + sum(demands)), 1e-12) * 1.001
 
@@ -120,7 +129,7 @@ def test_a_slow_drum_is_what_to_buy_where_nobody_steals() -> None:
 
 
 def test_steals_that_grow_with_the_level_ask_for_fewer_users() -> None:
-    system = System(steals=lambda level: level**2, page_s=0.04, think=5.0)
+    system = System(steals=lambda level: 0.1 * level**2, page_s=0.04, think=5.0)
     told = gains(system.reduction())
     assert told is not None
     assert told["admit fewer"] > max(0.3, told["paging"])
@@ -140,22 +149,49 @@ def test_without_what_the_model_needs_nothing_is_told(name: str) -> None:
 
 
 def test_a_model_far_from_what_was_measured_tells_nothing() -> None:
-    # Half of the work that so busy devices, and so many in queue, account for: something unseen holds them.
-    assert gains(System().reduction(problem_state=0.5, supervisor_state=0.5)) is None
+    # Three times as many in queue as run or wait for anything: something unseen holds them.
+    assert gains(System().reduction(mpl_exact=3.0)) is None
 
 
-def finding(rule: str, kind: str, gain: float, least: float | None = None) -> Finding:
-    return Finding(rule, rule, "storage", "holds", gain, "", gain=(kind, gain, least or gain))
+def finding(rule: str, kind: str, chance: float) -> Finding:
+    return Finding(rule, rule, "storage", "holds", chance, "", gain=(kind, 0.3, 0.1), chance=chance)
 
 
-def test_remedies_that_bring_the_same_are_not_decided_between() -> None:
-    storage, paging = finding("main_storage_bound", "storage", 0.30), finding("drum_overflow", "paging", 0.29)
-    assert undecided([storage, paging]) == (storage, paging)
-    assert undecided([storage, finding("drum_overflow", "paging", 0.2)]) == ()
-    assert undecided([storage, finding("paging_bound", "storage", 0.30)]) == ()
-    doubtful = finding("drum_overflow", "paging", 0.7, 0.3)
-    assert undecided([doubtful, storage]) == (doubtful, storage)
+def test_what_is_not_sure_enough_is_not_decided() -> None:
+    storage, drum = finding("main_storage_bound", "storage", 0.5), finding("drum_overflow", "paging", 0.4)
+    assert undecided([storage, drum]) == (storage, drum)
+    assert undecided([finding("main_storage_bound", "storage", 0.9), drum]) == ()
+    assert undecided([storage, finding("io_bound", "files", 0.01), drum]) == (storage, drum)
     assert undecided([]) == ()
+
+
+def test_a_finding_that_asks_for_no_other_remedy_is_no_rival() -> None:
+    both, drum = finding("paging_bound", "paging", 0.6), finding("drum_overflow", "paging", 0.5)
+    few = finding("thrashing", "admit fewer", 0.3)
+    assert undecided([both, drum, few]) == (both, few)
+
+
+KIND_GAINS = st.dictionaries(st.sampled_from(KINDS), st.floats(-0.5, 2.0), min_size=2)
+
+
+@given(KIND_GAINS, st.floats(0.001, 0.5))
+def test_chances_are_of_sets_of_upgrades(told: dict[str, float], error: float) -> None:
+    chances = Chances(told, dict.fromkeys(told, error))
+    kinds = tuple(told)
+    assert chances.serve(kinds) == 1.0
+    assert all(chances.serve((kind,)) <= chances.serve(kinds[:2]) for kind in kinds[:2])
+    needed = chances.needed(0.8)
+    assert chances.serve(needed) >= 0.8
+    assert len(needed) == 1 or chances.serve(needed[:-1]) < 0.8
+
+
+def test_the_surer_the_gains_the_surer_the_choice() -> None:
+    told = {"storage": 0.3, "paging": 0.18}
+    sure, unsure = (Chances(told, dict.fromkeys(told, error)) for error in (0.01, 0.2))
+    assert sure.serve(("storage",)) == 1.0
+    assert 0.6 < unsure.serve(("storage",)) < 0.9
+    assert sure.needed(0.8) == ("storage",)
+    assert unsure.needed(0.99) == ("storage", "paging")
 
 
 def weigh(reduction: Reduction, *holding: str) -> list[Finding]:
@@ -179,22 +215,43 @@ def test_of_two_findings_the_one_whose_remedy_brings_most_comes_first() -> None:
     assert any("queueing model" in fact.threshold for fact in first.evidence)
 
 
-def test_where_users_steal_each_others_pages_a_faster_drum_is_not_surely_the_remedy() -> None:
-    system = System(steals=lambda level: 3 * level, page_s=0.04, others=60.0)
-    told = gains(system.reduction())
-    assert told is not None
-    first, *others = weigh(system.reduction(), "paging_bound")
-    assert told["paging"] == max(told.values())
-    assert first.gain is not None
-    assert first.gain[0] == "paging"
-    assert first.gain[2] < 0.9 * first.gain[1]
-    assert "between" in first.summary
-    assert len(undecided([first, *others])) > 1
-    # The same reads where nobody steals.
-    calm = System(others=100.0, page_s=0.04)
-    (only, *_) = weigh(calm.reduction(), "paging_bound")
-    assert only.gain is not None
-    assert only.gain[1] == only.gain[2]
+def test_the_more_compete_the_more_pages_are_stolen_and_the_less_the_more_storage_there_is() -> None:
+    seen = Observed.of(System(steals=lambda level: 3 * level, page_s=0.04, others=60.0).reduction())
+    assert seen is not None
+    steals, top = Steals(seen), float(seen.competing[-1])
+    assert steals.reads(top, 1.0) == pytest.approx(1.0)
+    course = [steals.reads(top * times, 1.0) for times in (0.5, 1.0, 1.5, 3.0)]
+    assert course == sorted(course)
+    assert steals.reads(top, 1.5) < 1.0
+    # Where hardly any are stolen many more must compete before it shows.
+    calm = Observed.of(System(others=100.0, page_s=0.04).reduction())
+    assert calm is not None
+    assert 1.0 < Steals(calm).reads(1.5 * float(calm.competing[-1]), 1.0) < 1.2
+
+
+def test_the_model_is_held_to_the_waits_that_were_measured() -> None:
+    system = System(files=(3.0, 3.0))
+    plain, shorter = gains(system.reduction()), gains(system.reduction(user_io_wait=0.9))
+    assert plain is not None
+    assert shorter is not None
+    assert shorter["files"] > plain["files"]
+
+
+def test_a_drum_that_serves_several_at_once_is_less_in_the_way() -> None:
+    system = System(others=100.0, page_s=0.04)
+    rows = [system.solved(users) for users in LOADS]
+    top = rows[-1]
+    # Requests take three times as long together as the drum is busy, a quarter of that on its path.
+    took = 3 * top["device_busy:drum"] / top["device_rate:drum"]
+    several = system.reduction(
+        extra={"device_connect:drum": took / 4, "device_disconnect:drum": 3 * took / 4}
+    )
+    one, seen = Observed.of(system.reduction()), Observed.of(several)
+    assert one is not None
+    assert seen is not None
+    drum, alone = (next(s for s in o.stations if s.fast) for o in (seen, one))
+    assert drum.reads < alone.reads
+    assert drum.latency > 0 == alone.latency
 
 
 def test_a_bottleneck_whose_signs_are_weak_is_named_where_the_model_is_sure() -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from satline.diagnosis._chances import Chances
 from satline.diagnosis._results import Evidence, Finding
-from satline.diagnosis._upgrades import STEP, gains, sure_part
-from satline.diagnosis.rules import cpu_bound, paging_overhead
+from satline.diagnosis._upgrades import errors, gains
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._rule import Rule
 
@@ -47,63 +47,52 @@ WORDS: Mapping[str, str] = {
     "admit fewer": "admission of fewer users at once",
 }
 LEAST = 0.05
-# Gains that differ by less than a tenth, or by so little, are taken for the same: the model is no better.
-# TIE_PART was set on the planted condition `main-storage`.
-TIE, TIE_PART = 0.9, 0.03
-OWN = 0.1
+# A finding is named alone only where one of its remedies serves with at least this chance. Set on pairs
+# 4000-4299 of benches/confusion, so that at most 2 % of them are named wrongly. Others are rivals from a
+# small chance on.
+SURE, LIKELY = 0.75, 0.05
+# What the signs weigh in the order, and what is taken off for each further remedy that a finding asks for: of
+# two as likely ones that comes first which says more.
+SIGNS, BREADTH = 0.1, 0.05
 
 
 def weighed(judged: Sequence[tuple[Rule, Finding]], context: Context) -> list[Finding]:
-    """The findings, each with a strength by its remedies' gain; the best remedy's rule is among those that
-    hold, and so are those of remedies that would bring nearly as much."""
+    """The findings, each with a strength by the chance that its remedies serve; each upgrade that may be the
+    best is asked for by one of those that hold."""
     findings = [finding for _, finding in judged]
     if not context.saturated:
         return findings
-    told = worth(context)
+    told = gains(context.reduction)
     if told is None or max(told.values()) < LEAST:
         return findings
-    sure = sure_part(context.reduction)
-    best = max(told, key=lambda kind: told[kind])
-    wanted = [kind for kind in told if _alike(told[kind], told[best] * sure.get(best, 1.0))]
+    chances = Chances(told, errors(told))
     holding = {f.rule for f in findings if f.state == "holds" and f.component != "none"}
-    missing = {NAMED[kind] for kind in wanted if not any(kind in REMEDIES.get(n, ()) for n in holding)}
+    missing = {
+        NAMED[kind]
+        for kind in chances.needed(SURE)
+        if not any(kind in REMEDIES.get(name, ()) for name in holding)
+    }
     return [
-        _weighed(_promoted(rule, f) if f.rule in missing else f, told, sure, context)
+        _weighed(_promoted(rule, f) if f.rule in missing else f, told, chances, context)
         if f.rule in REMEDIES
         else f
         for rule, f in judged
     ]
 
 
-def worth(context: Context) -> Mapping[str, float] | None:
-    """Gains of the upgrades; full processors' at least what the utilization law gives them."""
-    found = gains(context.reduction)
-    if found is None:
-        return None
-    told = dict(found)
-    if context.filled_by_users and not paging_overhead.fills_processors(context):
-        # The model takes paging devices for slower under load than they are: they move several pages at once.
-        # Where the processors are full at saturation, yet not at the heaviest load, model and law disagree:
-        # then processors are told to bring as much as the best, so that nothing is decided.
-        total = context.mean("total_cpu_fraction", (len(context.reduction.classes) - 1,))
-        full = total is not None and total.value >= cpu_bound.FULL
-        told["processor"] = max(told["processor"], STEP - 1 if full else max(told.values()))
-    return told
-
-
-def _alike(gain: float, best: float) -> bool:
-    return gain >= min(TIE * best, best - TIE_PART)
-
-
 def undecided(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The first findings, where their remedies would bring so nearly the same that which of them is the
-    bottleneck cannot be decided; empty: the first stands alone, or the next ask for the same remedy."""
+    """The first findings, where it is not sure enough that a remedy of the first serves; empty: the first
+    stands alone."""
     named = [f for f in findings if f.state == "holds" and f.component != "none"]
-    if not named or named[0].gain is None:
+    if not named or named[0].chance is None or named[0].chance >= SURE:
         return ()
-    kind, _, least = named[0].gain
-    rivals = [f for f in named[1:] if f.gain is not None and f.gain[0] != kind and _alike(f.gain[1], least)]
-    return (named[0], *rivals) if rivals else ()
+    kinds = set(REMEDIES[named[0].rule])
+    rivals = [
+        f
+        for f in named[1:]
+        if f.chance is not None and f.chance >= LIKELY and not set(REMEDIES[f.rule]) <= kinds
+    ]
+    return (named[0], *rivals)
 
 
 def _promoted(rule: Rule, finding: Finding) -> Finding:
@@ -112,30 +101,32 @@ def _promoted(rule: Rule, finding: Finding) -> Finding:
     return rule.finding("holds", why, strength=0.0, evidence=list(finding.evidence))
 
 
-def _weighed(
-    finding: Finding, told: Mapping[str, float], sure: Mapping[str, float], context: Context
-) -> Finding:
+def _weighed(finding: Finding, told: Mapping[str, float], chances: Chances, context: Context) -> Finding:
     """A finding with the gain of its best remedy."""
     if finding.state != "holds" or finding.component == "none":
         return finding
     best = max(told.values())
-    kind = max(REMEDIES[finding.rule], key=lambda k: told[k])
-    gain = told[kind]
+    kinds = REMEDIES[finding.rule]
+    kind = max(kinds, key=lambda k: told[k])
+    gain, error, chance = told[kind], chances.errors[kind], chances.serve(kinds)
     fact = Evidence(
         "problem_state",
         "part more",
         context.where((len(context.reduction.classes) - 1,)),
         gain,
-        None,
+        error,
         f"by a queueing model of this recording: {WORDS[kind]}; the best upgrade {best:+.0%}",
         gain >= best / 2,
     )
-    # Of remedies that bring the same, the one with the stronger signs comes first.
-    part = 1.0 if _alike(gain, best) else max(0.0, gain) / best
-    strength = (1 - OWN) * part + OWN * finding.strength
-    least = gain * sure.get(kind, 1.0) if gain > 0 else gain
-    much = f"about {gain:+.0%}" if least == gain else f"between {least:+.0%} and {gain:+.0%}"
-    text = f"{finding.summary}; {WORDS[kind]} would bring {much} of work"
+    # A finding that is not sure is worth no more than the upgrade that it names.
+    alone = chance - BREADTH * (len(kinds) - 1) if chance >= SURE else chances.serve((kind,))
+    strength = (1 - SIGNS) * alone + SIGNS * finding.strength
+    text = f"{finding.summary}; {WORDS[kind]} would bring about {gain:+.0%} of work, give or take {error:.0%}"
     return replace(
-        finding, strength=strength, summary=text, evidence=(*finding.evidence, fact), gain=(kind, gain, least)
+        finding,
+        strength=strength,
+        summary=text,
+        evidence=(*finding.evidence, fact),
+        gain=(kind, gain, error),
+        chance=chance,
     )
