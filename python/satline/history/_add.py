@@ -11,6 +11,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from satline.errors import InputError
+from satline.history._host import check_host
 from satline.history._hours import hour_figures, recorded_days, write_hourly, write_hours
 from satline.history._store import (
     DayNote,
@@ -47,7 +48,7 @@ def add(history: History, path: Path, *, on_step: Callable[[str], None] = lambda
     Raises
     ------
     InputError
-        There is no recording, or it holds no two samples.
+        There is no recording, or it holds no two samples, or is of another host than the history.
     """
     source = Recording.open(path)
     identity = str(source.description.get("recording", {}).get("id", ""))[:12]
@@ -57,6 +58,7 @@ def add(history: History, path: Path, *, on_step: Callable[[str], None] = lambda
     parent.mkdir(parents=True, exist_ok=True)
     with locked(parent), told_when_full(history.path):
         recover(parent)
+        check_host(history, source, path)
         before = next((d for d in sorted(parent.glob(f"*-{key}")) if not d.name.startswith(".")), None)
         target = before or parent / f"{stem}-{key}"
         making = parent / f".adding-{target.name}"
@@ -85,6 +87,11 @@ def add(history: History, path: Path, *, on_step: Callable[[str], None] = lambda
                 _carry_over(before, making)
             write_toml_atomically(making / "added.toml", seen)
             sync_tree(making)
+        except InputError as error:
+            shutil.rmtree(making, ignore_errors=True)
+            # What is broken is so in the recording that was copied.
+            message = error.message.replace(str(making / "full.satline"), str(path))
+            raise InputError(message, hint=error.hint) from error
         except BaseException:
             shutil.rmtree(making, ignore_errors=True)
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from statistics import NormalDist
@@ -13,6 +13,7 @@ import numpy as np
 
 from satline.errors import InputError
 from satline.history._figures import Figures, Floats, Row, read_figures
+from satline.history._host import check_host, mixed
 from satline.history._hours import hour_figures, recorded_days
 from satline.history._rows import ChangedRow, changed_rows
 from satline.history._store import DayNote, History, parse_day
@@ -111,13 +112,14 @@ def compare_with_history(
     Raises
     ------
     InputError
-        No such recording, day or history; no day was marked good.
+        No such recording, day or history; no day was marked good; a recording of another host.
     """
     store = history if isinstance(history, History) else History.open(history)
     files = {day: store.of_day(day) for day in store.all_days()}
     extra = {}
     if not isinstance(today, date):
         recording = Recording.open(today)
+        check_host(store, recording, today)
         days = recorded_days(recording)
         if not days:
             raise InputError(f"{today}: holds no samples of table system", hint="record for longer")
@@ -139,7 +141,9 @@ def compare_with_history(
     past = [d for d in before if d in before[-_WINDOW:] or d == reference]
     figures = read_figures({d: files[d] for d in [*past, *([day] if day in files else [])]}, extra)
     bad = [d for d in past if store.days.get(d, DayNote()).mark == "bad"]
-    return judge(figures, bad, reference)
+    answer = judge(figures, bad, reference)
+    note = mixed(store)
+    return replace(answer, notes=(*answer.notes, note)) if note else answer
 
 
 def _reference(store: History, before: Sequence[date], with_: str) -> date | None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satline.errors import InputError
+from satline.recording._open import cause
 
 Floats = NDArray[np.float64]
 _LOADS = ("active_users", "mpl", "runnable_tasks", "load_average_1", "total_cpu")
@@ -113,7 +114,7 @@ def read_figures(
                 GROUP BY hour, scope, entity, variable)""")
     except duckdb.Error as error:
         hint = "delete the file that is named; `satline history add` makes it again"
-        raise InputError(f"figures of hours cannot be read: {error}", hint=hint) from error
+        raise InputError(f"figures of hours cannot be read: {cause(error)}", hint=hint) from error
     names = connection.execute(
         "SELECT scope, entity, variable, any_value(unit) FROM figure"
         " GROUP BY k, scope, entity, variable ORDER BY k"

@@ -65,6 +65,7 @@ class _File(_Model):
     format: Literal[1] = 1
     keep: Rules = Rules()
     day: dict[str, DayNote] = {}
+    hosts: list[str] = []
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,16 @@ class Kept:
 
 @dataclass
 class History:
-    """A history on disk."""
+    """A history on disk.
+
+    hosts
+        Other names of its host, which was renamed.
+    """
 
     path: Path
     rules: Rules = field(default_factory=Rules)
     days: dict[date, DayNote] = field(default_factory=dict)
+    hosts: tuple[str, ...] = ()
 
     @classmethod
     def open(cls, path: Path | str, *, make: bool = False) -> History:
@@ -114,11 +120,13 @@ class History:
             return made
         _, content = read_toml(file, _File, kind="history", name_one="name a history", hint=_HINT)
         days = {parse_day(name, f"{file}: day"): note for name, note in content.day.items()}
-        return cls(path, content.keep, days)
+        return cls(path, content.keep, days, tuple(content.hosts))
 
     def save(self) -> None:
         """Write history.toml, in one step."""
         content: dict[str, Any] = {"format": FORMAT, "keep": self.rules.model_dump()}
+        if self.hosts:
+            content["hosts"] = list(self.hosts)
         content["day"] = {
             day.isoformat(): {k: v for k, v in note.model_dump().items() if v}
             for day, note in sorted(self.days.items())

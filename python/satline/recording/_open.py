@@ -189,10 +189,29 @@ def _make_view(
     try:
         connection.execute(view)
     except duckdb.Error as error:
-        broken = rest[0].parent.parent if rest else definition.name
+        broken = _unreadable(rest) or (rest[0].parent.parent if rest else definition.name)
         raise InputError(
-            f"{broken}: cannot be read: {error}", hint="`satline recording check` says which file is broken"
+            f"{broken}: cannot be read: {cause(error)}",
+            hint="`satline recording check` says what is broken; a copy, or what made it, brings it back",
         ) from error
+
+
+def _unreadable(files: list[Path]) -> Path | None:
+    """The first of these that is no whole Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for file in files:
+        try:
+            pq.read_schema(file)
+        except (pa.ArrowException, OSError, ValueError):
+            return file
+    return None
+
+
+def cause(error: Exception) -> str:
+    """What DuckDB says is wrong, without the query in which it met it."""
+    return str(error).partition("LINE 1:")[0].strip()
 
 
 def quoted(name: str) -> str:

@@ -207,7 +207,7 @@ def test_a_truncated_recording_is_added_with_its_damage_said(history, tmp_path):
     from satline.recording import RecordingWriter
 
     path = tmp_path / "cut.satline"
-    describe.create(path, "test", host={"name": "x"})
+    describe.create(path, "test", host={"name": "web1"})
     with RecordingWriter(path, "monitor") as writer:
         for k in range(30):
             row = {"time_ns": T0 + k * 10**10, "monotonic_ns": k * 10**10, "context_switches": k * 5}
@@ -324,3 +324,58 @@ def test_rules_keep_hours_for_ever_when_told_so(history):
     history.save()
     again = History.open(history.path)
     assert prune(again, FIRST + timedelta(days=9000)).hourly == []
+
+
+def of_host(recording: Path, name: str | None, target: Path) -> Path:
+    """A copy of a recording as if of this host; another recording, too."""
+    shutil.copytree(recording, target)
+    content = dict(Recording.open(target).description)
+    content["host"] = {} if name is None else {"name": name}
+    content["recording"] = {**content["recording"], "id": target.name}
+    describe.write_toml_atomically(target / "recording.toml", content)
+    return target
+
+
+def test_a_recording_of_another_host_is_refused_and_nothing_of_it_is_there(history, recording, tmp_path):
+    other = of_host(recording, EVIL, tmp_path / "other.satline")
+    before = sorted(p for p in history.path.rglob("*"))
+    with pytest.raises(InputError, match=r"the history .* of web1") as told:
+        add(history, other)
+    assert "--history" in told.value.hint
+    assert sorted(p for p in history.path.rglob("*")) == before
+    with pytest.raises(InputError, match=r"the history .* of web1"):
+        compare_with_history(other, history, "usual")
+
+
+def test_a_host_that_was_renamed_or_does_not_say_its_name_is_taken(history, recording, tmp_path):
+    renamed = of_host(recording, EVIL, tmp_path / "renamed.satline")
+    text = (history.path / "history.toml").read_text()
+    (history.path / "history.toml").write_text('hosts = ["\\u001b[31m../sda\\n"]\n' + text)
+    told = History.open(history.path)
+    assert add(told, renamed).outcome == "added"
+    told.note(FIRST, mark="good")
+    assert History.open(history.path).hosts == (EVIL,)
+    assert add(told, of_host(recording, None, tmp_path / "silent.satline")).outcome == "added"
+    assert not compare_with_history(FIRST + timedelta(days=2), told, "usual").notes[-1].endswith("for one")
+
+
+def test_hosts_that_were_mixed_once_are_told(history, recording, tmp_path):
+    history.hosts = ("db1",)
+    assert add(history, of_host(recording, "db1", tmp_path / "other.satline")).outcome == "added"
+    history.hosts = ()
+    history.save()
+    found = compare_with_history(FIRST + timedelta(days=2), history.path, "usual")
+    assert "recordings of db1 and web1 are in it" in found.notes[-1]
+
+
+def test_a_broken_file_is_told_by_its_own_name_without_a_query(history, recording, tmp_path):
+    broken = tmp_path / "broken.satline"
+    shutil.copytree(recording, broken)
+    file = sorted(broken.glob("tables/system/*/*.parquet"))[-1]
+    file.write_bytes(file.read_bytes()[:-200])
+    with pytest.raises(InputError, match="cannot be read") as told:
+        add(history, broken)
+    assert told.value.message.startswith(str(file))
+    assert ".adding" not in told.value.message
+    assert "SELECT" not in told.value.message
+    assert len(history.recordings()) == 1

@@ -1,0 +1,45 @@
+"""A history is of one host: rows of one name, as device sda of two hosts, would be taken for one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from satline.errors import InputError
+from satline.history._store import History
+from satline.recording import Recording
+
+
+def host_of(recording: Recording) -> str:
+    """Name of the host that a recording is of; empty where it does not say."""
+    return str(recording.description.get("host", {}).get("name") or "")
+
+
+def known_hosts(history: History) -> set[str]:
+    """Names of the hosts whose recordings it has; what cannot be read, or does not say, is left out."""
+    found = set()
+    for kept in history.recordings():
+        try:
+            found.add(host_of(Recording.open(kept.directory / "hourly.satline")))
+        except InputError:
+            continue
+    return found - {""}
+
+
+def check_host(history: History, recording: Recording, path: Path | str) -> None:
+    """InputError where the recording is of another host than those of the history."""
+    own, known = host_of(recording), known_hosts(history)
+    if own and known and own not in known | set(history.hosts):
+        raise InputError(
+            f"{path}: is of host {own}, the history {history.path} of {' and '.join(sorted(known))}",
+            hint="keep a history for each host: --history DIR. If it is the same host under another name, put"
+            f" hosts = [{json.dumps(own)}] at the top of {history.path / 'history.toml'}",
+        )
+
+
+def mixed(history: History) -> str:
+    """A note where recordings of several hosts are in it and history.toml does not say that they are one."""
+    foreign = known_hosts(history) - set(history.hosts)
+    if len(foreign) < 2:
+        return ""
+    return f"recordings of {' and '.join(sorted(foreign))} are in it: rows of one name are taken for one"
