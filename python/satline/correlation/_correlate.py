@@ -10,8 +10,9 @@ import numpy as np
 
 from satline.correlation import _chance
 from satline.correlation._given import without
-from satline.correlation._kernel import Lagged, One, Preparation, Prepared, centred, lagged
+from satline.correlation._kernel import Lagged, One, centred, lagged
 from satline.correlation._panel import Floats, Integers, Name, Panel
+from satline.correlation._prepare import Preparation, Prepared
 from satline.correlation._ranks import ranks
 from satline.correlation._shifts import Shift, together
 from satline.errors import InputError
@@ -171,7 +172,7 @@ def correlate(
     usable = np.flatnonzero(seen.pairs > 0)
     q = np.ones(len(places))
     q[usable] = _chance.adjusted(seen.p[usable], any_dependence=control == "by")
-    own_shift, shifts = together((panel.values[k] for k in places), y, rate)
+    own_shift, shifts = together(panel.values, places, y, rate)
     hits = [
         Hit(
             name=panel.names[places[k]],
@@ -186,6 +187,7 @@ def correlate(
             p=float(seen.p[k]),
             q=float(q[k]),
             found=bool(q[k] <= rate),
+            members=(panel.names[places[k]],),
             shift=shifts[k][0] if k in shifts else None,
         )
         for k in usable.tolist()
@@ -267,7 +269,7 @@ def _variances(plain: Floats, made: Prepared, found: Lagged, one: One, taken: in
     """Variance of each coefficient by the phases, shape (series, lags); `taken` parameters were fitted."""
     pairs = np.maximum(1, found.pairs).astype(np.float64)
     # Holes at the same moments: what the circle thins out, the pairs at hand do not.
-    there = made.present.sum(axis=1)[:, None] * float(one.there.sum())
+    there = made.number[:, None] * float(one.there.sum())
     dense = pairs * one.size / np.maximum(1.0, there)
     share = np.where(found.share > 0, found.share, 1.0)
     least = 1.0 / np.maximum(1.0, pairs - taken - 1)
@@ -300,8 +302,7 @@ def _folded(panel: Panel, hits: list[Hit], alike: float) -> tuple[list[Hit], int
     matrix = np.where(together >= 0.9 * most, x @ x.T, 0.0)
     groups = _chance.fold(matrix, range(len(few)), alike)
     leaders = [replace(few[g[0]], members=_by_entity([few[k].name for k in g])) for g in groups]
-    rest = [replace(h, members=(h.name,)) for h in hits[len(few) :]]
-    return leaders + rest, max(0, discoveries - len(few))
+    return leaders + hits[len(few) :], max(0, discoveries - len(few))
 
 
 def _by_entity(names: list[Name]) -> tuple[Name, ...]:

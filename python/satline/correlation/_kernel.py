@@ -6,10 +6,6 @@ moments × lags. Missing moments are left out of each pair; they never count as 
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satline.correlation._panel import Floats, Integers
-from satline.correlation._ranks import CentredRanks
-from satline.correlation._spectrum import both_ways, fast_length, spectrum
+from satline.correlation._spectrum import both_ways, fast_length
 
-_FEW = 8
 _PATTERNS = 4096
 
 
@@ -46,20 +40,22 @@ def centred(values: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """Series of mean 0 and sum of squares 1 over what is present, 0 elsewhere; and what is present."""
     present = np.isfinite(values)
     found = np.empty(values.shape)
-    _centre(values, present, found)
+    centre(values, present, found)
     return found, present
 
 
-def _centre(values: Floats, there: NDArray[np.bool_], out: Floats) -> None:
+def centre(values: Floats, there: NDArray[np.bool_], out: Floats) -> None:
+    """The same into `out`: numbers that rise with the values, and are equal where these are."""
     count: Any = values.shape[1]
     whole = bool(there.all())
-    np.copyto(out, values)
-    if not whole:
-        out[~there] = 0.0
-        count = np.maximum(1, there.sum(axis=1))
     with np.errstate(over="ignore", invalid="ignore"):
-        out -= (out.sum(axis=1) / count)[:, None]
-        if not whole:
+        if whole:
+            np.subtract(values, (values.sum(axis=1) / count)[:, None], out=out)
+        else:
+            count = np.maximum(1, there.sum(axis=1))
+            np.copyto(out, values)
+            out[~there] = 0.0
+            out -= (out.sum(axis=1) / count)[:, None]
             out[~there] = 0.0
         square = np.einsum("it,it->i", out, out)
     # Squares of the very large or small are not to be had.
@@ -69,93 +65,28 @@ def _centre(values: Floats, there: NDArray[np.bool_], out: Floats) -> None:
         largest = np.abs(some).max(axis=1, initial=0.0)[:, None]
         out[extreme] = some / np.where(largest > 0, largest, 1.0)
         square = np.einsum("it,it->i", out, out)
-    # Once more: the mean of large numbers is not exact.
+    # Once more, where the mean of large numbers was not exact.
     rest = out.sum(axis=1) / count
-    square = square - rest * rest * count
-    norm = np.sqrt(np.where(square > 0, square, 1.0))[:, None]
-    out -= rest[:, None]
-    out /= norm
+    again = rest * rest * count > 1e-30 * square
+    if again.any():
+        square = square - rest * rest * count
+        out -= np.where(again, rest, 0.0)[:, None]
+    out *= (1.0 / np.sqrt(np.where(square > 0, square, 1.0)))[:, None]
     if not whole:
         out[~there] = 0.0
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """Series ready to be held against one.
-
-    present
-        Where each has a value; shape (series, moments).
-    kinds
-        Their values and their ranks, centred; with each the mean square of the coefficient over all circular
-        shifts against the one, as of `_chance`.
-    """
-
-    present: NDArray[np.bool_]
-    kinds: tuple[tuple[Floats, Floats], tuple[Floats, Floats]]
-
-
-class Preparation:
-    """Centres, ranks and transforms series, a few at a time: what is made of them stays near the processor.
-
-    Parameters
-    ----------
-    most
-        Series in one call.
-    """
-
-    def __init__(self, by_value: One, by_rank: One, most: int) -> None:
-        moments = len(by_value.y)
-        self._ones = by_value, by_rank
-        # Storage is had once: to be given it anew takes as long as to fill it.
-        self._present = np.empty((most, moments), dtype=np.bool_)
-        self._kinds = np.empty((2, most, moments))
-        self._ranked = CentredRanks(moments)
-        self._room = threading.local()
-
-    def __call__(self, values: Floats, places: Integers) -> Prepared:
-        """Those of `values` that are in these `places`; valid until the next call."""
-        count = len(places)
-        present, kinds = self._present[:count], self._kinds[:, :count]
-        plain = np.empty((2, count))
-
-        def work(k: int) -> None:
-            part = slice(k * _FEW, (k + 1) * _FEW)
-            power, own = self._own_room()
-            there = present[part]
-            own = own[: len(there)]
-            for row, place in zip(own, places[part].tolist(), strict=True):
-                row[:] = values[place]
-            np.isfinite(own, out=there)
-            _centre(own, there, kinds[0, part])
-            for row, holds, out in zip(own, there, kinds[1, part], strict=True):
-                self._ranked.put(row, holds, out)
-            for kind, one, found in zip(kinds, self._ones, plain, strict=True):
-                # No product of the library: its threads would stand in the way of these.
-                found[part] = np.einsum("if,f->i", spectrum(kind[part], power[: len(own)]), one.power)
-
-        in_threads(work, -(-count // _FEW))
-        plain /= float(self._ones[0].size) ** 2
-        return Prepared(present, ((kinds[0], plain[0]), (kinds[1], plain[1])))
-
-    def _own_room(self) -> tuple[NDArray[np.complex128], Floats]:
-        """Of each thread: for powers, and for values."""
-        if not hasattr(self._room, "both"):
-            power = np.empty((_FEW, self._ones[0].size // 2 + 1), dtype=np.complex128)
-            self._room.both = power, np.empty((_FEW, len(self._ones[0].y)))
-        both: tuple[NDArray[np.complex128], Floats] = self._room.both
-        return both
 
 
 def shifted(values: Floats, lags: Integers) -> Floats:
     """Shape (moments, lags): column k is `values` taken `lags[k]` moments later, 0 beyond the ends."""
     n = len(values)
-    found = np.zeros((n, len(lags)))
-    for k, lag in enumerate(lags.tolist()):
+    # Column by column in storage: rows would be written number by number.
+    found = np.zeros((len(lags), n))
+    for row, lag in zip(found, lags.tolist(), strict=True):
         if lag >= 0:
-            found[: n - lag, k] = values[lag:]
+            row[: n - lag] = values[lag:]
         else:
-            found[-lag:, k] = values[:lag]
-    return found
+            row[-lag:] = values[:lag]
+    return found.T
 
 
 class One:
@@ -217,13 +148,3 @@ def lagged(x: Floats, present: NDArray[np.bool_], one: One, least: int) -> Lagge
     together = x @ one.shifted - sums_x * sums_y / n
     r = np.where(good, together / np.sqrt(np.where(good, size, 1.0)), np.nan)
     return Lagged(np.clip(r, -1.0, 1.0), np.rint(number).astype(np.int64), np.where(good, size, 0.0))
-
-
-def in_threads(work: Callable[[int], object], count: int) -> None:
-    """Do `work` for 0 … count − 1; numpy sorts and transforms outside Python's lock."""
-    if count < 4:
-        for k in range(count):
-            work(k)
-        return
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        list(pool.map(work, range(count)))

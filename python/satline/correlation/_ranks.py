@@ -30,27 +30,54 @@ class CentredRanks:
 
     Parameters
     ----------
-    moments
-        Length of all series.
+    rows, moments
+        Series at a time, and their length.
     """
 
-    def __init__(self, moments: int) -> None:
-        self._moments = moments
-        self._untied = _unit(np.arange(1.0, moments + 1), float(moments), 0.0)
+    def __init__(self, rows: int, moments: int) -> None:
+        n = moments
+        self._bits = max(1, (n - 1).bit_length())
+        self._place = np.arange(n)
+        self._first = n * np.arange(rows)[:, None]
+        self._untied = np.tile(_unit(np.arange(1.0, n + 1), float(n), 0.0), rows)
+        # Storage is had once: to be given it anew takes as long as to fill it.
+        self._keys, self._steps = np.empty((2, rows, n), dtype=np.int64)
+        self._alike = np.empty((rows, n), dtype=np.bool_)
 
-    def put(self, row: Floats, there: NDArray[np.bool_], out: Floats) -> None:
-        """Write those of `row` into `out`; `there` says what is present."""
-        if there.all():
-            order, start = order_of(row)
-            out[order] = self._untied if start is None else _tied(start, len(row))
-            return
-        at = np.flatnonzero(there)
-        order, start = order_of(row[at])
-        out[:] = 0.0
-        if start is None:
-            out[at[order]] = _unit(np.arange(1.0, len(at) + 1), float(len(at)), 0.0)
-        else:
-            out[at[order]] = _tied(start, len(at))
+    def put(self, values: Floats, there: NDArray[np.bool_], out: Floats) -> None:
+        """Write the ranks of each row into `out`; all are of shape (rows, moments), and `there` says what is
+        present."""
+        rows, n = values.shape
+        keys, steps, alike = self._keys[:rows], self._steps[:rows], self._alike[:rows]
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.subtract(values, values.min(axis=1)[:, None], out=keys.view(np.float64))
+        _with_places(keys, self._place, self._bits)
+        np.bitwise_xor(keys[:, 1:], keys[:, :-1], out=steps[:, 1:])
+        np.less(steps, 1 << self._bits, out=alike)
+        alike[:, 0] = False
+        # Ties, values that differ in their last bits only, and holes are for the long way.
+        odd = alike.any(axis=1) | ~there.all(axis=1)
+        if not odd.all():
+            keys &= ~(_ALL << self._bits)
+            keys += self._first[:rows]
+            out.reshape(-1)[keys.reshape(-1)] = self._untied[: rows * n]
+        for k in np.flatnonzero(odd).tolist():
+            _put(values[k], there[k], out[k])
+
+
+def _put(row: Floats, there: NDArray[np.bool_], out: Floats) -> None:
+    at = np.flatnonzero(there)
+    n = len(at)
+    order, start = order_of(row[at])
+    out[:] = 0.0
+    out[at[order]] = _unit(np.arange(1.0, n + 1), float(n), 0.0) if start is None else _tied(start, n)
+
+
+def _with_places(keys: Integers, place: Integers, bits: int) -> None:
+    """Sort the bits of numbers from 0 on, the last of them being the place."""
+    keys &= _ALL << bits
+    keys |= place
+    keys.sort(axis=-1)
 
 
 def order_of(row: Floats) -> tuple[Integers, Integers | None]:
@@ -63,9 +90,7 @@ def order_of(row: Floats) -> tuple[Integers, Integers | None]:
     # From 0 on, so that the order of the bits is that of the values; no difference changes its place.
     with np.errstate(over="ignore"):
         keys = (row - row.min()).view(np.int64)
-    keys &= _ALL << bits
-    keys |= np.arange(n)
-    keys.sort()
+    _with_places(keys, np.arange(n), bits)
     new = (keys[1:] ^ keys[:-1]) >= 1 << bits
     keys &= ~(_ALL << bits)
     if new.all():

@@ -7,11 +7,22 @@ from numpy.typing import NDArray
 
 from satline.correlation._panel import Floats
 
+# numpy 1 has no place to put a transform.
+_PLACED = int(np.__version__.partition(".")[0]) >= 2
+
 
 def spectrum(x: Floats, room: NDArray[np.complex128] | None = None) -> Floats:
-    """Power at each frequency in two parts, of cosine and of sine; shape (series, 2 × frequencies). It lies
-    in `room`, if that is given."""
-    parts = np.fft.rfft(x, n=fast_length(x.shape[1]), axis=1, out=room).view(np.float64)
+    """Power at each frequency in two parts, of cosine and of sine; shape (series, 2 × frequencies). It may
+    lie in `room`, if that is given.
+
+    In double precision: single takes as long.
+    """
+    size = fast_length(x.shape[1])
+    if room is not None and _PLACED:
+        found = np.fft.rfft(x, n=size, axis=1, out=room)
+    else:
+        found = np.fft.rfft(x, n=size, axis=1)
+    parts = found.view(np.float64)
     parts *= parts
     return np.asarray(parts, dtype=np.float64)
 
