@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from satline.comparison._blocks import Floats, Integers
-from satline.correlation import Name, read_panel
 from satline.errors import InputError
 from satline.recording import Recording
 from satline.reduction import Filters
+
+if TYPE_CHECKING:
+    from satline.correlation import Name
 
 
 def is_of_entity(measure: str) -> bool:
@@ -35,6 +39,8 @@ def of_entity(
     InputError
         The recording has no such variable, or no such entity.
     """
+    from satline.correlation import read_panel
+
     panel = read_panel(recording, every_s=every_s, filters=filters, gap=1, keep_constant=True)
     try:
         place = panel.find(measure)

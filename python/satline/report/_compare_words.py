@@ -9,6 +9,7 @@ from satline.comparison._results import Comparison, Estimate, Period, TradeOff
 from satline.comparison.expansion import Expansion
 from satline.report import _numbers, _words
 
+LONGEST_NAME = 40
 Rows = list[tuple[str, ...]]
 _WORK = {
     "problem_state": "transaction, problem state",
@@ -252,13 +253,17 @@ def work_rows(found: Comparison) -> Rows:
         if one.what == "transaction":
             name = _WORK.get(one.name, one.name)
         elif one.what == "class":
-            name = f"transaction {one.name or 'without a class'}"
+            name = f"transaction {_short(one.name) or 'without a class'}"
         else:
-            name = f"second of user {one.name}" if one.name else "second of any user"
+            name = f"second of user {_short(one.name)}" if one.name else "second of any user"
         unit = "s" if one.unit == "processors" else one.unit
         shown = (_numbers.quantity(v, unit) for v in (one.before, one.after))
         rows.append((name, *shown, change(one.relative), " / ".join(f"{n:,.0f}" for n in one.counts)))
     return rows
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 
 def change_rows(found: Comparison) -> Rows:

@@ -12,6 +12,7 @@ from satline.report._escape import visible
 from satline.report._plot import Line, Mark, Plot
 from satline.report.html import _drawn, _page, write_page
 
+LONGEST_LABEL = 32
 _BARS = "Bars are 95 % intervals."
 
 
@@ -246,7 +247,8 @@ def _plot(
     notes: tuple[str, ...],
     rows: words.Rows,
 ) -> Plot:
-    y_label = f"{found.measure_words}, {scale.label}" if scale.label else found.measure_words
+    what = visible(found.measure_words, longest=LONGEST_LABEL)
+    y_label = f"{what}, {scale.label}" if scale.label else what
     return Plot(
         name=name,
         title=title,

@@ -56,11 +56,12 @@ def notes(found: Correlation) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """``10 s``, ``5 min``, ``2 h``."""
+    """``10 s``, ``5 min``, ``2 h``, good to half a percent: steps are hardly ever of whole seconds."""
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size and seconds % size == 0:
-            return f"{seconds / size:g} {unit}"
-    return f"{seconds:g} s"
+        whole = round(seconds / size)
+        if whole and abs(seconds / size - whole) <= 0.005 * whole:
+            return f"{whole} {unit}"
+    return f"{seconds:.3g} s" if seconds < 1000 else f"{seconds:.0f} s"
 
 
 def lag_words(hit: Hit) -> str:
@@ -191,6 +192,7 @@ def page(recording: Any, found: Correlation, *, top: int = 10) -> str:
         lead=lead(found),
         notes=notes(found),
         drawing=Markup(svg(found, top=top, standalone=False)),
+        name_column=1,
         heading="Discoveries" if found.found else "The nearest, any of which chance may have brought",
         rows=table(shown),
         groups=[(h.name, ", ".join(visible(m) for m in h.members[1:])) for h in shown if len(h.members) > 1],
@@ -215,6 +217,7 @@ def layers_page(recording: Any, found: Layers) -> str:
         lead=f"{found.variable} of each, on top of each other, over time.",
         notes=[],
         drawing=Markup(layers_svg(found, standalone=False)),
+        name_column=0,
         heading="Over all time",
         rows=rows,
         groups=[],

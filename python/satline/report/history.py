@@ -137,6 +137,7 @@ def page(source: Any, found: HistoryComparison) -> str:
         lead=lead(found),
         notes=notes(found),
         drawing="",
+        name_column=1,
         heading="What changed",
         rows=rows if len(rows) > 1 else [],
         groups=[],
