@@ -134,3 +134,20 @@ def test_a_broken_walk_is_told(tmp_path, capsys):
     file.write_text("format = 1\nstep = [3]\n")
     assert run(["correlate", "--story", str(file)]) == 2
     assert "is no walk" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (59.9983, "1 min"),
+        (1799.95, "30 min"),
+        (90, "90 s"),
+        (0.5, "0.5 s"),
+        (172_800, "2 d"),
+        (5000, "83 min"),
+    ],
+)
+def test_lengths_of_time_are_told_as_people_say_them(seconds, words):
+    from satline.report.correlation import duration
+
+    assert duration(seconds) == words

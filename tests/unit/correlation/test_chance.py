@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from satline.correlation import _spectrum
 from satline.correlation._kernel import One
 from satline.correlation._prepare import Preparation
 from satline.correlation._ranks import ranks
@@ -45,8 +46,10 @@ def series(random, n):
     )
 
 
-@pytest.mark.parametrize("n", [4000, 10_001])
-def test_it_is_that_of_the_whole_spectrum(n):
+@pytest.mark.parametrize(("n", "placed"), [(4000, True), (10_001, True), (4000, False)])
+def test_it_is_that_of_the_whole_spectrum(n, placed, monkeypatch):
+    """Without a place to put transforms, as of numpy 1, too."""
+    monkeypatch.setattr(_spectrum, "_PLACED", placed and _spectrum._PLACED)
     values = series(np.random.default_rng(n), n)
     for place in range(len(values)):
         ones = One(values[place], AT), One(ranks(values[place : place + 1])[0], AT)
