@@ -1,12 +1,14 @@
 """How often `satline compare` tells the truth, on pairs whose difference is known.
 
     python benches/comparison/run.py [--pairs 400] [--simulated] [--json]
+    python benches/comparison/run.py --known --pairs 12 [--json]
 
 1. Synthetic pairs: loads that shift from before to after and from day to day, autocorrelated noise, days
    that differ in themselves; effects of 0, 5, 10 and 30 %. How often the 95 % interval holds the truth, and
    how often a difference is claimed; and the same for raw means with the textbook's interval, which take
    neither load nor autocorrelation into account.
 2. With --simulated: weeks of the simulated machine, before and after another device, at shifted loads.
+3. With --known: simulated machines whose truth is known from long runs (known.py), so many of each change.
 """
 
 from __future__ import annotations
@@ -99,7 +101,14 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=400, help="pairs of each kind and effect (400)")
     parser.add_argument("--simulated", action="store_true", help="pairs of the simulated machine too")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    parser.add_argument("--known", action="store_true", help="pairs of changed machines, and nothing else")
     options = parser.parse_args()
+    if options.known:
+        from known import of_known, table
+
+        known = of_known(options.pairs)
+        print(json.dumps(known, indent=2) if options.json else table(known))
+        return
     rows = [
         of_case(replace(kind, effect=effect), options.pairs, number)
         for number, (kind, effect) in enumerate((k, e) for k in KINDS for e in EFFECTS)
