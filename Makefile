@@ -28,13 +28,15 @@ $(VENV)/made:
 	  { rm -rf $(VENV); echo "error: no virtual environment could be made"; echo "hint: apt-get install python3-venv"; exit 2; }
 	@touch $@
 
-# What it needs is fetched while it is compiled.
+# What it needs is fetched while it is compiled. The programs are compiled at once: the wheel's build would do them
+# one after the other.
 $(VENV)/product: $(VENV)/made $(SOURCES)
 	@echo "Building Satline and installing it into $(VENV) (the first time takes some minutes) …"
 	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' > $(VENV)/needs.txt
 	@rm -rf $(VENV)/wheel; \
 	  $(PIP) install -r $(VENV)/needs.txt & needs=$$!; \
-	  $(PIP) wheel --no-deps --wheel-dir $(VENV)/wheel .; made=$$?; \
+	  MAKEFLAGS= cargo build --release --workspace --bins --quiet && \
+	    $(PIP) wheel --no-deps --wheel-dir $(VENV)/wheel .; made=$$?; \
 	  wait $$needs && exit $$made
 	@$(PIP) install --no-deps --force-reinstall $(VENV)/wheel/*.whl
 	@touch $@

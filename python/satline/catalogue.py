@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -239,8 +240,9 @@ def _cell(text: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write the reference page to the path given, or to its place in the source tree."""
-    page = Path(arguments[0]) if arguments else PAGE
-    page.write_text(reference_page(catalogue()), encoding="utf-8")
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("page", type=Path, nargs="?", default=PAGE)
+    parser.parse_args(arguments).page.write_text(reference_page(catalogue()), encoding="utf-8")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -72,7 +73,9 @@ def reference_page() -> str:
 
 def main(arguments: list[str]) -> int:
     """Write the page to the path given, or to its place in the source tree."""
-    (Path(arguments[0]) if arguments else PAGE).write_text(reference_page(), encoding="utf-8")
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("page", type=Path, nargs="?", default=PAGE)
+    parser.parse_args(arguments).page.write_text(reference_page(), encoding="utf-8")
     return 0
 
 
