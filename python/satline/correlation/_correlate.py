@@ -192,7 +192,8 @@ def correlate(
         )
         for k in usable.tolist()
     ]
-    hits.sort(key=lambda h: (not h.found, -h.strength, h.place))
+    # What differs only by how sums were rounded, which goes by the library's threads, keeps its place.
+    hits.sort(key=lambda h: (not h.found, -round(h.strength, 9), h.place))
     folded, beyond = _folded(panel, hits, alike)
     notes = (f"{beyond:,} weaker discoveries were not folded into groups",) if beyond else ()
     return Correlation(
