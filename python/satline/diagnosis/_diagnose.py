@@ -76,7 +76,7 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
         findings=holding,
         others=others,
         unseen=unseen(recording.sources, reduction),
-        warnings=warnings(recording, context),
+        warnings=warnings(recording, context, invalid),
         conditions=conditions(recording, reduction),
         waits=wait_shares(reduction, recording),
     )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from satline.diagnosis._late import invalid_run
 from satline.diagnosis.rules import Context
 from satline.reduction import Reduction, Source
 
 
-def warnings(recording: Source, context: Context) -> tuple[str, ...]:
-    """What weakens the answer."""
+def warnings(recording: Source, context: Context, invalid: str | None) -> tuple[str, ...]:
+    """What weakens the answer; `invalid`: why the run is, if it is."""
     reduction = context.reduction
     found: list[str] = []
     for damage in getattr(recording, "damage", ()) or ():
@@ -25,7 +24,6 @@ def warnings(recording: Source, context: Context) -> tuple[str, ...]:
         found.append(
             f"samples were late: 99th percentile {late / 1000:.0f} ms of an interval of {interval} ms"
         )
-    invalid = invalid_run(recording)
     if invalid is not None:
         found.append(f"{invalid}: the run is marked invalid")
     for writer, source in recording.sources.items():

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from satline.errors import InputError
-from satline.history._host import check_host
+from satline.history._host import check_host, known_hosts
 from satline.history._hours import hour_figures, recorded_days, write_hourly, write_hours
 from satline.history._store import (
     DayNote,
@@ -58,7 +58,7 @@ def add(history: History, path: Path, *, on_step: Callable[[str], None] = lambda
     parent.mkdir(parents=True, exist_ok=True)
     with locked(parent), told_when_full(history.path):
         recover(parent)
-        check_host(history, source, path)
+        check_host(history, known_hosts(history), source, path)
         before = next((d for d in sorted(parent.glob(f"*-{key}")) if not d.name.startswith(".")), None)
         target = before or parent / f"{stem}-{key}"
         making = parent / f".adding-{target.name}"

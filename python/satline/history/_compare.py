@@ -13,7 +13,7 @@ import numpy as np
 
 from satline.errors import InputError
 from satline.history._figures import Figures, Floats, Row, read_figures
-from satline.history._host import check_host, mixed
+from satline.history._host import check_host, known_hosts, mixed
 from satline.history._hours import hour_figures, recorded_days
 from satline.history._rows import ChangedRow, changed_rows
 from satline.history._store import DayNote, History, parse_day
@@ -116,10 +116,11 @@ def compare_with_history(
     """
     store = history if isinstance(history, History) else History.open(history)
     files = {day: store.of_day(day) for day in store.all_days()}
+    known = known_hosts(store)
     extra = {}
     if not isinstance(today, date):
         recording = Recording.open(today)
-        check_host(store, recording, today)
+        check_host(store, known, recording, today)
         days = recorded_days(recording)
         if not days:
             raise InputError(f"{today}: holds no samples of table system", hint="record for longer")
@@ -142,7 +143,7 @@ def compare_with_history(
     figures = read_figures({d: files[d] for d in [*past, *([day] if day in files else [])]}, extra)
     bad = [d for d in past if store.days.get(d, DayNote()).mark == "bad"]
     answer = judge(figures, bad, reference)
-    note = mixed(store)
+    note = mixed(store, known)
     return replace(answer, notes=(*answer.notes, note)) if note else answer
 
 

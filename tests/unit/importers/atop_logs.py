@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import Any
+
+from imports import read_into
 
 from satline.importers import atop
 from satline.importers._atop_reader import MAGIC
 from satline.importers._importer import Options
-from satline.importers._sink import Sink
-from satline.recording import Recording, check
+from satline.recording import Recording
 
 
 def imported(source: Path, target: Path, options: Options | None = None) -> Recording:
-    sink = Sink(target)
-    sink.start()
-    atop.read(str(source), options or Options(), sink)
-    sink.finish()
-    report = check(target)
-    assert not report.problems
-    assert not report.damage
-    return Recording.open(target)
-
-
-def rows(recording: Recording, sql: str) -> list[tuple[Any, ...]]:
-    return recording.connect().sql(sql).fetchall()
-
-
-def facts(recording: Recording) -> dict[str, Any]:
-    return dict(recording.sources["import"])
+    return read_into(atop.read, source, target, options)
 
 
 def raw(path: Path) -> Path:

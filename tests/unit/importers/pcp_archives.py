@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from imports import read_into
 
 from satline.importers._importer import Options
-from satline.importers._sink import Sink
 from satline.importers.pcp import IMPORTER as PCP
-from satline.recording import Recording, check
+from satline.recording import Recording
 
 PYTHON = "/usr/bin/python3"
 
@@ -33,22 +33,7 @@ needs_bindings = pytest.mark.skipif(not can_make_archives(), reason="PCP's Pytho
 
 
 def imported(source: Path, target: Path, options: Options | None = None) -> Recording:
-    sink = Sink(target)
-    sink.start()
-    PCP.read(str(source), options or Options(), sink)
-    sink.finish()
-    report = check(target)
-    assert not report.problems
-    assert not report.damage
-    return Recording.open(target)
-
-
-def rows(recording: Recording, sql: str) -> list[tuple[Any, ...]]:
-    return recording.connect().sql(sql).fetchall()
-
-
-def facts(recording: Recording) -> dict[str, Any]:
-    return dict(recording.sources["import"])
+    return read_into(PCP.read, source, target, options)
 
 
 def ns(text: str) -> int:

@@ -8,7 +8,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from atop_logs import facts, imported, raw, rows
+from atop_logs import imported, raw
+from imports import facts, rows
 
 from satline.errors import InputError
 from satline.importers import atop

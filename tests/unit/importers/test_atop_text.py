@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from atop_logs import facts, imported, raw, rows
+from atop_logs import imported, raw
+from imports import facts, rows
 
 from satline.importers import atop
 from satline.importers._atop_lines import read_lines

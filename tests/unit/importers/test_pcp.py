@@ -10,12 +10,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from imports import facts, rows
 from pcp_archives import (
-    facts,
     imported,
     needs_tool,
     ns,
-    rows,
 )
 
 from satline.errors import InputError

@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from imports import facts, rows
 from pcp_archives import (
     METRICS,
     PROCESSES,
     T0,
-    facts,
     imported,
     machine,
     make,
     needs_bindings,
     needs_tool,
-    rows,
 )
 
 from satline.importers._pcp_reader import Archive, Metric, _Reader

@@ -150,18 +150,25 @@ impl Target {
         }
     }
 
-    /// The address to which all users connect, looked up once: the first of IPv4, else the first.
+    /// The address to which all users connect, looked up once.
     pub fn resolve(&self) -> io::Result<Option<SocketAddr>> {
         let Self::Remote { host, port, .. } = self else {
             return Ok(None);
         };
-        let all: Vec<SocketAddr> = (host.as_str(), *port).to_socket_addrs()?.collect();
-        let found = all.iter().find(|address| address.is_ipv4()).or(all.first());
-        found
-            .copied()
+        first_address(host, *port)?
             .map(Some)
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the name has no address"))
     }
+}
+
+/// Of this name's addresses the first of IPv4, else the first.
+pub fn first_address(host: &str, port: u16) -> io::Result<Option<SocketAddr>> {
+    let all: Vec<SocketAddr> = (host, port).to_socket_addrs()?.collect();
+    Ok(all
+        .iter()
+        .find(|address| address.is_ipv4())
+        .or(all.first())
+        .copied())
 }
 
 impl fmt::Display for Target {

@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 use std::fs;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::error::TerminalError;
 use crate::lines::pty;
 use crate::lines::ssh::{Carrier, Facts, Host, Settings, Ssh, is_loopback};
 use crate::lines::ssh2::{Client, Key, Ssh2, Wish};
-use crate::lines::{Lines, Target};
+use crate::lines::{Lines, Target, first_address};
 use crate::workload::{Ending, Workload};
 
 /// What OpenSSH looks at where it is not configured.
@@ -120,10 +120,13 @@ fn libssh2(
     if facts.user.is_empty() {
         return Err(wrong(": no account is named", "write ssh:USER@HOST:PORT"));
     }
-    let address = resolve(&facts).ok_or_else(|| {
-        let what = format!(": no address of {} is known", facts.host);
-        wrong(&what, "see whether the name of the host is right")
-    })?;
+    let address = first_address(&facts.host, facts.port)
+        .ok()
+        .flatten()
+        .ok_or_else(|| {
+            let what = format!(": no address of {} is known", facts.host);
+            wrong(&what, "see whether the name of the host is right")
+        })?;
     let wish = wish(settings, &facts, address, (variable("HOME"), terminal));
     let wish = wish.ok_or_else(|| wrong(": a NUL in a name", "remove it"))?;
     let client = Client::new(wish).map_err(|why| {
@@ -131,18 +134,6 @@ fn libssh2(
         wrong(&format!(" needs this host's libssh2: {why}"), hint)
     })?;
     Ok(Ssh2::new(host, client, settings.sessions_per_connection))
-}
-
-/// As for every line: the first address of IPv4, else the first.
-fn resolve(facts: &Facts) -> Option<SocketAddr> {
-    let all: Vec<SocketAddr> = (facts.host.as_str(), facts.port)
-        .to_socket_addrs()
-        .ok()?
-        .collect();
-    all.iter()
-        .find(|address| address.is_ipv4())
-        .or(all.first())
-        .copied()
 }
 
 /// What the settings and `ssh`'s configuration come to; None: a text cannot be given to libssh2.

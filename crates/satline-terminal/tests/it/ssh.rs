@@ -48,32 +48,40 @@ pub fn check_echoes(place: &Place, users: usize) {
     }
 }
 
+/// Runs it to its end; gives the most connections that there were at one time.
+pub fn run_and_count(sshd: &Sshd, place: &Place, words: &str) -> usize {
+    let mut child = place.command(words).spawn().unwrap();
+    let mut most = 0;
+    eventually("the run is over", || {
+        most = most.max(sshd.connections().len());
+        child.try_wait().unwrap().is_some()
+    });
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    most
+}
+
+/// Each of so many users has logged on once, before the window.
+pub fn check_log_ons(place: &Place, users: usize) {
+    let rows = place.rows("transaction");
+    let log_ons: Vec<_> = rows.iter().filter(|row| row["class"] == "logon").collect();
+    assert_eq!(log_ons.len(), users);
+    assert!(
+        log_ons
+            .iter()
+            .all(|row| row["outcome"] == "ok" && row["phase"] == "logon")
+    );
+}
+
 #[test]
 fn shells_with_marks_on_connections_of_their_own_and_on_shared_ones() {
     let Some(sshd) = Sshd::start("") else { return };
     for (options, connections) in [("", 3), ("--ssh-sessions 2", 2)] {
         let place = Place::new(&workload(&format!("{}{ECHO}", sshd.line(""))));
-        let mut child = place
-            .command(&format!("{QUICK} --steps 3 --window 4s {options}"))
-            .spawn()
-            .unwrap();
-        let mut most = 0;
-        eventually("the run is over", || {
-            most = most.max(sshd.connections().len());
-            child.try_wait().unwrap().is_some()
-        });
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        assert_eq!(most, connections, "{options}");
+        let words = format!("{QUICK} --steps 3 --window 4s {options}");
+        assert_eq!(run_and_count(&sshd, &place, &words), connections, "{options}");
         check_echoes(&place, 3);
-        let rows = place.rows("transaction");
-        let log_ons: Vec<_> = rows.iter().filter(|row| row["class"] == "logon").collect();
-        assert_eq!(log_ons.len(), 3);
-        assert!(
-            log_ons
-                .iter()
-                .all(|row| row["outcome"] == "ok" && row["phase"] == "logon")
-        );
+        check_log_ons(&place, 3);
         let cost = &place.source()["cost"];
         let (all, busiest) = (&cost["window_processor_share"], &cost["window_busiest_share"]);
         assert!(

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::ssh::{ECHO, QUICK, SLEEP, check_echoes};
+use crate::ssh::{ECHO, QUICK, SLEEP, check_echoes, check_log_ons, run_and_count};
 use crate::support::sshd::Sshd;
 use crate::support::{Place, eventually, number, send, stderr, workload};
 
@@ -39,28 +39,11 @@ fn twenty_users_on_connections_of_their_own_and_ten_on_one() {
     let Some(sshd) = start("") else { return };
     for (users, options, connections) in [(20, "", 20), (12, "--ssh-sessions 10", 2)] {
         let place = Place::new(&workload(&format!("{}{ECHO}", line(&sshd, ""))));
-        let mut child = place
-            .command(&format!("{QUICK} --steps {users} --window 3s {options}"))
-            .spawn()
-            .unwrap();
-        let mut most = 0;
-        eventually("the run is over", || {
-            most = most.max(sshd.connections().len());
-            child.try_wait().unwrap().is_some()
-        });
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        assert_eq!(most, connections, "{options}");
+        let words = format!("{QUICK} --steps {users} --window 3s {options}");
+        assert_eq!(run_and_count(&sshd, &place, &words), connections, "{options}");
         check_echoes(&place, users);
         assert!(place.events("line-lost").is_empty());
-        let rows = place.rows("transaction");
-        let log_ons: Vec<_> = rows.iter().filter(|row| row["class"] == "logon").collect();
-        assert_eq!(log_ons.len(), users);
-        assert!(
-            log_ons
-                .iter()
-                .all(|row| row["outcome"] == "ok" && row["phase"] == "logon")
-        );
+        check_log_ons(&place, users);
         let source = place.source();
         assert!(source["library"].as_str().unwrap().starts_with("libssh2 1."));
         let cost = &source["cost"];
