@@ -1,6 +1,6 @@
 """All measurements of docs/concepts/swapper-proof.md, and their tables in that page.
 
-    python benches/swapper/proof.py --out DIR [--parts resume,read-ahead,users,factors] [--page FILE]
+    python benches/swapper/proof.py --out DIR [--parts resume,users,factors,discard,read-ahead] [--page FILE]
 
 A part whose results are in DIR is not measured again. Needs root, a quiet host and about an hour. Each table
 of the page stands between `<!-- figures NAME -->` and `<!-- end -->`; others stay as they are.
@@ -43,9 +43,10 @@ def factors(out: Path) -> list[list[str]]:
 
 PARTS: dict[str, Callable[[Path], list[list[str]]]] = {
     "resume": resume,
-    "read-ahead": lambda out: resume(out, "--page-cluster", "0"),
     "users": users,
     "factors": factors,
+    "discard": lambda out: resume(out, "--discard", "--kinds", "disk,network,rotating"),
+    "read-ahead": lambda out: resume(out, "--page-cluster", "0"),
 }
 
 
@@ -96,7 +97,13 @@ def factors_table(out: Path) -> str:
     return f"```\n{text.rstrip()}\n```"
 
 
-TABLES = {"resume": resume_table, "read-ahead": resume_table, "users": users_table, "factors": factors_table}
+TABLES = {
+    "resume": resume_table,
+    "users": users_table,
+    "factors": factors_table,
+    "discard": resume_table,
+    "read-ahead": resume_table,
+}
 
 
 def put_tables(page: Path, out: Path) -> None:

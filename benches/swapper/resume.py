@@ -259,7 +259,7 @@ def measure(kind: str, arm: str, options: argparse.Namespace) -> list[Round]:
     host = ThisHost(state=options.state)
     try:
         limits = Limits(processors=1, memory_bytes=options.memory_bytes, swap_bytes=options.swap_bytes)
-        knobs = Knobs(swap_kind=kind, page_cluster=options.page_cluster)
+        knobs = Knobs(swap_kind=kind, page_cluster=options.page_cluster, swap_discard=options.discard or None)
         conditions = host.prepare(
             Configuration(secrets.token_hex(16), limits, options.scratch, knobs=knobs, delay_accounting=False)
         )
@@ -344,6 +344,7 @@ def main() -> None:
     parser.add_argument("--memory-bytes", type=int, default=300_000_000)
     parser.add_argument("--swap-bytes", type=int, default=2_000_000_000)
     parser.add_argument("--page-cluster", type=int)
+    parser.add_argument("--discard", action="store_true", help="swap devices as by swapon --discard=pages")
     parser.add_argument("--user", default="--seed 1", help="words of the user's program")
     parser.add_argument("--set", action="append", default=[], metavar="TABLE.KEY=JSON", help="of the policy")
     parser.add_argument("--scratch", type=Path, default=Path("/var/tmp"))

@@ -14,6 +14,8 @@ const MAX_PAGES: u32 = 1 << 22;
 const OPEN_DIRECT: u32 = 1;
 /// Requests that the kernel may have here at once: as many as a loop device has.
 const AT_ONCE: u16 = 128;
+/// `FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE` of linux/falloc.h.
+const KEEP_SIZE_PUNCH_HOLE: u32 = 3;
 const MODE: u32 = libc::S_IFREG | 0o600;
 
 /// What the kernel asks for.
@@ -32,6 +34,12 @@ pub enum Call<'a> {
         offset: u64,
         data: &'a [u8],
     },
+    /// Give back the space of a part: it reads as zeros from then on.
+    Discard {
+        offset: u64,
+        bytes: u64,
+    },
+    FileSystem,
     /// Nothing needs to be done for it.
     Nothing,
     /// It wants no answer.
@@ -67,6 +75,14 @@ pub fn parse(bytes: &[u8]) -> Option<(u64, Call<'_>)> {
                 data,
             }
         }
+        17 => Call::FileSystem,
+        43 => match u32_at(body, 24)? {
+            KEEP_SIZE_PUNCH_HOLE => Call::Discard {
+                offset: u64_at(body, 8)?,
+                bytes: u64_at(body, 16)?,
+            },
+            _ => Call::Unknown,
+        },
         18 | 20 | 25 | 38 => Call::Nothing, // release, sync, flush, destroy
         26 => Call::Init {
             flags: u32_at(body, 12)?,
@@ -116,6 +132,14 @@ pub fn put_attributes(into: &mut Vec<u8>, bytes: u64) {
     put(into, [0, 0, 0, MODE, 1, 0, 0, 0, 4096, 0]);
 }
 
+/// The loop device takes its unit of discarding from the block size.
+pub fn put_file_system(into: &mut Vec<u8>, bytes: u64) {
+    for value in [bytes / 4096, 0, 0, 1, 0] {
+        into.extend_from_slice(&u64::to_ne_bytes(value));
+    }
+    put(into, [4096, 255, 4096, 0, 0, 0, 0, 0, 0, 0]);
+}
+
 pub fn put_open(into: &mut Vec<u8>) {
     put(into, [0, 0, OPEN_DIRECT, 0]);
 }
@@ -154,18 +178,34 @@ mod tests {
 
     #[test]
     fn answers_have_the_lengths_that_the_kernel_expects() {
-        let (mut init, mut attributes, mut open) = (answer(1), answer(1), answer(1));
+        let (mut init, mut attributes, mut open, mut system) = (answer(1), answer(1), answer(1), answer(1));
+        put_file_system(&mut system, 4096);
         put_init(&mut init, u32::MAX);
         put_attributes(&mut attributes, 4096);
         put_open(&mut open);
         assert_eq!(
-            [init.len(), attributes.len(), open.len()],
-            [16 + 64, 16 + 104, 16 + 16]
+            [init.len(), attributes.len(), open.len(), system.len()],
+            [16 + 64, 16 + 104, 16 + 16, 16 + 80]
         );
         let ended = ended(open, libc::ENOSYS);
         assert_eq!(u32_at(&ended, 0), Some(32));
         assert_eq!(u32_at(&ended, 4).map(|value| value as i32), Some(-libc::ENOSYS));
         assert_eq!(u64_at(&ended, 8), Some(1));
+    }
+
+    #[test]
+    fn a_hole_is_a_discard_and_no_other_change_of_the_space_is() {
+        let mut body = vec![0; 32];
+        body[8..16].copy_from_slice(&4096u64.to_ne_bytes());
+        body[16..24].copy_from_slice(&(1u64 << 33).to_ne_bytes());
+        body[24..28].copy_from_slice(&3u32.to_ne_bytes());
+        let discard = Call::Discard {
+            offset: 4096,
+            bytes: 1 << 33,
+        };
+        assert_eq!(parse(&request(43, &body)), Some((77, discard)));
+        body[24] = 0;
+        assert_eq!(parse(&request(43, &body)), Some((77, Call::Unknown)));
     }
 
     proptest! {

@@ -132,6 +132,12 @@ impl Server {
             Call::Silent => return Ok(()),
             Call::Unknown => return self.send(&fuse::ended(answer, libc::ENOSYS)),
             Call::Init { flags } => fuse::put_init(&mut answer, flags),
+            Call::Discard { offset, bytes } => {
+                self.store.discard(offset, bytes);
+                self.wait(Request { offset, bytes: 0 }, unique, answer);
+                return Ok(());
+            }
+            Call::FileSystem => fuse::put_file_system(&mut answer, self.store.bytes()),
             Call::Attributes => fuse::put_attributes(&mut answer, self.store.bytes()),
             Call::Open => fuse::put_open(&mut answer),
             Call::Nothing => {}

@@ -41,6 +41,14 @@ impl Store {
         done as u32
     }
 
+    /// Gives back the whole pages of a range.
+    pub fn discard(&mut self, offset: u64, length: u64) {
+        let end = offset.saturating_add(length).min(self.bytes());
+        for page in offset.div_ceil(PAGE_BYTES)..end / PAGE_BYTES {
+            self.pages[page as usize] = None;
+        }
+    }
+
     /// The pages of a range, each with the part of it that is meant.
     fn parts(&self, offset: u64, length: u64) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
         let end = offset.saturating_add(length).min(self.bytes());
@@ -67,6 +75,19 @@ mod tests {
     use proptest::prelude::*;
 
     const BYTES: u64 = 5 * PAGE_BYTES;
+
+    #[test]
+    fn whole_pages_of_a_discarded_range_are_zero() {
+        let mut store = Store::new(BYTES);
+        store.write(0, &vec![7; BYTES as usize]);
+        store.discard(PAGE_BYTES - 1, 2 * PAGE_BYTES);
+        store.discard(BYTES - PAGE_BYTES, u64::MAX);
+        store.discard(u64::MAX, 1);
+        let mut read = Vec::new();
+        store.read(0, BYTES as u32, &mut read);
+        let of: Vec<u8> = read.chunks(PAGE).map(|page| page[9]).collect();
+        assert_eq!(of, [7, 0, 7, 7, 0]);
+    }
 
     proptest! {
         #[test]

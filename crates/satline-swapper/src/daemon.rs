@@ -8,6 +8,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 use crate::abilities::Abilities;
 use crate::budget::Budget;
@@ -46,6 +47,8 @@ pub struct Daemon {
     tick: u64,
     next_tick_ns: i64,
     next_scan_ns: i64,
+    /// Of the lists of users when they were last read.
+    lists: Vec<ListState>,
     pressed_until_ns: i64,
 }
 
@@ -103,6 +106,7 @@ impl Daemon {
             tick: 0,
             next_tick_ns: now_ns,
             next_scan_ns: now_ns,
+            lists: Vec::new(),
             pressed_until_ns: 0,
         })
     }
@@ -115,7 +119,7 @@ impl Daemon {
         while !stop() {
             let now_ns = calls::monotonic_ns();
             let ticked = now_ns >= self.next_tick_ns;
-            if now_ns >= self.next_scan_ns {
+            if now_ns >= self.next_scan_ns || ticked && self.lists != list_states(&self.surroundings.policy) {
                 self.scan(now_ns);
             }
             if ticked {
@@ -138,6 +142,7 @@ impl Daemon {
     fn scan(&mut self, now_ns: i64) {
         let Surroundings { roots, policy, .. } = &*self.surroundings;
         self.next_scan_ns = now_ns + (policy.activity.rescan_seconds * 1e9) as i64;
+        self.lists = list_states(policy);
         let own_pid = i32::try_from(std::process::id()).unwrap_or(0);
         let Ok(found) = population::find(roots, policy, own_pid) else {
             return;
@@ -188,7 +193,12 @@ impl Daemon {
         };
         self.next_tick_ns = now_ns + next_ms * 1_000_000;
         for user in self.users.values_mut() {
-            match user.resume.as_mut().map(|resume| resume.look(now_ns)) {
+            let mut resume = user.resume.take();
+            let progress = resume
+                .as_mut()
+                .map(|resume| resume.look(now_ns, || user.is_busy(roots)));
+            user.resume = resume;
+            match progress {
                 // Who waits for his pages uses next to no processor, and is not idle.
                 Some(Progress::Faulting) => user.active = true,
                 Some(Progress::Over { length_us }) => {
@@ -199,6 +209,23 @@ impl Daemon {
                 }
                 Some(Progress::Quiet) | None => {}
             }
+        }
+    }
+
+    /// Who would leave the queue now but waits for a device or a processor is not idle: no fault and no processor time tell of him.
+    fn spare_the_busy(&mut self, now_ns: i64) {
+        let Surroundings { roots, policy, .. } = &*self.surroundings;
+        for user in self
+            .users
+            .values_mut()
+            .filter(|user| !user.active && !user.faulted)
+        {
+            let drops = self
+                .decisions
+                .users
+                .get(&user.id)
+                .is_some_and(|state| state.would_drop(now_ns / 1000, policy));
+            user.active = drops && user.is_busy(roots);
         }
     }
 
@@ -230,6 +257,7 @@ impl Daemon {
     }
 
     fn decide(&mut self, now_ns: i64, events: &[Event]) {
+        self.spare_the_busy(now_ns);
         let page_bytes = self.surroundings.page_bytes;
         let seen: Vec<UserSeen> = self
             .users
@@ -312,6 +340,20 @@ impl Daemon {
             }
         }
     }
+}
+
+/// When a list of users was written, and how long it is; none: it is not there.
+type ListState = Option<(SystemTime, u64)>;
+
+/// Whoever is put on a list is known at the next look, not at the next search only.
+fn list_states(policy: &Policy) -> Vec<ListState> {
+    let lists = policy.watch.iter().filter_map(|watch| watch.pid_file.as_ref());
+    lists
+        .map(|path| {
+            let file = path.metadata().ok()?;
+            Some((file.modified().ok()?, file.len()))
+        })
+        .collect()
 }
 
 /// The socket on which somebody says that a user is about to come back.

@@ -252,6 +252,12 @@ impl UserState {
         (self.prepaged_pages > 0.0).then(|| self.prepage_errors / self.prepaged_pages)
     }
 
+    /// Whether he leaves the queue now unless he is seen to work.
+    pub fn would_drop(&self, now_us: i64, policy: &Policy) -> bool {
+        matches!(self.state, State::Active | State::Resuming)
+            && now_us - self.last_active_us >= seconds(policy.queue_drop.idle_seconds)
+    }
+
     /// What is seen of him moves him between states.
     fn look(&mut self, now_us: i64, policy: &Policy, seen: &UserSeen, actions: &mut Vec<Action>) {
         self.interactive = seen.interactive;
@@ -281,9 +287,7 @@ impl UserState {
                     }
                 }
             }
-        } else if matches!(self.state, State::Active | State::Resuming)
-            && now_us - self.last_active_us >= seconds(policy.queue_drop.idle_seconds)
-        {
+        } else if self.would_drop(now_us, policy) {
             self.enter(State::Idle, now_us);
             self.record_due = true;
             self.read_due = false;
@@ -344,6 +348,9 @@ impl UserState {
     /// His place among those who may be written out; none if he may not.
     fn rank(&self, now_us: i64, policy: &Policy) -> Option<Rank> {
         if self.work.is_some() || self.record_due || self.is_left_alone(now_us) {
+            return None;
+        }
+        if self.working_set_bytes.is_none() && policy.swap_out.unknown == Order::Kernel {
             return None;
         }
         let stage = match self.state {

@@ -6,7 +6,10 @@ const SECOND: i64 = 1_000_000;
 
 fn policy(more: &str) -> Policy {
     let text = format!("[[watch]]\npid = 9\n[queue_drop]\nidle_seconds = 10.0\n{more}");
-    toml::from_str(&text).unwrap()
+    let mut policy: Policy = toml::from_str(&text).unwrap();
+    // In most tests no working set is known, and users are written out all the same.
+    policy.swap_out.unknown = Order::Address;
+    policy
 }
 
 fn storage(free: u64) -> Option<StorageSeen> {
@@ -160,6 +163,19 @@ fn trimming_comes_before_swapping_out_and_high_ends_both() {
         bytes: 110 * MB,
     };
     assert_eq!(actions, [wanted], "who is partly out is finished first");
+}
+
+#[test]
+fn a_user_of_whom_no_working_set_is_known_is_left_to_the_kernel() {
+    let mut policy = policy("");
+    policy.swap_out.unknown = Order::Kernel;
+    let (mut decisions, now) = idle(&policy, 2);
+    let events = [recorded(1, None, 0), recorded(2, Some(20), 0)];
+    let actions = decisions.step(now + SECOND, &policy, storage(50), &[quiet(1), quiet(2)], &events);
+    assert!(
+        matches!(actions[..], [Action::SwapOut { id: 2, .. }]),
+        "{actions:?}"
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What is done to the pages of one user. Each job runs on a thread of its own: a call that hangs on a device holds up nobody else.
 
-use std::collections::VecDeque;
+mod reading;
+
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -10,10 +11,12 @@ use crate::book::{Book, Drop};
 use crate::budget::Budget;
 use crate::calls::{self, Advice, MAX_RANGES};
 use crate::pages::{Census, Method};
-use crate::policy::{Policy, Rest};
+use crate::policy::Policy;
 use crate::process::Process;
 use crate::roots::{Roots, value_of};
 use crate::runs::{Run, Runs};
+
+pub use reading::read_in;
 
 /// What every job has.
 #[derive(Debug)]
@@ -190,7 +193,8 @@ pub fn write_out(
             written.sets += pages.div_ceil(surroundings.policy.swap_out.set_pages);
             written.asked_pages += pages;
             left = left.saturating_sub(pages);
-            advise(surroundings, process, &set, Advice::PageOut);
+            let runs: Vec<Run> = set.iter().collect();
+            advise(surroundings, process, &runs, Advice::PageOut);
         }
     }
     if surroundings.dry_run {
@@ -214,119 +218,6 @@ pub fn write_out(
         });
     }
     written
-}
-
-/// Queue-add: reads swap sets, `first_pid`'s first: so many at once, the rest as the policy says. `free_bytes` is the free
-/// storage now.
-pub fn read_in(
-    surroundings: &Surroundings,
-    books: &mut Books,
-    first_pid: Option<i32>,
-    free_bytes: u64,
-    control: &Control,
-) -> Read {
-    let Surroundings {
-        policy, page_bytes, ..
-    } = surroundings;
-    let prepage = &policy.prepage;
-    current(surroundings, books);
-    books.sort_by_key(|book| (Some(book.process.pid) != first_pid, book.process.pid));
-    let mut read = Read::default();
-    let mut room = (prepage.share_of_free_storage * free_bytes as f64) as u64 / page_bytes;
-    let mut at_once = prepage.sets;
-    let mut paced: Vec<(usize, Runs)> = Vec::new();
-    let mut first = Vec::new();
-    for (index, book) in books.iter_mut().enumerate() {
-        let Some(now) = census(surroundings, &book.process) else {
-            continue;
-        };
-        book.knowledge.add_to_queue(&now);
-        let mut wanted = book.knowledge.wanted(&now);
-        if is_read_whole(surroundings, &wanted, &now.swapped) {
-            wanted = now.swapped.clone();
-            read.whole = true;
-        }
-        for set in wanted
-            .bridged(prepage.gap_pages, &now.swapped)
-            .sets(policy.swap_out.set_pages)
-        {
-            if set.pages() > room {
-                room = 0;
-                break;
-            }
-            room -= set.pages();
-            if at_once > 0 {
-                at_once -= 1;
-                first.push((index, set));
-            } else {
-                paced.push((index, set));
-            }
-        }
-    }
-    let mut untouched = Vec::new();
-    match prepage.rest {
-        Rest::Paced => {}
-        Rest::Demand => paced.clear(),
-        Rest::Touched => untouched = std::mem::take(&mut paced),
-    }
-    let first_sets = first.len();
-    let mut ahead: VecDeque<(usize, Runs)> = first.into_iter().chain(paced).collect();
-    let mut place = 0;
-    while !(ahead.is_empty() && untouched.is_empty()) {
-        let Some((index, set)) = ahead.pop_front() else {
-            if control.stops() {
-                break;
-            }
-            ahead.extend(swap_faults(control, books, &mut untouched));
-            if ahead.is_empty() {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            continue;
-        };
-        let (pages, reads) = (set.pages(), set.len() as u64);
-        if control.stops() || !spend(surroundings, &surroundings.in_budget, pages, reads, control) {
-            break;
-        }
-        let Some(book) = books.get_mut(index) else {
-            break;
-        };
-        advise(surroundings, &book.process, &set, Advice::WillNeed);
-        book.knowledge.prepaged = book.knowledge.prepaged.union(&set);
-        read.pages += pages;
-        read.reads += reads;
-        read.sets += 1;
-        if place < first_sets {
-            read.pages_at_once += pages;
-        }
-        place += 1;
-    }
-    read
-}
-
-/// Sets of which a page was touched. [T87] swap fault: the whole set is read.
-fn swap_faults(control: &Control, books: &Books, untouched: &mut Vec<(usize, Runs)>) -> Vec<(usize, Runs)> {
-    let touched = std::mem::take(&mut *control.touched.lock().unwrap_or_else(PoisonError::into_inner));
-    let is_touched = |(index, set): &(usize, Runs)| {
-        let pid = books.get(*index).map(|book| book.process.pid);
-        touched
-            .iter()
-            .any(|(of, page)| Some(*of) == pid && set.holds(*page))
-    };
-    let (found, left) = std::mem::take(untouched).into_iter().partition(is_touched);
-    *untouched = left;
-    found
-}
-
-/// Whether reading all that is outside takes less time than the working set alone: bytes ÷ bandwidth < runs × service time,
-/// by the figures that the policy states. Without `[prepage.whole]` never.
-fn is_read_whole(surroundings: &Surroundings, wanted: &Runs, swapped: &Runs) -> bool {
-    let Some(whole) = &surroundings.policy.prepage.whole else {
-        return false;
-    };
-    let bytes = swapped.pages() * surroundings.page_bytes;
-    let whole_s = bytes as f64 / whole.device_bytes_per_second.bytes(0) as f64;
-    let set_s = wanted.len() as f64 * whole.device_service_us as f64 / 1e6;
-    !wanted.is_empty() && bytes <= whole.max_bytes.bytes(0) && whole_s < set_s
 }
 
 /// Waits until the budget allows it; false if the job was stopped meanwhile.
@@ -353,11 +244,10 @@ fn spend(
 }
 
 /// Advises run after run. One that the kernel refuses (locked, unmapped meanwhile, of huge pages) is left out.
-fn advise(surroundings: &Surroundings, process: &Process, set: &Runs, advice: Advice) {
+fn advise(surroundings: &Surroundings, process: &Process, runs: &[Run], advice: Advice) {
     if surroundings.dry_run {
         return;
     }
-    let runs: Vec<Run> = set.iter().collect();
     let mut at = 0;
     while at < runs.len() {
         let some = &runs[at..(at + MAX_RANGES).min(runs.len())];

@@ -134,6 +134,53 @@ fn read(pagemap: &File, areas: &[Area], page_bytes: u64) -> io::Result<Census> {
     Ok(census)
 }
 
+/// The pages of `wanted` that are outside, as runs of neighbours both in address and in swap, in order of their places in
+/// swap. None where the places cannot be told (`CAP_SYS_ADMIN` is missing).
+///
+/// # Errors
+/// The process is gone.
+pub fn in_order_of_place(pagemap: &File, wanted: &Runs) -> io::Result<Option<Vec<Run>>> {
+    const PLACE: u64 = (1 << 55) - 1;
+    let mut pieces: Vec<(u64, Run)> = Vec::new();
+    let mut buffer = vec![0; 64 << 10];
+    for run in wanted.iter() {
+        let mut page = run.start;
+        while page < run.end {
+            let length = (((run.end - page) * 8) as usize).min(buffer.len());
+            let length = pagemap.read_at(&mut buffer[..length], page * 8)?;
+            if length < 8 {
+                break;
+            }
+            for word in buffer[..length].chunks_exact(8) {
+                let word = word.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
+                if word & SWAPPED != 0 {
+                    // The number of the area in the low five bits, the place in it above them.
+                    let place = (word & PLACE).rotate_right(5);
+                    match pieces.last_mut() {
+                        Some((first, piece)) if piece.end == page && *first + piece.pages() == place => {
+                            piece.end += 1;
+                        }
+                        _ => pieces.push((
+                            place,
+                            Run {
+                                start: page,
+                                end: page + 1,
+                            },
+                        )),
+                    }
+                }
+                page += 1;
+            }
+        }
+    }
+    // Without the right to see them the kernel gives 0 for all.
+    if pieces.iter().all(|(place, _)| *place == 0) {
+        return Ok(None);
+    }
+    pieces.sort_unstable_by_key(|(place, _)| *place);
+    Ok(Some(pieces.into_iter().map(|(_, piece)| piece).collect()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,5 +222,37 @@ mod tests {
         let of = |runs: &Runs| runs.iter().map(|run| (run.start, run.end)).collect::<Vec<_>>();
         assert_eq!(of(&census.present), [(0, 1), (5, 6)]);
         assert_eq!(of(&census.swapped), [(2, 4)]);
+    }
+
+    #[test]
+    fn what_is_outside_is_listed_by_its_place_there() {
+        let swapped = |area: u64, place: u64| SWAPPED | place << 5 | area;
+        let mut file = tempfile::tempfile().unwrap();
+        let words = [
+            swapped(0, 70),
+            swapped(0, 71),
+            swapped(1, 3),
+            PRESENT | 5,
+            swapped(0, 20),
+            swapped(0, 72),
+            swapped(0, 73),
+        ];
+        for word in words {
+            file.write_all(&word.to_le_bytes()).unwrap();
+        }
+        let whole: Runs = [Run { start: 0, end: 7 }].into_iter().collect();
+        let found = in_order_of_place(&file, &whole).unwrap().unwrap();
+        let of: Vec<_> = found.iter().map(|run| (run.start, run.end)).collect();
+        assert_eq!(of, [(4, 5), (0, 2), (5, 7), (2, 3)]);
+    }
+
+    #[test]
+    fn places_that_are_not_shown_give_no_order() {
+        let mut file = tempfile::tempfile().unwrap();
+        for _ in 0..3 {
+            file.write_all(&SWAPPED.to_le_bytes()).unwrap();
+        }
+        let whole: Runs = [Run { start: 0, end: 3 }].into_iter().collect();
+        assert_eq!(in_order_of_place(&file, &whole).unwrap(), None);
     }
 }

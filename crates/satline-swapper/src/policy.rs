@@ -149,6 +149,8 @@ impl Default for Storage {
 pub struct SwapOut {
     /// `address`: in order of virtual address, the working set apart; `kernel`: nothing is written out, reclaim does it.
     pub order: Order,
+    /// The same for users of whom no working set is known yet.
+    pub unknown: Order,
     /// Pages of a swap set.
     pub set_pages: u64,
     /// Pages outside the working set go first.
@@ -171,6 +173,7 @@ impl Default for SwapOut {
     fn default() -> Self {
         SwapOut {
             order: Order::Address,
+            unknown: Order::Kernel,
             set_pages: 64,
             trim: true,
             bytes_per_second: Amount::Bytes(256 << 20),
@@ -195,6 +198,8 @@ pub struct Prepage {
     pub share_of_free_storage: f64,
     /// Gaps up to so many swapped pages between two runs are read too: one longer read instead of two.
     pub gap_pages: u64,
+    /// Prepage also where all swap is compressed storage: there a page costs processor time, and next to no wait.
+    pub from_compressed: bool,
     /// Reading more than the working set; absent: never.
     pub whole: Option<Whole>,
 }
@@ -217,6 +222,7 @@ impl Default for Prepage {
             ios_per_second: 5_000,
             share_of_free_storage: 0.5,
             gap_pages: 0,
+            from_compressed: false,
             whole: None,
         }
     }

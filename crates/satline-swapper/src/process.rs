@@ -5,8 +5,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use crate::calls;
-use crate::pages::{Census, Method};
+use crate::pages::{self, Census, Method};
 use crate::roots::Roots;
+use crate::runs::{Run, Runs};
 use crate::stat::Stat;
 
 /// What the processes of users are opened by.
@@ -56,5 +57,10 @@ impl Process {
     pub fn census(&self, roots: &Roots, method: Method, page_bytes: u64) -> io::Result<Census> {
         let maps = fs::read(roots.of_process(self.pid, "maps"))?;
         Census::take(&self.pagemap, &maps, method, page_bytes)
+    }
+
+    /// The pages of `wanted` that are outside, in order of their places in swap; none where these cannot be told.
+    pub fn in_order_of_place(&self, wanted: &Runs) -> Option<Vec<Run>> {
+        pages::in_order_of_place(&self.pagemap, wanted).ok().flatten()
     }
 }

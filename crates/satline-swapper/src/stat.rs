@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::meter::threads;
 use crate::roots::Roots;
 
 /// What the swapper needs of it.
@@ -11,6 +12,8 @@ pub struct Stat {
     pub terminal: i64,
     pub kernel_thread: bool,
     pub zombie: bool,
+    /// It runs, waits for a processor, or waits for a device.
+    pub busy: bool,
     pub major_faults: u64,
     pub cpu_ticks: u64,
     pub threads: u64,
@@ -27,6 +30,14 @@ impl Stat {
     /// Reads that of a process; none if it is gone.
     pub fn read(roots: &Roots, pid: i32) -> Option<(String, Stat)> {
         parse(&fs::read(roots.of_process(pid, "stat")).ok()?)
+    }
+
+    /// Whether a task of the process is busy now; false if it is gone.
+    pub fn is_busy(roots: &Roots, pid: i32) -> bool {
+        threads(roots, pid).into_iter().any(|tid| {
+            fs::read(roots.of_process(pid, &format!("task/{tid}/stat")))
+                .is_ok_and(|bytes| parse(&bytes).is_some_and(|(_, stat)| stat.busy))
+        })
     }
 }
 
@@ -47,6 +58,7 @@ pub fn parse(bytes: &[u8]) -> Option<(String, Stat)> {
             terminal: field(7)?.parse().ok()?,
             kernel_thread: number(9)? & KERNEL_THREAD != 0,
             zombie: matches!(field(3)?, "Z" | "X"),
+            busy: matches!(field(3)?, "R" | "D"),
             major_faults: number(12)?,
             cpu_ticks: number(14)? + number(15)?,
             threads: number(20)?,
@@ -78,6 +90,7 @@ mod tests {
                 terminal: 34816,
                 kernel_thread: false,
                 zombie: false,
+                busy: false,
                 major_faults: 12,
                 cpu_ticks: 34,
                 threads: 3,

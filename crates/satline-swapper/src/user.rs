@@ -11,6 +11,7 @@ use crate::population::Found;
 use crate::process::Process;
 use crate::roots::Roots;
 use crate::sentry::Sentry;
+use crate::stat::Stat;
 
 /// Counters of one user since he was first seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -61,8 +62,8 @@ impl Resume {
         }
     }
 
-    /// How it gets on.
-    pub fn look(&mut self, now_ns: i64) -> Progress {
+    /// How it gets on. `waits`: whether he waits for a device or a processor, asked only when it would be over.
+    pub fn look(&mut self, now_ns: i64, waits: impl FnOnce() -> bool) -> Progress {
         let total = self.sentry.total();
         if total != self.last_total {
             self.last_total = total;
@@ -70,6 +71,11 @@ impl Resume {
             return Progress::Faulting;
         }
         if now_ns - self.last_fault_ns > QUIET_NS {
+            // One read may take longer than that where many are ahead of it.
+            if waits() {
+                self.last_fault_ns = now_ns;
+                return Progress::Faulting;
+            }
             return Progress::Over {
                 length_us: (self.last_fault_ns - self.begun_ns) / 1000,
             };
@@ -162,6 +168,11 @@ impl User {
         self.totals.resumes += 1;
         let sentry = Sentry::post(roots, &self.found, None, FaultEvent::Major, page_bytes);
         self.resume = Some(Resume::begin(now_ns, sentry));
+    }
+
+    /// Whether one of his tasks runs, or waits for a processor or a device.
+    pub fn is_busy(&self, roots: &Roots) -> bool {
+        self.found.processes.keys().any(|&pid| Stat::is_busy(roots, pid))
     }
 
     /// Pages that were outside when last looked.

@@ -112,6 +112,8 @@ class StudyKnobs(_Part):
     swap_device: str | None = None
     swap_kind: Annotated[str, AfterValidator(_known_swap_kind)] | None = None
     """Character of the swap device of `limits.swap` bytes."""
+    swap_discard: bool | None = None
+    """Whether the space of freed pages is given back to that device."""
 
 
 class Monitor(_Part):
@@ -177,6 +179,8 @@ class StudyFile(_Part):
             raise ValueError("knobs: swap_device stands in place of limits.swap; leave one of them out")
         if self.knobs.swap_kind is not None and self.limits.swap is None:
             raise ValueError("knobs: swap_kind is of a device that is not made; state limits.swap, its size")
+        if self.knobs.swap_discard is not None and self.limits.swap is None:
+            raise ValueError("knobs: swap_discard is of a device that is not made; state limits.swap")
         if self.design is not None and not self.factor:
             raise ValueError("design: there is nothing to vary; add [[factor]] tables")
         if self.trace is not None and self.target != "this-host":
@@ -227,6 +231,7 @@ class Study:
             mglru=stated.mglru,
             swap_device=None if stated.swap_device is None else Path(stated.swap_device),
             swap_kind=stated.swap_kind,
+            swap_discard=stated.swap_discard,
         )
 
     def trace(self) -> TraceSettings | None:

@@ -46,7 +46,7 @@ class Swapper:
         self._conditions = conditions
         directory = conditions.data.parent
         self._users = directory / "swapper-users.tsv"
-        self._users.touch()
+        self._list_users()
         policy = directory / "swapper.toml"
         policy.write_text(tomli_w.dumps(policy_for(settings, conditions, self._users)), encoding="utf-8")
         self._log = directory / "satline-swapper.log"
@@ -81,10 +81,14 @@ class Swapper:
             if status == 2:
                 raise error
             raise SatlineError(f"the swapper ended during the run: {error.message}", hint=error.hint)
-        lines = self._conditions.users_file.read_text().splitlines(keepends=True)
+        self._list_users()
+
+    def _list_users(self) -> None:
+        file = self._conditions.users_file
+        lines = file.read_text().splitlines(keepends=True) if file.exists() else []
         # The run itself and what else is no user begins so: it is to be left alone.
         users = "".join(line for line in lines if line.endswith("\n") and "\t_" not in line)
-        if len(users) != self._users.stat().st_size:
+        if not self._users.exists() or len(users) != self._users.stat().st_size:
             partial = self._users.with_suffix(".new")
             partial.write_text(users)
             partial.replace(self._users)

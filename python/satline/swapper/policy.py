@@ -118,6 +118,9 @@ class SwapOut(_Part):
         description="address: in order of virtual address, the working set apart; "
         "kernel: nothing is written out, reclaim does it",
     )
+    unknown: Literal["address", "kernel"] = Field(
+        default="kernel", description="the same for a user of whom no working set is known yet"
+    )
     set_pages: Annotated[int, Field(ge=1, le=65_536)] = Field(default=64, description="pages of a swap set")
     trim: bool = Field(default=True, description="pages outside the working set go first")
     bytes_per_second: Size = Field(default=256 << 20, description="most bytes written in a second")
@@ -152,6 +155,10 @@ class Prepage(_Part):
     )
     gap_pages: Annotated[int, Field(ge=0, le=1024)] = Field(
         default=0, description="gaps up to so many swapped pages between two runs are read too"
+    )
+    from_compressed: bool = Field(
+        default=False,
+        description="prepage also where all swap is compressed storage: it costs processor time, not waits",
     )
     whole: Whole | None = Field(default=None, description="reading more than the working set; absent: never")
 

@@ -56,6 +56,9 @@ class Knobs:
         A swap device or file that its owner made, in place of a swap file of the study's own.
     swap_kind
         Character of the swap device that the study makes: a name in `swapdevices.KINDS`. ``None``: "disk".
+    swap_discard
+        Whether the space of freed pages is given back to the device (`swapon --discard=pages`). The kernel
+        then writes to empty parts of it first, and not into the gaps between older pages.
     """
 
     page_cluster: int | None = None
@@ -63,6 +66,7 @@ class Knobs:
     mglru: int | None = None
     swap_device: Path | None = None
     swap_kind: str | None = None
+    swap_discard: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from pathlib import Path
 from satline.systems.cgroups import UnsettableError
 
 SWAP_FLAG_PREFER = 0x8000
+SWAP_FLAG_DISCARD = 0x10000
+SWAP_FLAG_DISCARD_PAGES = 0x40000
 SWAP_PRIORITY = 32000
 DISK_RESERVE_BYTES = 512 << 20
 
@@ -117,8 +119,8 @@ def swap_header(pages: int, page_bytes: int) -> bytes:
     return bytes(header)
 
 
-def swap_on(path: Path) -> None:
-    """Use `path` before every other swap device.
+def swap_on(path: Path, *, discard: bool = False) -> None:
+    """Use `path` before every other swap device; with `discard` the space of freed pages is given back to it.
 
     Raises
     ------
@@ -126,5 +128,8 @@ def swap_on(path: Path) -> None:
         No permission, or a file system that swap files cannot be on.
     """
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.swapon(os.fsencode(path), SWAP_FLAG_PREFER | SWAP_PRIORITY) != 0:
+    flags = SWAP_FLAG_PREFER | SWAP_PRIORITY
+    if discard:
+        flags |= SWAP_FLAG_DISCARD | SWAP_FLAG_DISCARD_PAGES
+    if libc.swapon(os.fsencode(path), flags) != 0:
         raise UnsettableError(f"swapon {path}: {os.strerror(ctypes.get_errno())}")

@@ -122,7 +122,7 @@ class ThisHost:
             path = KINDS[kind or "disk"](self._making(configuration, directory, size))
             if kind not in (None, "disk"):
                 self._janitor.ledger.add("swapoff", path=str(path))
-            resources.swap_on(path)
+            resources.swap_on(path, discard=bool(configuration.knobs.swap_discard))
         except UnsettableError as error:
             self._conditions.not_set["swap_bytes"] = str(error)
             if kind is not None:
@@ -132,6 +132,8 @@ class ThisHost:
             self._conditions.limits["swap_bytes"] = size
             if kind is not None:
                 self._conditions.knobs["swap_kind"] = kind
+            if configuration.knobs.swap_discard is not None:
+                self._conditions.knobs["swap_discard"] = configuration.knobs.swap_discard
 
     def _making(self, configuration: Configuration, directory: Path, size: int) -> Making:
         assert self._janitor is not None

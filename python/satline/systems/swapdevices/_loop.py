@@ -47,8 +47,12 @@ def modelled(making: Making, character: Sequence[str], *, rotational: bool) -> P
     _serve(making, file, size, character)
     device = _attach(making, file)
     resources.write_swap_header(device, size)
-    with contextlib.suppress(OSError):  # an older kernel decides by itself
-        (making.sys / "block" / device.name / "queue/rotational").write_text(str(int(rotational)))
+    queue = making.sys / "block" / device.name / "queue"
+    # The scheduler is what the kernel chooses for a disk of one queue; for loop devices it chooses none.
+    # Some kernels lack these files.
+    for name, value in (("rotational", str(int(rotational))), ("scheduler", "mq-deadline")):
+        with contextlib.suppress(OSError):
+            (queue / name).write_text(value)
     return device
 
 
