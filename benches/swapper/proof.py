@@ -1,6 +1,7 @@
 """All measurements of docs/concepts/swapper-proof.md, and their tables in that page.
 
-    python benches/swapper/proof.py --out DIR [--parts resume,users,factors,discard,read-ahead] [--page FILE]
+    python benches/swapper/proof.py --out DIR [--page FILE]
+                                    [--parts resume,users,idle,factors,discard,read-ahead]
 
 A part whose results are in DIR is not measured again. Needs root, a quiet host and about an hour. Each table
 of the page stands between `<!-- figures NAME -->` and `<!-- end -->`; others stay as they are.
@@ -41,9 +42,14 @@ def factors(out: Path) -> list[list[str]]:
     return [satline("study", str(STUDIES / "swapper-factors.toml"), "--out", str(out / "study"))]
 
 
+def idle(out: Path) -> list[list[str]]:
+    return [[sys.executable, str(HERE / "idle.py"), "--json", str(out / "result.json")]]
+
+
 PARTS: dict[str, Callable[[Path], list[list[str]]]] = {
     "resume": resume,
     "users": users,
+    "idle": idle,
     "factors": factors,
     "discard": lambda out: resume(out, "--discard", "--kinds", "disk,network,rotating"),
     "read-ahead": lambda out: resume(out, "--page-cluster", "0"),
@@ -88,10 +94,18 @@ def users_table(out: Path) -> str:
     return "\n".join([*said, "", *lines])
 
 
+def idle_table(out: Path) -> str:
+    lines = ["| users | of one processor | µs a user and second |", "|---|---|---|"]
+    for one in json.loads((out / "result.json").read_text()):
+        each = f"{one['us_per_user_s']:.0f}" if one["users"] else "–"
+        lines.append(f"| {one['users']} | {one['share']:.2%} | {each} |")
+    return "\n".join(lines)
+
+
 def factors_table(out: Path) -> str:
     results = out / "study/results.csv"
     names = "order,sets at once,set pages,page cluster"
-    words = ("--factors", names, "--by", "class", "--transform", "log", "--lenth")
+    words = ("--factors", names, "--transform", "log", "--lenth")
     command = satline("anova", str(results), "--response", "reaction_s", *words)
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return f"```\n{text.rstrip()}\n```"
@@ -100,6 +114,7 @@ def factors_table(out: Path) -> str:
 TABLES = {
     "resume": resume_table,
     "users": users_table,
+    "idle": idle_table,
     "factors": factors_table,
     "discard": resume_table,
     "read-ahead": resume_table,

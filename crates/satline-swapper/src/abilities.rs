@@ -69,6 +69,13 @@ impl Abilities {
                 "CAP_PERFMON and a kernel with CONFIG_PERF_EVENTS",
             );
         }
+        if !has_capability(roots, CAP_SYS_ADMIN) {
+            lack(
+                "places of pages in swap",
+                "sets are read in order of address",
+                "CAP_SYS_ADMIN",
+            );
+        }
         let meminfo = fs::read_to_string(roots.proc.join("meminfo")).unwrap_or_default();
         if value_of(&meminfo, "SwapTotal").unwrap_or(0) == 0 {
             lack(
@@ -99,5 +106,41 @@ impl Abilities {
             wakes,
             lacking,
         })
+    }
+}
+
+/// Number of the right that `/proc/PID/pagemap` asks for before it shows places.
+const CAP_SYS_ADMIN: u32 = 21;
+
+/// Whether this process has the right; true where that cannot be told.
+fn has_capability(roots: &Roots, number: u32) -> bool {
+    let status = fs::read_to_string(roots.proc.join("self/status")).unwrap_or_default();
+    status
+        .lines()
+        .find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok())
+        .is_none_or(|effective| effective >> number & 1 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rights_are_those_in_force() {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = Roots {
+            proc: dir.path().into(),
+            ..Roots::default()
+        };
+        assert!(has_capability(&roots, CAP_SYS_ADMIN), "it cannot be told");
+        fs::create_dir(dir.path().join("self")).unwrap();
+        for (mask, has) in [("000001ffffffffff", true), ("0000000000800000", false)] {
+            fs::write(
+                dir.path().join("self/status"),
+                format!("CapPrm:\t000001ffffffffff\nCapEff:\t{mask}\n"),
+            )
+            .unwrap();
+            assert_eq!(has_capability(&roots, CAP_SYS_ADMIN), has);
+        }
     }
 }

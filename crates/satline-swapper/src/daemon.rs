@@ -193,11 +193,11 @@ impl Daemon {
         };
         self.next_tick_ns = now_ns + next_ms * 1_000_000;
         for user in self.users.values_mut() {
-            let mut resume = user.resume.take();
-            let progress = resume
-                .as_mut()
-                .map(|resume| resume.look(now_ns, || user.is_busy(roots)));
-            user.resume = resume;
+            let progress = user.resume.map(|mut resume| {
+                let progress = resume.look(now_ns, user.major_faults(roots), || user.is_busy(roots));
+                user.resume = Some(resume);
+                progress
+            });
             match progress {
                 // Who waits for his pages uses next to no processor, and is not idle.
                 Some(Progress::Faulting) => user.active = true,

@@ -148,9 +148,4 @@ impl Sentry {
         self.in_window += found;
         found > 0 && self.in_window >= least
     }
-
-    /// Faults counted so far, all of them.
-    pub fn total(&self) -> u64 {
-        self.counters.iter().map(|(_, _, counter)| counter.count()).sum()
-    }
 }

@@ -6,7 +6,6 @@ use crate::book::{Book, Knowledge};
 use crate::decision::UserId;
 use crate::jobs::{Books, Outside};
 use crate::meter::Meter;
-use crate::policy::FaultEvent;
 use crate::population::Found;
 use crate::process::Process;
 use crate::roots::Roots;
@@ -28,10 +27,9 @@ pub struct Totals {
 }
 
 /// A resume under way: the faults after it.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Resume {
     pub begun_ns: i64,
-    sentry: Sentry,
     last_total: u64,
     last_fault_ns: i64,
 }
@@ -52,19 +50,18 @@ pub enum Progress {
 const QUIET_NS: i64 = 300_000_000;
 
 impl Resume {
-    /// Begins now.
-    pub fn begin(now_ns: i64, sentry: Sentry) -> Self {
+    /// Begins now, after so many major faults.
+    pub fn begin(now_ns: i64, major_faults: u64) -> Self {
         Resume {
             begun_ns: now_ns,
-            sentry,
-            last_total: 0,
+            last_total: major_faults,
             last_fault_ns: now_ns,
         }
     }
 
-    /// How it gets on. `waits`: whether he waits for a device or a processor, asked only when it would be over.
-    pub fn look(&mut self, now_ns: i64, waits: impl FnOnce() -> bool) -> Progress {
-        let total = self.sentry.total();
+    /// How it gets on, after `total` major faults. `waits`: whether he waits for a device or a processor, asked only when it
+    /// would be over.
+    pub fn look(&mut self, now_ns: i64, total: u64, waits: impl FnOnce() -> bool) -> Progress {
         if total != self.last_total {
             self.last_total = total;
             self.last_fault_ns = now_ns;
@@ -164,10 +161,17 @@ impl User {
     }
 
     /// He is back: from here on the faults of his resume are counted.
-    pub fn come_back(&mut self, roots: &Roots, now_ns: i64, page_bytes: u64) {
+    pub fn come_back(&mut self, roots: &Roots, now_ns: i64) {
         self.totals.resumes += 1;
-        let sentry = Sentry::post(roots, &self.found, None, FaultEvent::Major, page_bytes);
-        self.resume = Some(Resume::begin(now_ns, sentry));
+        self.resume = Some(Resume::begin(now_ns, self.major_faults(roots)));
+    }
+
+    /// Major faults of his processes so far. From the process list: an event at each would cost him as much as a page of
+    /// compressed storage does.
+    pub fn major_faults(&self, roots: &Roots) -> u64 {
+        let pids = self.found.processes.keys();
+        pids.filter_map(|&pid| Some(Stat::read(roots, pid)?.1.major_faults))
+            .sum()
     }
 
     /// Whether one of his tasks runs, or waits for a processor or a device.

@@ -107,11 +107,23 @@ def test_what_a_study_cannot_say(tmp_path: Path, text: str, message: str) -> Non
     assert message in f"{raised.value.message} {raised.value.hint}"
 
 
-def test_a_kind_without_a_size_is_refused(tmp_path: Path) -> None:
-    text = STUDY.replace('swap = "1 GB"', "processors = 1") + '[knobs]\nswap_kind = "zram"\n'
+@pytest.mark.parametrize("knob", ['swap_kind = "zram"', "swap_discard = true"])
+def test_a_character_without_a_size_is_refused(tmp_path: Path, knob: str) -> None:
+    text = STUDY.replace('swap = "1 GB"', "processors = 1") + f"[knobs]\n{knob}\n"
     with pytest.raises(InputError) as raised:
         read_study(written(tmp_path, text))
-    assert raised.value.hint == "state limits.swap, its size"
+    assert "state limits.swap" in str(raised.value.hint)
+
+
+def test_who_has_logged_on_before_is_known_from_the_start(tmp_path: Path, conditions: Conditions) -> None:
+    conditions.users_file.write_text("71\t_satline\n72\tmary\n73\tto")
+    seen = tmp_path / "seen"
+    run = program(tmp_path, f"cp {conditions.data.parent / 'swapper-users.tsv'} {seen}; sleep 60")
+    swapper = Swapper(run, StudySwapper(), conditions, tmp_path / "r")
+    try:
+        assert seen.read_text() == "72\tmary\n"
+    finally:
+        swapper.stop()
 
 
 def test_swapper_and_device_are_factors(tmp_path: Path) -> None:

@@ -152,6 +152,12 @@ def test_a_modelled_disk_holds_what_is_written_and_leaves_nothing(tmp_path: Path
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
             file.seek(4096)
             assert file.read(len(said)) == said
+        assert Path(f"/sys/block/{device.name}/queue/discard_max_bytes").read_text().strip() != "0"
+        subprocess.run(["blkdiscard", "-o", "4096", "-l", "8192", str(device)], check=True)
+        with device.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            file.seek(4096)
+            assert file.read(8192) == bytes(8192)
     finally:
         assert undo(ledger) == []
     assert str(directory) not in Path("/proc/self/mountinfo").read_text()

@@ -140,7 +140,7 @@ impl Daemon {
             State::Active => {
                 user.sentry = None;
                 if matches!(before, Some(State::Partly | State::Swapped)) {
-                    user.come_back(roots, now_ns, *page_bytes);
+                    user.come_back(roots, now_ns);
                     self.next_tick_ns = self.next_tick_ns.min(now_ns + RESUME_TICK_MS * 1_000_000);
                 }
             }
@@ -170,7 +170,7 @@ impl Daemon {
                 if policy.prepage.rest != Rest::Touched {
                     user.sentry = None;
                 }
-                user.come_back(roots, now_ns, *page_bytes);
+                user.come_back(roots, now_ns);
                 self.next_tick_ns = self.next_tick_ns.min(now_ns + RESUME_TICK_MS * 1_000_000);
             }
         }

@@ -187,3 +187,51 @@ fn is_read_whole(surroundings: &Surroundings, wanted: &Runs, swapped: &Runs) -> 
     let set_s = wanted.len() as f64 * whole.device_service_us as f64 / 1e6;
     !wanted.is_empty() && bytes <= whole.max_bytes.bytes(0) && whole_s < set_s
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn all_swap_is_compressed_or_it_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = Roots {
+            proc: dir.path().into(),
+            ..Roots::default()
+        };
+        assert!(!is_all_compressed(&roots), "no list");
+        for (lines, expected) in [
+            ("", false),
+            ("/dev/zram0 partition 1 0 5\n", true),
+            ("/dev/zram0 partition 1 0 5\n/dev/zram1 partition 1 0 5\n", true),
+            ("/dev/zram0 partition 1 0 5\n/dev/vda2 partition 1 0 5\n", false),
+            ("/srv/zram/file file 1 0 5\n", false),
+        ] {
+            let text = format!("Filename Type Size Used Priority\n{lines}");
+            std::fs::write(dir.path().join("swaps"), text).unwrap();
+            assert_eq!(is_all_compressed(&roots), expected, "{lines}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parts_keep_the_order_and_lose_nothing(
+            lengths in proptest::collection::vec(1u64..30, 0..40), pages in 1u64..100,
+        ) {
+            let runs: Vec<Run> = lengths
+                .iter()
+                .enumerate()
+                .map(|(place, length)| {
+                    let start = 1000 * (97 * place as u64 % 41);
+                    Run { start, end: start + length }
+                })
+                .collect();
+            let parts = cut(runs.clone(), pages);
+            prop_assert_eq!(parts.concat(), runs);
+            let sizes: Vec<u64> = parts.iter().map(|part| part.iter().map(|run| run.pages()).sum()).collect();
+            prop_assert!(sizes.iter().all(|&size| size > 0 && size < pages + 30));
+            prop_assert!(sizes.iter().rev().skip(1).all(|&size| size >= pages));
+        }
+    }
+}
