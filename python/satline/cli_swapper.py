@@ -122,6 +122,8 @@ def _print_status(found: Status) -> None:
 @STATUS
 def explain(user: str | None, policy: Path | None, status_path: Path | None) -> None:
     """Say why USER is in his state, or what a policy means."""
+    from textwrap import fill
+
     from satline.report._escape import visible
     from satline.swapper import default_status, explain_policy, explain_user, read_policy, read_status
 
@@ -132,7 +134,7 @@ def explain(user: str | None, policy: Path | None, status_path: Path | None) -> 
     else:
         lines = explain_user(read_status(status_path or default_status()), user or "")
     for line in lines:
-        click.echo(visible(line))
+        click.echo(fill(visible(line), 80, subsequent_indent="  ", break_long_words=False))
 
 
 @swapper.command(short_help="Tell the daemon that a user is about to come back.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
+from pathlib import Path
 
 from pydantic import BaseModel
 
@@ -35,7 +36,7 @@ def _sentences(status: Status, user: UserStatus) -> Iterator[str]:
     if user.working_set_bytes is None:
         yield (
             "His working set is not known: only by coming back after a swap-out do pages show that they "
-            "were touched."
+            'were touched. Until then the kernel alone writes him out (unless swap_out.unknown is "address").'
         )
     else:
         size = _mib(user.working_set_bytes)
@@ -43,7 +44,7 @@ def _sentences(status: Status, user: UserStatus) -> Iterator[str]:
     if user.resumes:
         mean_ms = user.resume_us / user.resumes / 1e3
         yield (
-            f"He came back {user.resumes} times from outside, {mean_ms:,.0f} ms from the first touch to "
+            f"He came back {_times(user.resumes)} from outside, {mean_ms:,.0f} ms from the first touch to "
             "the last major fault in the mean."
         )
     if user.prepaged_pages:
@@ -72,8 +73,23 @@ def _keys(part: BaseModel, prefix: str) -> Iterator[str]:
             for number, one in enumerate(value, 1):
                 yield from (line for line in _keys(one, f"{key} {number}: ") if "absent" not in line[:80])
         else:
-            said = "absent" if value is None else value
+            said = "absent" if value is None else _as_written(value)
             yield f"{key} = {said}: {field.description}" if field.description else f"{key} = {said}"
+
+
+def _as_written(value: object) -> str:
+    """A value as a policy file has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | Path):
+        return f'"{value}"'
+    if isinstance(value, list):
+        return f"[{', '.join(map(_as_written, value))}]"
+    return str(value)
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
 
 
 def _mib(size_bytes: float) -> str:

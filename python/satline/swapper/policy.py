@@ -119,7 +119,8 @@ class SwapOut(_Part):
         "kernel: nothing is written out, reclaim does it",
     )
     unknown: Literal["address", "kernel"] = Field(
-        default="kernel", description="the same for a user of whom no working set is known yet"
+        default="kernel",
+        description="who writes out a user of whom no working set is known yet, in the same words",
     )
     set_pages: Annotated[int, Field(ge=1, le=65_536)] = Field(default=64, description="pages of a swap set")
     trim: bool = Field(default=True, description="pages outside the working set go first")

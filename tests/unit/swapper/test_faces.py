@@ -117,3 +117,13 @@ def test_the_status_file_is_below_run() -> None:
 def test_explain_wants_a_user_or_a_policy(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["swapper", "explain"]) == 2
     assert "--policy" in capsys.readouterr().err
+
+
+def test_a_policy_is_explained_as_it_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text('[[watch]]\ncommand = "python3"\n[tiers]\nzram = ["zram0", "zram1"]\n')
+    assert run(["swapper", "explain", "--policy", str(path)]) == 0
+    said = capsys.readouterr().out
+    for part in ('command = "python3"', 'zram = ["zram0", "zram1"]', "swap_out.trim = true", "low = 0.1:"):
+        assert part in said, said
+    assert max(map(len, said.splitlines())) <= 80
