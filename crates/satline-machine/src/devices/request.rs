@@ -70,11 +70,12 @@ impl Pages {
     pub(super) fn in_passing_order(&mut self, track: &Track, from: Time) {
         let mut at = from;
         let slots = &mut self.slots[..usize::from(self.count)];
-        for next in 0..slots.len() {
-            let comes = |slot: u16| track.reconnection(slot, at);
-            let first = (next..slots.len()).min_by_key(|&which| comes(slots[which]));
+        for next in 0..slots.len() - 1 {
+            let angle = track.angle(at);
+            let wait = |slot: u16| track.wait(slot, angle);
+            let first = (next..slots.len()).min_by_key(|&which| wait(slots[which]));
             slots.swap(next, first.expect("some are left"));
-            at = track.reconnection(slots[next], at) + track.held(1);
+            at = at + wait(slots[next]) + track.held(1);
         }
     }
 

@@ -44,12 +44,13 @@ struct Active {
     request: Request,
     accepted: Time,
     service: Service,
-    /// Once the start-I/O went out: the path it went by, and when.
-    issued: Option<(PathId, Time)>,
+    /// Once the start-I/O went out: the path it went by, and when. Apart, for then the whole fits into 128 bytes.
+    issued: Option<PathId>,
+    issued_at: Time,
     ready: Time,
     /// When the sector of its next page passes: the first time at or after the last one asked for.
     comes: Time,
-    next_page: usize,
+    next_page: u32,
 }
 
 #[derive(Debug)]
@@ -262,7 +263,8 @@ impl Subsystem {
             return device.active.iter().all(|active| active.issued.is_some());
         };
         for active in device.active.iter_mut().filter(|active| active.issued.is_none()) {
-            active.issued = Some((path, now));
+            active.issued = Some(path);
+            active.issued_at = now;
             active.service.pend = now - active.accepted;
             active.ready = now + device.mechanism.position(active.request.cylinder);
             if device.across_cylinders {
@@ -279,7 +281,7 @@ impl Subsystem {
         let device = &mut self.devices[id.index()];
         let (_, which, _) = device.armed.take().expect("a reconnection was awaited");
         let active = &mut device.active[which];
-        let (path, _) = active.issued.expect("only an issued request reconnects");
+        let path = active.issued.expect("only an issued request reconnects");
         if !self.links.is_free(path) {
             active.service.misses += 1;
             device.counters.rps_misses += 1;
@@ -287,7 +289,7 @@ impl Subsystem {
             return;
         }
         self.links.take(path, now);
-        let left = &active.request.pages.slots()[active.next_page..];
+        let left = &active.request.pages.slots()[active.next_page as usize..];
         let run = 1 + left.windows(2).take_while(|pair| pair[1] == pair[0] + 1).count();
         let held = device.track.held(run);
         device.connected = Some((which, run, held));
@@ -303,15 +305,15 @@ impl Subsystem {
         let device = &mut self.devices[id.index()];
         let (which, run, held) = device.connected.take().expect("a transfer was under way");
         let active = &mut device.active[which];
-        let (path, issued) = active.issued.expect("only an issued request transfers");
+        let path = active.issued.expect("only an issued request transfers");
         self.links.release(path, now);
-        active.next_page += run;
+        active.next_page += run as u32;
         active.service.connect += held;
         active.ready = now;
-        let done = active.next_page == active.request.pages.slots().len();
+        let done = active.next_page as usize == active.request.pages.slots().len();
         let completed = done.then(|| {
             let mut active = device.active.remove(which);
-            active.service.disconnect = now - issued - active.service.connect;
+            active.service.disconnect = now - active.issued_at - active.service.connect;
             device
                 .counters
                 .add(&active.service, active.request.pages.slots().len(), now);
@@ -342,7 +344,7 @@ impl Subsystem {
 impl Active {
     #[inline]
     fn next_slot(&self) -> u16 {
-        self.request.pages.slots()[self.next_page]
+        self.request.pages.slots()[self.next_page as usize]
     }
 }
 
@@ -361,6 +363,7 @@ impl Device {
                 ..Service::default()
             },
             issued: None,
+            issued_at: now,
             ready: now,
             comes: now,
             next_page: 0,

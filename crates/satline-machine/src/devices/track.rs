@@ -68,16 +68,22 @@ impl Track {
     /// The first time, at or after the given one, at which the device reconnects for a slot.
     #[inline]
     pub fn reconnection(&self, slot: u16, from: Time) -> Time {
+        from + self.wait(slot, self.angle(from))
+    }
+
+    /// How far the revolution is at a time, ns.
+    #[inline]
+    pub(super) fn angle(&self, at: Time) -> u64 {
+        at.ns() % self.revolution.ns()
+    }
+
+    /// How long it takes from an angle until the device reconnects for a slot.
+    #[inline]
+    pub(super) fn wait(&self, slot: u16, angle: u64) -> Span {
         // Slots of a cylinder fit into 16 bits, those of a track into 32.
         let sector = self.sectors[(u32::from(slot) % self.sectors.len() as u32) as usize];
-        let turn = self.revolution.ns();
-        let angle = from.ns() % turn;
-        let wait = if sector >= angle {
-            sector - angle
-        } else {
-            sector + turn - angle
-        };
-        from + Span::from_ns(wait)
+        let later = if sector >= angle { 0 } else { self.revolution.ns() };
+        Span::from_ns(sector + later - angle)
     }
 
     /// How long the path is held for so many pages on consecutive slots.

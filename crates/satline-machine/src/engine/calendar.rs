@@ -3,18 +3,26 @@
 //! The order is (time, priority, sequence): of two events at the same time the lower priority number comes first, and
 //! of two with the same priority the one scheduled first. So a run does not depend on how the heap lies in memory.
 //!
-//! Most events happen soon after they are scheduled: a path of the control program takes part of a millisecond, while
-//! hundreds of users think for seconds. So those that would come among the next few go into a short sorted list, whose
-//! end is the next event; only the others go into a heap. Which of the two an event is in changes nothing but speed. A
-//! cancelled event stays where it is and is skipped; when more than half of all are cancelled, they are swept out.
+//! Most events happen soon after they are scheduled: a device's take milliseconds, while hundreds of users think for
+//! seconds. So those that would come among the next few go into a short sorted list, whose end is the next event; only the
+//! others go into a heap. What of one thing can only happen once at a time, such as the end of what a processor does, is
+//! soonest of all: for it there are [`Alarm`]s. Which of the three an event is in changes nothing but speed. A cancelled
+//! event stays where it is and is skipped; when more than half of all are cancelled, they are swept out.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use super::alarms::{Alarm, Alarms, NEAR};
 use super::{Span, Time};
 
 /// The priority of events that have no reason for another.
 pub const NORMAL: u8 = 128;
+
+/// What events are ordered by: time, priority, sequence.
+pub(super) type Key = u128;
+
+/// Later than every event's.
+pub(super) const NO_KEY: Key = Key::MAX;
 
 /// Events of the calendar that no one may cancel have no slot.
 const NO_SLOT: u32 = u32::MAX;
@@ -44,9 +52,14 @@ struct Entry<E> {
 
 impl<E> Entry<E> {
     #[inline]
-    fn key(&self) -> u128 {
-        (u128::from(self.time.ns()) << 64) | u128::from(self.order)
+    fn key(&self) -> Key {
+        key(self.time, self.order)
     }
+}
+
+#[inline]
+fn key(time: Time, order: u64) -> Key {
+    (Key::from(time.ns()) << 64) | Key::from(order)
 }
 
 impl<E> PartialEq for Entry<E> {
@@ -78,12 +91,20 @@ impl<E> Ord for Entry<E> {
     }
 }
 
+#[inline]
+fn time_of(key: Key) -> Time {
+    Time::from_ns((key >> 64) as u64)
+}
+
 /// The events to come, and the clock.
 #[derive(Debug)]
 pub struct Calendar<E> {
     /// The next one is the last.
     soon: Vec<Entry<E>>,
     later: BinaryHeap<Entry<E>>,
+    /// The key of the first in the list and the heap.
+    first_queued: Key,
+    alarms: Alarms<E>,
     now: Time,
     sequence: u64,
     /// By slot: the order of the event that holds it.
@@ -104,6 +125,8 @@ impl<E: Copy> Calendar<E> {
         Self {
             soon: Vec::with_capacity(events),
             later: BinaryHeap::with_capacity(events),
+            first_queued: NO_KEY,
+            alarms: Alarms::new(),
             now: Time::START,
             sequence: 0,
             holders: Vec::new(),
@@ -120,7 +143,7 @@ impl<E: Copy> Calendar<E> {
 
     /// How many events are to come.
     pub fn len(&self) -> usize {
-        self.soon.len() + self.later.len() - self.cancelled
+        self.soon.len() + self.later.len() + self.alarms.len() - self.cancelled
     }
 
     pub fn is_empty(&self) -> bool {
@@ -138,12 +161,17 @@ impl<E: Copy> Calendar<E> {
     #[inline]
     pub fn schedule_cancellable(&mut self, after: Span, priority: u8, event: E) -> Token {
         let order = self.order(priority);
+        self.insert_cancellable(self.now + after, order, event)
+    }
+
+    #[inline]
+    fn insert_cancellable(&mut self, time: Time, order: u64, event: E) -> Token {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.holders.push(FREE);
             (self.holders.len() - 1) as u32
         });
         self.holders[slot as usize] = order;
-        self.insert(self.now + after, order, slot, event);
+        self.insert(time, order, slot, event);
         Token { slot, order }
     }
 
@@ -159,33 +187,85 @@ impl<E: Copy> Calendar<E> {
         true
     }
 
-    /// The next event up to and including a time; the clock moves to it. When there is none, the clock moves to that time.
+    /// A place for an event that is scheduled again and again, and never twice at a time: cheaper than the others.
+    pub fn add_alarm(&mut self, event: E) -> Alarm {
+        self.alarms.add(event)
+    }
+
+    /// Schedules the event of a place; one that was to come there is called off.
     #[inline]
+    pub fn set_alarm(&mut self, alarm: Alarm, after: Span, priority: u8) {
+        let order = self.order(priority);
+        let time = self.now + after;
+        if self.alarms.put(alarm, key(time, order)).is_none() {
+            self.set_far(alarm, time, order);
+        }
+    }
+
+    /// Calls off the event of a place; false if none was to come.
+    pub fn cancel_alarm(&mut self, alarm: Alarm) -> bool {
+        match self.alarms.put(alarm, NO_KEY) {
+            Some(before) => before != NO_KEY,
+            None => {
+                let token = self.alarms.tokens[alarm.0 as usize - NEAR].take();
+                token.is_some_and(|token| self.cancel(token))
+            }
+        }
+    }
+
+    #[cold]
+    fn set_far(&mut self, alarm: Alarm, time: Time, order: u64) {
+        self.cancel_alarm(alarm);
+        let event = self.alarms.event(alarm);
+        let token = self.insert_cancellable(time, order, event);
+        self.alarms.tokens[alarm.0 as usize - NEAR] = Some(token);
+    }
+
+    /// The next event up to and including a time; the clock moves to it. When there is none, the clock moves to that time.
+    #[inline(always)] // A run is a loop around it.
     #[allow(clippy::should_implement_trait)] // An iterator could not be scheduled into.
     pub fn next(&mut self, until: Time) -> Option<E> {
+        // After every event of that time, before none at all.
+        let limit = key(until, FREE - 1);
         loop {
-            let (soon, later) = (self.soon.last(), self.later.peek());
-            let is_soon = match (soon, later) {
-                (Some(soon), Some(later)) => soon.key() < later.key(),
-                (soon, _) => soon.is_some(),
-            };
-            let Some(&entry) = (if is_soon { soon } else { later }).filter(|entry| entry.time <= until)
-            else {
+            let alarm = self.alarms.first();
+            if alarm.min(self.first_queued) > limit {
                 self.now = self.now.max(until);
                 return None;
-            };
-            if is_soon {
-                self.soon.pop();
-            } else {
-                self.later.pop();
             }
-            if entry.slot != NO_SLOT && !self.give_up(entry.slot, entry.order) {
-                self.cancelled -= 1;
-                continue;
+            if alarm < self.first_queued {
+                self.now = time_of(alarm);
+                return Some(self.alarms.take(alarm));
             }
-            self.now = entry.time;
-            return Some(entry.event);
+            let entry = self.pop();
+            if entry.slot == NO_SLOT || self.give_up(entry.slot, entry.order) {
+                self.now = entry.time;
+                return Some(entry.event);
+            }
+            self.cancelled -= 1;
         }
+    }
+
+    /// Takes out the first of the list and the heap.
+    #[inline]
+    fn pop(&mut self) -> Entry<E> {
+        let is_soon = self
+            .soon
+            .last()
+            .is_some_and(|soon| soon.key() == self.first_queued);
+        let entry = if is_soon {
+            self.soon.pop()
+        } else {
+            self.later.pop()
+        };
+        self.first_queued = self.find_first();
+        entry.expect("one of them has the first")
+    }
+
+    #[inline]
+    fn find_first(&self) -> Key {
+        let soon = self.soon.last().map_or(NO_KEY, Entry::key);
+        self.later.peek().map_or(soon, |later| soon.min(later.key()))
     }
 
     #[inline]
@@ -205,6 +285,7 @@ impl<E: Copy> Calendar<E> {
             event,
         };
         let key = entry.key();
+        self.first_queued = self.first_queued.min(key);
         let soon = &mut self.soon;
         let count = soon.len();
         if count >= SOON && soon[count - SOON].key() < key {
@@ -238,6 +319,7 @@ impl<E: Copy> Calendar<E> {
         let stands = |entry: &Entry<E>| entry.slot == NO_SLOT || holders[entry.slot as usize] == entry.order;
         self.soon.retain(stands);
         self.later.retain(stands);
+        self.first_queued = self.find_first();
         self.cancelled = 0;
     }
 }

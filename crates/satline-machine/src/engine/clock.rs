@@ -13,6 +13,19 @@ pub struct Time(u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span(u64);
 
+/// A length in ns as a real number. Beyond 292 years it is cut off; so it takes an instruction where an unsigned number's
+/// conversion takes many, on processors without one for it.
+#[inline]
+pub fn real_ns(ns: u64) -> f64 {
+    ns.min(i64::MAX as u64) as i64 as f64
+}
+
+/// The whole ns of a length that is not below 0, cut off as in [`real_ns`].
+#[inline]
+pub fn whole_ns(ns: f64) -> u64 {
+    ns as i64 as u64
+}
+
 impl Time {
     pub const START: Self = Self(0);
     /// Later than everything that happens.

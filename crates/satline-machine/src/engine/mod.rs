@@ -1,5 +1,6 @@
 //! What every model needs: events in total order, an integer clock, random streams, exact counters, queues.
 
+mod alarms;
 mod calendar;
 mod clock;
 mod counters;
@@ -7,8 +8,9 @@ mod distribution;
 mod server;
 mod streams;
 
+pub use alarms::Alarm;
 pub use calendar::{Calendar, NORMAL, Token};
-pub use clock::{Span, Time};
+pub use clock::{Span, Time, real_ns, whole_ns};
 pub use counters::{Level, State, Stays};
 pub use distribution::Distribution;
 pub use server::Server;

@@ -1,8 +1,8 @@
 //! The dispatcher: which processor does what, interrupts, and the start of paths of the control program.
 
+use super::Simulation;
 use super::accounts::{ProcessorTime, UserTime};
 use super::processor::{Doing, NOBODY, Path};
-use super::{Event, Simulation};
 use crate::engine::{NORMAL, Span};
 use crate::policies::dispatch::Ready;
 use crate::readings::Status;
@@ -50,15 +50,15 @@ impl Simulation {
         }
     }
 
-    /// Takes a processor from its user, if one runs there.
+    /// Takes a processor from its user, if one runs there. What it begins next takes the place of the burst's end.
     fn interrupt(&mut self, processor: usize) {
         let Doing::Burst(burst) = self.processors[processor].doing else {
             return;
         };
         self.sync_processor(processor);
-        self.calendar.cancel(burst.token);
-        self.processors[processor].interrupted = Some(burst.user);
-        self.processors[processor].doing = Doing::Deciding;
+        let at = &mut self.processors[processor];
+        at.interrupted = Some(burst.user);
+        at.doing = Doing::Deciding;
         self.enter(burst.user, true);
     }
 
@@ -81,8 +81,7 @@ impl Simulation {
         if user != NOBODY {
             self.users[user as usize].account.turn(now, UserTime::Supervisor);
         }
-        self.calendar
-            .schedule(length, NORMAL, Event::PathEnds(processor as u16));
+        self.calendar.set_alarm(at.end, length, NORMAL);
     }
 
     /// The processor has nothing to do any more: it takes what waits for the control program, else the best user.
@@ -131,11 +130,9 @@ impl Simulation {
     }
 
     /// A path of the control program is done.
-    pub(super) fn path_ends(&mut self, processor: usize) {
+    #[inline]
+    pub(super) fn path_ends(&mut self, processor: usize, user: u32, path: Path) {
         let now = self.calendar.now();
-        let Doing::Path { user, path } = self.processors[processor].doing else {
-            unreachable!("a path ends where none was under way");
-        };
         let at = &mut self.processors[processor];
         at.doing = Doing::Deciding;
         if path == Path::System {

@@ -40,7 +40,7 @@ use crate::storage::Memory;
 use accounts::{Populations, ProcessorTime};
 use demand::Class;
 use files::FileDevice;
-use processor::{Doing, Path, Processor};
+use processor::{Path, Processor};
 use user::{Draws, User};
 
 /// The population changes before anything else of the same instant.
@@ -53,10 +53,8 @@ enum Event {
     Step(u32),
     /// A user has thought, or a background program begins.
     Ready(u32),
-    /// A processor's burst ends.
-    BurstEnds(u16),
-    /// A processor's path of the control program ends.
-    PathEnds(u16),
+    /// A processor's burst ends, or its path of the control program.
+    Ends(u16),
     Io(IoEvent),
     /// The replacement policy's own time.
     Tick,
@@ -105,6 +103,8 @@ pub struct Simulation {
     populations: Populations,
     /// What an idle processor's time counts as.
     waiting_for: ProcessorTime,
+    /// By what that was found last: I/Os of paging under way, and of users.
+    outstanding: (u32, u32),
     /// User I/Os under way, and all that ended, by device: (I/Os, blocks).
     ios_outstanding: u32,
     ios_ended: Vec<(u64, u64)>,
@@ -186,8 +186,12 @@ impl Simulation {
             .collect();
         channels.sort_unstable();
         channels.dedup();
+        let mut calendar = Calendar::with_capacity(4 * (count + devices.len()) + 64);
+        let processors = (0..machine.processors.count as u16)
+            .map(|number| Processor::new(calendar.add_alarm(Event::Ends(number))));
         let mut simulation = Self {
-            calendar: Calendar::with_capacity(4 * (count + devices.len()) + 64),
+            processors: processors.collect(),
+            calendar,
             subsystem,
             memory: Memory::with_policy(machine, workload, plan.users, &streams, replacement)?,
             admission,
@@ -204,15 +208,13 @@ impl Simulation {
             users: programs.iter().map(User::new).collect(),
             draws: (0..count as u32).map(|user| Draws::new(&streams, user)).collect(),
             wanted: 0,
-            processors: (0..machine.processors.count)
-                .map(|_| Processor::default())
-                .collect(),
             posted: VecDeque::with_capacity(count + 16),
             candidates: std::array::from_fn(|_| BinaryHeap::with_capacity(count)),
             queue: InQueue::default(),
             candidates_pages: 0,
             populations: Populations::new(plan.users),
             waiting_for: ProcessorTime::Idle,
+            outstanding: (0, 0),
             ios_outstanding: 0,
             counts: Counts::default(),
             system_ns: 0,
@@ -306,8 +308,7 @@ impl Simulation {
         match event {
             Event::Step(number) => self.turn_to(self.plan.steps[number as usize].users),
             Event::Ready(user) => self.ready(user),
-            Event::BurstEnds(processor) => self.burst_ends(processor.into()),
-            Event::PathEnds(processor) => self.path_ends(processor.into()),
+            Event::Ends(processor) => self.ends(processor.into()),
             Event::Io(event) => self.io(event),
             Event::Tick => self.tick(),
             Event::Migrate => self.migrate(),
@@ -317,7 +318,7 @@ impl Simulation {
     }
 
     /// After every change: who waits for a frame gets what there is, and waiting is classified.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self) {
         while self.memory.starved() {
             self.feed();
@@ -336,27 +337,6 @@ impl Simulation {
         }
         for record in self.records.drain(..) {
             observer.transaction(&record);
-        }
-    }
-
-    /// What an idle processor's time counts as, from now on [Bard].
-    #[inline]
-    fn classify_waiting(&mut self) {
-        let (paging, others) = (self.memory.outstanding(), self.ios_outstanding);
-        let kind = match (paging, others) {
-            (0, 0) => ProcessorTime::Idle,
-            _ if paging >= others => ProcessorTime::PageWait,
-            _ => ProcessorTime::IoWait,
-        };
-        if kind == self.waiting_for {
-            return;
-        }
-        self.waiting_for = kind;
-        let now = self.calendar.now();
-        for processor in &mut self.processors {
-            if matches!(processor.doing, Doing::Nothing) {
-                processor.account.turn(now, kind);
-            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A processor, and what it does: nothing, a path of the control program, or a user's burst.
 
 use super::accounts::{ProcessorAccount, ProcessorTime};
-use crate::engine::Token;
+use crate::engine::{Alarm, real_ns, whole_ns};
 
 /// For whom the control program works when it works for no user.
 pub const NOBODY: u32 = u32::MAX;
@@ -9,6 +9,8 @@ pub const NOBODY: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Processor {
     pub doing: Doing,
+    /// The end of what it does.
+    pub end: Alarm,
     pub account: ProcessorAccount,
     /// Whose virtual storage it had last; a switch to another user's costs the check of shared pages.
     pub last_user: u32,
@@ -16,10 +18,11 @@ pub struct Processor {
     pub interrupted: Option<u32>,
 }
 
-impl Default for Processor {
-    fn default() -> Self {
+impl Processor {
+    pub fn new(end: Alarm) -> Self {
         Self {
             doing: Doing::Nothing,
+            end,
             account: ProcessorAccount::new(ProcessorTime::Idle),
             last_user: NOBODY,
             interrupted: None,
@@ -69,7 +72,6 @@ pub struct Burst {
     pub problem: u64,
     pub supervisor: u64,
     pub end: End,
-    pub token: Token,
 }
 
 /// Why a burst ends.
@@ -90,8 +92,8 @@ impl Burst {
         if self.supervisor == 0 || elapsed >= whole {
             return (elapsed.min(self.problem), self.supervisor.min(elapsed));
         }
-        let share = self.supervisor as f64 / whole as f64;
-        let supervisor = (elapsed as f64 * share) as u64;
+        let share = real_ns(self.supervisor) / real_ns(whole);
+        let supervisor = whole_ns(real_ns(elapsed) * share);
         let supervisor = supervisor.clamp(elapsed.saturating_sub(self.problem), self.supervisor);
         (elapsed - supervisor, supervisor)
     }
@@ -102,16 +104,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::engine::{Calendar, NORMAL, Span};
 
     fn burst(problem: u64, supervisor: u64) -> Burst {
-        let token = Calendar::with_capacity(1).schedule_cancellable(Span::ZERO, NORMAL, ());
         Burst {
             user: 0,
             problem,
             supervisor,
             end: End::Io,
-            token,
         }
     }
 

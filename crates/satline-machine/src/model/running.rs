@@ -1,9 +1,9 @@
 //! Users' bursts: how far one goes, what it did so far, and what comes at its end.
 
+use super::Simulation;
 use super::accounts::{ProcessorTime, UserTime};
 use super::processor::{Burst, Doing, End, Path};
-use super::{Event, Simulation};
-use crate::engine::{NORMAL, Span};
+use crate::engine::{NORMAL, Span, real_ns, whole_ns};
 use crate::storage::Fault;
 
 impl Simulation {
@@ -25,8 +25,8 @@ impl Simulation {
         } else {
             (him.io_left, End::Io)
         };
-        let simulation = self.classes[usize::from(him.class)].kinds[him.kind].simulation;
-        let most = (allowed as f64 / (1.0 + simulation)) as u64;
+        let simulation = self.classes[usize::from(him.class)].kinds[usize::from(him.kind)].simulation;
+        let most = whole_ns(real_ns(allowed) / (1.0 + simulation));
         if problem > most {
             (problem, end) = (most, End::Limit);
         }
@@ -37,26 +37,31 @@ impl Simulation {
         }
         let supervisor = match end {
             End::Limit => allowed - problem,
-            _ => ((problem as f64 * simulation) as u64).min(allowed - problem),
+            _ => whole_ns(real_ns(problem) * simulation).min(allowed - problem),
         };
         let whole = Span::from_ns(problem + supervisor);
-        let token = self
-            .calendar
-            .schedule_cancellable(whole, NORMAL, Event::BurstEnds(processor as u16));
-        self.processors[processor].doing = Doing::Burst(Burst {
+        let at = &mut self.processors[processor];
+        self.calendar.set_alarm(at.end, whole, NORMAL);
+        at.doing = Doing::Burst(Burst {
             user,
             problem,
             supervisor,
             end,
-            token,
         });
     }
 
-    pub(super) fn burst_ends(&mut self, processor: usize) {
+    /// What a processor was at ends.
+    #[inline]
+    pub(super) fn ends(&mut self, processor: usize) {
+        match self.processors[processor].doing {
+            Doing::Path { user, path } => self.path_ends(processor, user, path),
+            Doing::Burst(burst) => self.burst_ends(processor, burst),
+            Doing::Nothing | Doing::Deciding => unreachable!("what ends was under way"),
+        }
+    }
+
+    fn burst_ends(&mut self, processor: usize, burst: Burst) {
         self.sync_processor(processor);
-        let Doing::Burst(burst) = self.processors[processor].doing else {
-            unreachable!("a burst ends where none was under way");
-        };
         let user = burst.user;
         self.processors[processor].doing = Doing::Deciding;
         match burst.end {
@@ -155,7 +160,14 @@ impl Simulation {
 
     /// After every call that may have moved pages: those who waited for one have it, and those who run, and of whom one
     /// was taken, may come to a fault sooner.
+    #[inline]
     pub(super) fn after_storage(&mut self) {
+        if self.memory.has_news() {
+            self.hear_news();
+        }
+    }
+
+    fn hear_news(&mut self) {
         let mut woken = std::mem::take(&mut self.woken);
         self.memory.take_woken(&mut woken);
         for user in woken.drain(..) {
@@ -171,7 +183,7 @@ impl Simulation {
                     continue;
                 };
                 if burst.user == user {
-                    self.calendar.cancel(burst.token);
+                    self.calendar.cancel_alarm(self.processors[processor].end);
                     self.start_burst(processor, user);
                 }
             }

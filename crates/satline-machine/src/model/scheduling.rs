@@ -64,7 +64,7 @@ impl Simulation {
         let page_reads = self.memory.page_reads(user);
         let him = &mut self.users[user as usize];
         him.thinking = None;
-        him.kind = kind;
+        him.kind = kind as u16;
         him.started = self.calendar.now();
         him.stays = 0;
         him.at_start = AtStart {
@@ -81,11 +81,11 @@ impl Simulation {
     pub(super) fn begin_transaction(&mut self, user: u32) {
         let him = &mut self.users[user as usize];
         let draws = &mut self.draws[user as usize];
-        let kind = &self.classes[usize::from(him.class)].kinds[him.kind];
+        let kind = &self.classes[usize::from(him.class)].kinds[usize::from(him.kind)];
         let demand = kind.draw_demand(&mut draws.cpu);
         him.problem_left = demand.ns();
         him.io_left = kind.draw_io_interval(&mut draws.io_interval);
-        self.memory.begin_transaction(user, him.kind, demand);
+        self.memory.begin_transaction(user, him.kind.into(), demand);
     }
 
     /// His status is that of a candidate already.
@@ -229,7 +229,7 @@ impl Simulation {
         self.records.push(TransactionRecord {
             user,
             class: him.class,
-            kind: him.kind as u16,
+            kind: him.kind,
             started: him.started,
             ended: now,
             think: him.think,

@@ -26,11 +26,12 @@ pub struct User {
     pub listed: bool,
     /// He waited for a page or an I/O in this quantum.
     pub waited: bool,
+    /// Of his transaction.
+    pub kind: u16,
 
     /// His page came while the control program was still busy with his fault: what the end of the page-in takes.
     pub early: Option<Span>,
-    /// Of his transaction: its kind, and the stays in queue so far.
-    pub kind: usize,
+    /// Stays in queue so far, of his transaction.
     pub stays: u32,
     /// His projected working set since he became a candidate, pages.
     pub projected: u32,

@@ -1,19 +1,44 @@
 //! Waits for pages and I/O, and what the paging costs the control program.
 
-use super::accounts::UserTime;
-use super::processor::{NOBODY, Path};
+use super::accounts::{ProcessorTime, UserTime};
+use super::processor::{Doing, NOBODY, Path};
 use super::{Event, Simulation};
 use crate::devices::{Completed, IoEvent};
 use crate::engine::{NORMAL, Span};
 use crate::storage::Memory;
 
 impl Simulation {
+    /// What an idle processor's time counts as, from now on [Bard].
+    #[inline]
+    pub(super) fn classify_waiting(&mut self) {
+        let outstanding = (self.memory.outstanding(), self.ios_outstanding);
+        if outstanding == self.outstanding {
+            return;
+        }
+        self.outstanding = outstanding;
+        let kind = match outstanding {
+            (0, 0) => ProcessorTime::Idle,
+            (paging, others) if paging >= others => ProcessorTime::PageWait,
+            _ => ProcessorTime::IoWait,
+        };
+        if kind == self.waiting_for {
+            return;
+        }
+        self.waiting_for = kind;
+        let now = self.calendar.now();
+        for processor in &mut self.processors {
+            if matches!(processor.doing, Doing::Nothing) {
+                processor.account.turn(now, kind);
+            }
+        }
+    }
+
     /// The user's I/O starts.
     pub(super) fn start_io(&mut self, user: u32) {
         let now = self.calendar.now();
         let him = &mut self.users[user as usize];
         let draws = &mut self.draws[user as usize];
-        let kind = &self.classes[usize::from(him.class)].kinds[him.kind];
+        let kind = &self.classes[usize::from(him.class)].kinds[usize::from(him.kind)];
         let tag = Memory::TAGS | user;
         let (which, request) = kind
             .pattern

@@ -5,7 +5,7 @@ use rand::seq::SliceRandom;
 use rand_distr::{Distribution as _, Exp1};
 
 use super::{Kind, Sets};
-use crate::engine::{Span, Stream, Streams};
+use crate::engine::{Span, Stream, Streams, real_ns, whole_ns};
 
 /// In use: touched in this phase.
 const IN_USE: u8 = 1;
@@ -37,7 +37,7 @@ pub struct Program {
     clock: u64,
     /// No touch that was drawn is due before.
     due: u64,
-    /// Before this time no missing page is touched, as far as pages have moved since: see [`Program::until_missing_since`].
+    /// Before this time no missing page is touched, if pages have not moved since: see [`Program::foresees`].
     clear_to: u64,
     clear_since: u32,
     space: u32,
@@ -161,40 +161,46 @@ impl Program {
 
     /// Virtual time until the next touch of a page that is not present, if at most the limit.
     pub fn until_missing(&mut self, kind: &Kind, limit: Span, present: impl Fn(u32) -> bool) -> Option<Span> {
-        self.clear_to = 0;
-        self.clear_ends = false;
-        self.until_missing_since(0, kind, limit, present)
+        self.draw_again();
+        self.look(0, kind, limit, present);
+        self.next_missing(limit)
     }
 
-    /// The same; where pages present are those of the last call that gave the same number of moves, what it found still
-    /// holds: touches drawn since are of pages that are present.
-    pub fn until_missing_since(
-        &mut self,
-        moves: u32,
-        kind: &Kind,
-        limit: Span,
-        present: impl Fn(u32) -> bool,
-    ) -> Option<Span> {
+    /// Whether [`Program::next_missing`] is known up to the limit without another look: pages present are those of the last
+    /// one, with the same number of moves. What it found still holds, for touches drawn since are of pages that are present.
+    #[inline]
+    pub fn foresees(&mut self, moves: u32, limit: Span) -> bool {
         self.draw_again();
-        let horizon = self.clock.saturating_add(limit.ns());
-        if moves != self.clear_since || (horizon >= self.clear_to && !self.clear_ends) {
-            self.look(kind, horizon, present);
-            self.clear_since = moves;
-        }
-        let missing = self.clear_ends && self.clear_to <= horizon;
+        moves == self.clear_since && (self.clear_ends || self.horizon(limit) < self.clear_to)
+    }
+
+    /// What [`Program::until_missing`] says, by the last look.
+    #[inline]
+    pub fn next_missing(&self, limit: Span) -> Option<Span> {
+        let missing = self.clear_ends && self.clear_to <= self.horizon(limit);
         missing.then(|| Span::from_ns(self.clear_to.saturating_sub(self.clock)))
     }
 
-    /// Looks for the next touch of a page that is not present, up to a time.
-    fn look(&mut self, kind: &Kind, horizon: u64, present: impl Fn(u32) -> bool) {
+    #[inline]
+    fn horizon(&self, limit: Span) -> u64 {
+        self.clock.saturating_add(limit.ns())
+    }
+
+    /// Looks for the next touch of a page that is not present. Phases are planned up to the limit only; in those that are,
+    /// it looks on, so that what it found holds longer.
+    pub fn look(&mut self, moves: u32, kind: &Kind, limit: Span, present: impl Fn(u32) -> bool) {
+        let horizon = self.horizon(limit);
+        self.clear_since = moves;
         let ends = self.phase_end();
-        let mut first = horizon.saturating_add(1);
+        let mut first = u64::MAX;
         for &(at, page) in &self.again {
             if at < first && at < ends && !present(page) {
                 first = at;
             }
         }
         let mut next = self.next;
+        // When the first phase begins that is not planned.
+        let mut known = self.known();
         loop {
             match self.plan.get(next) {
                 Some(touch) if touch.at >= first => break,
@@ -203,47 +209,65 @@ impl Program {
                     break;
                 }
                 Some(_) => next += 1,
-                None if self.planned < self.phases && self.phase_start(self.planned) < first => {
+                None if known <= horizon && known < first => {
                     next -= self.next;
                     self.plan_phase(kind);
+                    known = self.known();
                 }
                 None => break,
             }
         }
-        (self.clear_to, self.clear_ends) = (first, first <= horizon);
+        (self.clear_to, self.clear_ends) = (first.min(known), first < known);
+    }
+
+    /// Up to when touches are planned.
+    fn known(&self) -> u64 {
+        match self.planned < self.phases {
+            true => self.phase_start(self.planned),
+            false => u64::MAX,
+        }
     }
 
     /// The page that stands in the way now: the first touch that is due and not present.
     pub fn missing(&self, present: impl Fn(u32) -> bool) -> Option<u32> {
-        let ends = self.phase_end();
-        let due = |at: u64, page: u32| at <= self.clock && !present(page);
-        let again = self
-            .again
-            .iter()
-            .filter(|&&(at, page)| at < ends && due(at, page));
-        let first = self.plan[self.next..]
-            .iter()
-            .take_while(|touch| touch.at <= self.clock);
-        let first = first
-            .filter(|touch| due(touch.at, touch.page))
+        let until = self.due_until();
+        let mut first: Option<(u64, u32)> = None;
+        for &again in self.again.iter().filter(|again| again.0 <= until) {
+            if first.is_none_or(|first| again < first) && !present(again.1) {
+                first = Some(again);
+            }
+        }
+        let planned = self.plan[self.next..].iter();
+        let planned = planned
+            .take_while(|touch| touch.at <= self.clock)
+            .find(|touch| !present(touch.page))
             .map(|touch| (touch.at, touch.page));
-        again.copied().chain(first.take(1)).min().map(|(_, page)| page)
+        let first = match (first, planned) {
+            (Some(again), Some(planned)) => Some(again.min(planned)),
+            (first, planned) => first.or(planned),
+        };
+        first.map(|(_, page)| page)
     }
 
     /// The program ran so long: `touch` gets (virtual time, page, whether it is changed) of every touch on the way, up to
     /// the first of a page that is not present.
-    pub fn run(
-        &mut self,
-        length: Span,
-        present: impl Fn(u32) -> bool,
-        mut touch: impl FnMut(u64, u32, bool),
-    ) {
+    pub fn run(&mut self, length: Span, present: impl Fn(u32) -> bool, touch: impl FnMut(u64, u32, bool)) {
+        if self.advance(length) {
+            self.touch_due(present, touch);
+        }
+    }
+
+    /// The program ran so long: whether touches may be due, which [`Program::touch_due`] is to be called for.
+    #[inline]
+    pub fn advance(&mut self, length: Span) -> bool {
         // Who runs on another processor goes on from where he was when his bits were reset.
         self.draw_again();
         self.clock = self.clock.saturating_add(length.ns());
-        if self.clock < self.due {
-            return;
-        }
+        self.clock >= self.due
+    }
+
+    /// Touches up to now happen, as [`Program::run`] says.
+    pub fn touch_due(&mut self, present: impl Fn(u32) -> bool, mut touch: impl FnMut(u64, u32, bool)) {
         self.run_again(&present, &mut touch);
         while let Some(&first) = self.plan.get(self.next).filter(|touch| touch.at <= self.clock) {
             if first.begins {
@@ -270,7 +294,7 @@ impl Program {
 
     /// Repeated touches that are due.
     fn run_again(&mut self, present: &impl Fn(u32) -> bool, touch: &mut impl FnMut(u64, u32, bool)) {
-        let until = self.clock.min(self.phase_end().saturating_sub(1));
+        let until = self.due_until();
         let mut which = 0;
         while let Some(&(at, page)) = self.again.get(which) {
             if at > until || !present(page) {
@@ -325,6 +349,11 @@ impl Program {
         }
     }
 
+    /// Up to when repeated touches are due: now, or the end of the phase.
+    fn due_until(&self) -> u64 {
+        self.clock.min(self.phase_end().saturating_sub(1))
+    }
+
     fn end_phase(&mut self) {
         for page in self.in_use.drain(..) {
             self.flags[page as usize] &= STAY;
@@ -356,10 +385,10 @@ impl Program {
             .extend(shared.iter().map(|&page| touch(self.space + page)));
         let phase = &mut self.plan[from..];
         phase.shuffle(&mut self.choices);
-        let pages = phase.len();
+        let (pages, phase_ns) = (phase.len(), real_ns(self.phase_ns));
         for (number, touch) in phase.iter_mut().enumerate() {
             let part = kind.offset(number, pages);
-            touch.at = start.saturating_add((part * self.phase_ns as f64) as u64);
+            touch.at = start.saturating_add(whole_ns(part * phase_ns));
             // Shared segments are read only; drawn for them too, so that own pages' draws do not depend on them.
             touch.changes = self.changes.random::<f64>() < kind.changed && touch.page < self.space;
             touch.begins = number == 0;

@@ -256,8 +256,14 @@ impl Areas {
         self.tiers.len() > 1 && self.list[area].tier == self.tiers[0].0
     }
 
+    /// The area in which a slot lies.
+    #[inline]
+    fn area_of(&self, slot: u32) -> usize {
+        self.bases.partition_point(|&base| base <= slot) - 1
+    }
+
     pub fn place(&self, slot: u32) -> Place {
-        let area = self.bases.partition_point(|&base| base <= slot) - 1;
+        let area = self.area_of(slot);
         let of = &self.list[area];
         let inside = slot - self.bases[area];
         Place {
@@ -283,7 +289,7 @@ impl Areas {
 
     /// The slots of the block of so many in which a slot lies; blocks are counted from an area's first slot.
     pub(super) fn around(&self, slot: u32, slots: u32) -> std::ops::Range<u32> {
-        let area = self.bases.partition_point(|&base| base <= slot) - 1;
+        let area = self.area_of(slot);
         let base = self.bases[area];
         let first = base + (slot - base) / slots * slots;
         first..(first + slots).min(base + self.list[area].slots)
@@ -303,7 +309,7 @@ impl Areas {
     }
 
     pub fn give_back(&mut self, slot: u32) {
-        let area = self.place(slot).area;
+        let area = self.area_of(slot);
         self.list[area].give_back(slot - self.bases[area]);
         self.blocks.gave_back(area, slot - self.bases[area]);
     }
@@ -322,13 +328,13 @@ impl Areas {
     }
 
     pub fn is_taken(&self, slot: u32) -> bool {
-        let area = self.place(slot).area;
+        let area = self.area_of(slot);
         !self.list[area].is_free(slot - self.bases[area])
     }
 
     /// Whether a slot is in an area that holds whole sets only.
     pub(super) fn is_for_sets(&self, slot: u32) -> bool {
-        self.list[self.place(slot).area].tier == SETS_ONLY
+        self.list[self.area_of(slot)].tier == SETS_ONLY
     }
 
     /// A start-I/O goes there: the arm will stand on its cylinder.

@@ -19,6 +19,14 @@ impl Bits {
         let word = &mut self.0[at as usize / 64];
         *word = *word & !(1 << (at % 64)) | u64::from(on) << (at % 64);
     }
+
+    /// Turns one off; whether it was on.
+    #[inline]
+    pub fn take(&mut self, at: u32) -> bool {
+        let was = self.get(at);
+        self.set(at, false);
+        was
+    }
 }
 
 /// By shared page: programs that touched it since they were last asked for.

@@ -88,8 +88,10 @@ impl Memory {
         let mut free = Chain::new(frames);
         (0..frames).for_each(|frame| free.push_back(frame));
         let first_places = (0..books.accounts.len() as u64).map(|user| streams.stream(user, "first places"));
+        let bits = || Bits::new(pages as usize);
         let storage = Storage {
             frames: vec![Frame::EMPTY; frames as usize],
+            waiters: vec![NONE; frames as usize],
             free,
             flush: Chain::new(frames),
             going_out: 0,
@@ -115,7 +117,10 @@ impl Memory {
             work: Work::default(),
             counts: Counts::default(),
             by_device: vec![[0; 3]; machine.devices.len()],
-            present: Bits::new(books.pages.len()),
+            present: bits(),
+            referenced: bits(),
+            changed: bits(),
+            ahead: bits(),
             sharers: Sharers::new(shared, users.len()),
             page_on: vec![NONE; areas.slots() as usize],
             pages: books.pages,

@@ -1,5 +1,7 @@
 //! Conservation: every frame is in one place, every slot holds one page at most, and sums agree.
 
+use std::fmt::Display;
+
 use super::Memory;
 use super::bits::Bits;
 use super::chain::NONE;
@@ -25,9 +27,9 @@ impl Memory {
         let storage = &self.storage;
         let mut found = vec![0; storage.programs.len()];
         storage.short.iter().for_each(|&user| found[user as usize] += 1);
-        for frame in &storage.frames {
+        for &first in &storage.waiters {
             let next = |user: &u32| Some(storage.accounts.get(*user as usize)?.next_waiter);
-            let chain = std::iter::successors(Some(frame.waiters), next);
+            let chain = std::iter::successors(Some(first), next);
             // A chain that never ended would go through some user twice.
             for user in chain.take_while(|&user| user != NONE).take(found.len() + 1) {
                 found[user as usize] += 1;
@@ -39,8 +41,8 @@ impl Memory {
     /// Nobody waits for a frame that could be had, nor for one that brings nothing.
     fn check_waiting(&self) -> Result<(), String> {
         let storage = &self.storage;
-        for (number, frame) in storage.frames.iter().enumerate() {
-            if frame.waiters != NONE && frame.state != State::ComingIn {
+        for (number, (frame, &waiter)) in storage.frames.iter().zip(&storage.waiters).enumerate() {
+            if waiter != NONE && frame.state != State::ComingIn {
                 return Err(format!("frame {number}: somebody waits for it: {frame:?}"));
             }
         }
@@ -68,7 +70,8 @@ impl Memory {
         let of_users = |count: fn(&Account) -> u64| storage.accounts.iter().map(count).sum::<u64>();
         let of_devices = |at: usize| storage.by_device.iter().map(|counts| counts[at]).sum::<u64>();
         let counts = &storage.counts;
-        let ahead = storage.frames.iter().filter(|frame| frame.ahead).count() as u64;
+        let frames = storage.frames.iter().filter(|frame| frame.page != NONE);
+        let ahead = frames.filter(|frame| storage.ahead.get(frame.page)).count() as u64;
         if ahead + counts.ahead_used + counts.ahead_wasted != counts.ahead {
             return Err(format!("{ahead} frames have pages read ahead: {counts:?}"));
         }
@@ -122,7 +125,7 @@ impl Memory {
             if matches!(frame.state, State::Free | State::ComingIn) && frame.writing {
                 return wrong("it is written where it cannot be");
             }
-            if frame.state == State::Free && (frame.changed || page.slot == NONE) {
+            if frame.state == State::Free && (storage.changed.get(frame.page) || page.slot == NONE) {
                 return wrong("its page would be lost");
             }
             if held[number as usize] != frame.holds {
@@ -157,7 +160,7 @@ impl Memory {
         let mut in_queue = 0;
         for (user, account) in storage.accounts.iter().enumerate() {
             agree(
-                &format!("resident pages of user {user}"),
+                format_args!("resident pages of user {user}"),
                 resident[user],
                 account.resident,
             )?;
@@ -184,7 +187,7 @@ impl Memory {
     }
 }
 
-fn agree(what: &str, found: u32, wanted: u32) -> Result<(), String> {
+fn agree(what: impl Display, found: u32, wanted: u32) -> Result<(), String> {
     match found == wanted {
         true => Ok(()),
         false => Err(format!("{what}: {found} counted, {wanted} in the books")),

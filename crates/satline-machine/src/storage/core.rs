@@ -71,11 +71,18 @@ pub(super) struct Counts {
 #[derive(Debug)]
 pub struct Storage {
     pub(super) frames: Vec<Frame>,
+    /// By frame: the first of the users who wait for its page to come, or none.
+    pub(super) waiters: Vec<u32>,
     pub(super) pages: Vec<Page>,
     /// By slot: the page that it is for, or none.
     pub(super) page_on: Vec<u32>,
     /// By page: in the page table of its user.
     pub(super) present: Bits,
+    /// By page that has a frame: its reference bit; it was changed since it was read or written; it was read ahead, and nobody
+    /// has asked for it yet. By page, so that all of them lie in a few lines of the cache.
+    pub(super) referenced: Bits,
+    pub(super) changed: Bits,
+    pub(super) ahead: Bits,
     /// By shared page, from 0: programs whose next touch of it need not be known.
     pub(super) sharers: Sharers,
     pub(super) free: Chain,
@@ -167,12 +174,30 @@ impl Storage {
         page
     }
 
+    /// The reference bit of the page in a frame.
+    pub fn is_referenced(&self, frame: u32) -> bool {
+        let page = self.frames[frame as usize].page;
+        page != NONE && self.referenced.get(page)
+    }
+
+    /// Whether the page in a frame was read before anybody asked for it, and nobody has since.
+    pub fn is_ahead(&self, frame: u32) -> bool {
+        let page = self.frames[frame as usize].page;
+        page != NONE && self.ahead.get(page)
+    }
+
     /// Resets the reference bit of a frame in use.
     pub fn reset(&mut self, frame: u32) {
-        let at = &mut self.frames[frame as usize];
-        at.referenced = false;
-        let page = at.page;
+        let page = self.frames[frame as usize].page;
+        self.referenced.set(page, false);
         self.unsee(page);
+    }
+
+    /// Resets the reference bit of a user's own page, numbered from his first; of one that lies in no frame it is off.
+    pub fn reset_own(&mut self, user: u32, number: u32) {
+        self.referenced
+            .set(self.accounts[user as usize].base + number, false);
+        self.programs[user as usize].unsee(number);
     }
 
     /// Takes a frame from its user (or from the flush list, or from the policy) and puts it on the free list; a changed
@@ -180,13 +205,9 @@ impl Storage {
     /// just being written.
     pub fn give_up(&mut self, frame: u32) -> bool {
         let Frame {
-            page,
-            changed,
-            state,
-            writing,
-            ..
+            page, state, writing, ..
         } = self.frames[frame as usize];
-        if changed || self.write_unchanged || self.pages[page as usize].slot == NONE {
+        if self.changed.get(page) || self.write_unchanged || self.pages[page as usize].slot == NONE {
             return match self.block_pages() {
                 1 => self.write_out(&[frame]) == 1,
                 _ => !writing && self.join_block(frame),

@@ -19,55 +19,31 @@ pub enum State {
     GoingOut,
 }
 
-/// A frame of main storage.
+/// A frame of main storage. What programs do to the page in it is kept by page: see [`super::Storage`].
 #[derive(Debug, Clone, Copy)]
 pub struct Frame {
     /// The page in it, or none.
     pub(super) page: u32,
     pub(super) state: State,
-    pub(super) referenced: bool,
-    pub(super) changed: bool,
     /// Its page is being written.
     pub(super) writing: bool,
-    /// Its page was read ahead, and nobody has asked for it yet.
-    pub(super) ahead: bool,
     /// Its page comes in only to be written on a slower tier.
     pub(super) migrates: bool,
     /// Users who were woken because this page is there and have not run since: it is not taken before.
     pub(super) holds: u32,
-    /// The first of the users who wait for its page to come.
-    pub(super) waiters: u32,
 }
 
 impl Frame {
     pub(super) const EMPTY: Self = Self {
         page: NONE,
         state: State::Free,
-        referenced: false,
-        changed: false,
         writing: false,
-        ahead: false,
         migrates: false,
         holds: 0,
-        waiters: NONE,
     };
 
     pub fn state(&self) -> State {
         self.state
-    }
-
-    pub fn referenced(&self) -> bool {
-        self.referenced
-    }
-
-    /// Changed since it was read or written.
-    pub fn changed(&self) -> bool {
-        self.changed
-    }
-
-    /// Its page was read before anybody asked for it, and nobody has since.
-    pub fn is_ahead(&self) -> bool {
-        self.ahead
     }
 
     /// Whether it can be taken from its user now.
@@ -87,8 +63,9 @@ pub(super) struct Page {
     pub owner: u32,
 }
 
-/// What storage knows of a user.
+/// What storage knows of a user, in one line of the cache.
 #[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
 pub(super) struct Account {
     /// The number of his first page.
     pub base: u32,

@@ -29,10 +29,9 @@ impl Storage {
     }
 
     pub(super) fn unmap(&mut self, frame: u32) {
-        let at = &mut self.frames[frame as usize];
-        at.referenced = false;
-        let page = at.page;
-        self.counts.ahead_wasted += u64::from(std::mem::take(&mut at.ahead));
+        let page = self.frames[frame as usize].page;
+        self.referenced.set(page, false);
+        self.counts.ahead_wasted += u64::from(self.ahead.take(page));
         if let Some(migration) = &mut self.migration {
             migration.left(page);
         }
@@ -131,7 +130,7 @@ impl Storage {
         if self.pages[page as usize].slot == NONE {
             let owner = self.pages[page as usize].owner as usize;
             let Some(slot) = self.areas.take_any(&mut self.first_places[owner]) else {
-                self.frames[frame as usize].changed = true;
+                self.changed.set(page, true);
                 self.map(frame);
                 return true;
             };
@@ -158,6 +157,9 @@ impl Storage {
             ..Frame::EMPTY
         };
         self.pages[page as usize].frame = frame;
+        for bits in [&mut self.referenced, &mut self.changed, &mut self.ahead] {
+            bits.set(page, false);
+        }
         Some(frame)
     }
 
@@ -199,8 +201,8 @@ impl Storage {
 
     /// The user waits for the page that comes into this frame.
     pub(super) fn wait_for(&mut self, user: u32, frame: u32) {
-        let frame = &mut self.frames[frame as usize];
-        self.accounts[user as usize].next_waiter = std::mem::replace(&mut frame.waiters, user);
+        let first = &mut self.waiters[frame as usize];
+        self.accounts[user as usize].next_waiter = std::mem::replace(first, user);
     }
 
     /// The frame is not taken before the user has run: else two users in a small storage could take each other's page for
@@ -253,9 +255,9 @@ impl Storage {
     /// A frame's page was read; who waited for it is woken.
     pub(super) fn came_in(&mut self, frame: u32, woken: &mut Vec<u32>) {
         self.map(frame);
-        let at = &mut self.frames[frame as usize];
-        let mut waiter = std::mem::replace(&mut at.waiters, NONE);
-        let mut reader = self.pages[at.page as usize].owner;
+        let page = self.frames[frame as usize].page;
+        let mut waiter = std::mem::replace(&mut self.waiters[frame as usize], NONE);
+        let mut reader = self.pages[page as usize].owner;
         while waiter != NONE {
             // The last in the list asked first: the page was read for him.
             reader = waiter;
@@ -280,7 +282,7 @@ impl Storage {
     pub(super) fn append(&mut self, open: &mut Option<Sio>, frame: u32, write: bool) {
         let at = &mut self.frames[frame as usize];
         if write {
-            at.changed = false;
+            self.changed.set(at.page, false);
             at.writing = true;
         }
         let place = self.areas.place(self.pages[at.page as usize].slot);

@@ -31,8 +31,13 @@ impl Memory {
             State::GoingOut => return '>',
             State::Used => self.letters_of_user(frame.page),
         };
-        let letter = if frame.changed { changed } else { clean };
-        match frame.referenced {
+        let storage = &self.storage;
+        let letter = if storage.changed.get(frame.page) {
+            changed
+        } else {
+            clean
+        };
+        match storage.referenced.get(frame.page) {
             true => letter.to_ascii_uppercase(),
             false => letter,
         }

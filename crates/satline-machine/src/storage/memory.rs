@@ -136,6 +136,16 @@ impl Memory {
     /// Virtual time until this user's next touch of a page that is not in storage, if at most `limit`. Phases are drawn up to
     /// the limit: ask for no more than he may run.
     pub fn until_fault(&mut self, user: u32, limit: Span) -> Option<Span> {
+        let accounts = &self.storage.accounts;
+        let of_shared = accounts[accounts.len() - 1].moves;
+        let moves = accounts[user as usize].moves.wrapping_add(of_shared);
+        if !self.storage.programs[user as usize].foresees(moves, limit) {
+            self.look(user, moves, limit);
+        }
+        self.storage.programs[user as usize].next_missing(limit)
+    }
+
+    fn look(&mut self, user: u32, moves: u32, limit: Span) {
         let Storage {
             programs,
             kinds,
@@ -147,21 +157,28 @@ impl Memory {
         let program = &mut programs[user as usize];
         let number = bases(accounts, program, user);
         let kind = &kinds[kind_of[user as usize].1 as usize];
-        let moves = accounts[user as usize].moves;
-        let of_shared = accounts[accounts.len() - 1].moves;
-        let moved = moves.wrapping_add(of_shared);
-        program.until_missing_since(moved, kind, limit, |page| present.get(number(page)))
+        program.look(moves, kind, limit, |page| present.get(number(page)));
     }
 
     /// The user ran so long, at most the last answer of [`Memory::until_fault`]: his touches happened.
     pub fn ran(&mut self, user: u32, length: Span) {
+        if self.storage.programs[user as usize].advance(length) {
+            self.touch(user);
+        }
+        self.storage.release_hold(user);
+    }
+
+    /// The user's touches up to now happen.
+    fn touch(&mut self, user: u32) {
         let Storage {
             programs,
             pages,
             present,
+            referenced,
+            changed,
+            ahead,
             sharers,
             accounts,
-            frames,
             counts,
             readahead,
             ..
@@ -170,25 +187,26 @@ impl Memory {
         let space = program.space();
         let number = bases(accounts, program, user);
         let (touched, every_touch) = (&mut self.touched, self.every_touch);
-        program.run(
-            length,
+        program.touch_due(
             |page| present.get(number(page)),
-            |at, page, changes| {
-                let frame = pages[number(page) as usize].frame;
-                let of = &mut frames[frame as usize];
-                of.referenced = true;
-                of.changed |= changes;
-                if std::mem::take(&mut of.ahead) {
+            |at, own, changes| {
+                let page = number(own);
+                referenced.set(page, true);
+                if changes {
+                    changed.set(page, true);
+                }
+                if ahead.get(page) {
+                    ahead.set(page, false);
                     counts.ahead_used += 1;
                     if let Some(readahead) = readahead {
-                        readahead.hit(pages[number(page) as usize].owner);
+                        readahead.hit(pages[page as usize].owner);
                     }
                 }
-                if let Some(shared) = page.checked_sub(space) {
+                if let Some(shared) = own.checked_sub(space) {
                     sharers.add(shared, user);
                 }
                 if every_touch {
-                    touched.push((at, frame));
+                    touched.push((at, pages[page as usize].frame));
                 }
             },
         );
@@ -196,7 +214,6 @@ impl Memory {
         for (_, frame) in touched.drain(..) {
             self.replacement.touched(frame);
         }
-        self.storage.release_hold(user);
     }
 
     /// The user stands at the fault; the I/O starts now.
@@ -268,6 +285,12 @@ impl Memory {
         self.replacement.tick_interval()
     }
 
+    /// [`Memory::take_woken`] or [`Memory::take_disturbed`] has somebody.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        !(self.woken.is_empty() && self.storage.disturbed.is_empty())
+    }
+
     /// Users who waited for a frame and whose page was had at once when one came, outside of [`Memory::completed`].
     pub fn take_woken(&mut self, into: &mut Vec<u32>) {
         into.append(&mut self.woken);
@@ -334,14 +357,9 @@ impl Memory {
 fn bases(accounts: &[Account], program: &Program, user: u32) -> impl Fn(u32) -> u32 + use<> {
     let space = program.space();
     let own = page_number(accounts, program, user, 0);
-    let shared = page_number(accounts, program, user, space);
-    move |page| {
-        if page < space {
-            own + page
-        } else {
-            shared + (page - space)
-        }
-    }
+    let shared = page_number(accounts, program, user, space).wrapping_sub(space);
+    // Which of them a page is of is as good as random: no branch.
+    move |page| page.wrapping_add(if page < space { own } else { shared })
 }
 
 /// The free list is wanted so long; but never more than half of storage.

@@ -141,7 +141,7 @@ impl Storage {
         if !std::mem::take(&mut at.migrates) {
             return false;
         }
-        let wanted = at.waiters != NONE;
+        let wanted = self.waiters[frame as usize] != NONE;
         let owner = self.pages[at.page as usize].owner;
         let Some(migration) = &mut self.migration else {
             return false;

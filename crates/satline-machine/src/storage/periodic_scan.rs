@@ -31,8 +31,8 @@ impl PeriodicScan {
         for _ in 0..self.frames_each {
             let at = self.pointer;
             self.pointer = (at + 1) % storage.frames();
-            let frame = storage.look(at);
-            let (takeable, referenced) = (frame.takeable(), frame.referenced());
+            let takeable = storage.look(at).takeable();
+            let referenced = storage.is_referenced(at);
             if !takeable || storage.is_of_queue(at) {
                 continue;
             }

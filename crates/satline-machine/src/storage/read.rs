@@ -43,7 +43,7 @@ impl Memory {
     /// Users wait for a frame and perhaps need not: one may be had that could not be when it was last looked for, since a
     /// user has run or logged off. [`Memory::feed`] looks.
     pub fn starved(&self) -> bool {
-        self.storage.loosened && (self.overflow || !self.storage.short.is_empty())
+        (self.overflow || !self.storage.short.is_empty()) && self.storage.loosened
     }
 
     /// Pages have no slot to go to, no frame can be given up, and nothing is on its way that could change it: more paging

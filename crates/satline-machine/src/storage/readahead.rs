@@ -155,7 +155,7 @@ impl Storage {
         let Some(frame) = self.claim(page) else {
             return false;
         };
-        self.frames[frame as usize].ahead = true;
+        self.ahead.set(page, true);
         self.counts.ahead += 1;
         into.push(frame);
         true
@@ -163,11 +163,11 @@ impl Storage {
 
     /// Somebody waits for the page that comes into this frame.
     pub(super) fn asked_for(&mut self, frame: u32) {
-        let at = &mut self.frames[frame as usize];
-        if std::mem::take(&mut at.ahead) {
+        let page = self.frames[frame as usize].page;
+        if self.ahead.take(page) {
             self.counts.ahead_used += 1;
             if let Some(readahead) = &mut self.readahead {
-                readahead.hit(self.pages[at.page as usize].owner);
+                readahead.hit(self.pages[page as usize].owner);
             }
         }
     }

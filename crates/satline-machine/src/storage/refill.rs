@@ -38,7 +38,9 @@ impl Memory {
             }
             if self.storage.short.is_empty() && !self.storage.free.is_empty() {
                 self.replacement.feed(&mut self.storage);
-                self.prefetch();
+                if self.storage.prefetch.is_some() {
+                    self.prefetch();
+                }
             }
             let wanted = self.wanted();
             if self.storage.supply() >= wanted {
@@ -71,7 +73,7 @@ impl Memory {
         let sios = &mut self.storage.sios;
         for at in 0..sios.ready.len() {
             let tag = sios.ready[at];
-            let sio = *sios.get(tag);
+            let sio = sios.get(tag);
             let device = subsystem.device(self.storage.areas.list()[sio.place.area].device);
             let cylinder = sio.place.cylinder;
             if let (&[slot], false) = (sio.slots(), sio.swap) {
@@ -83,10 +85,10 @@ impl Memory {
                     continue;
                 }
             }
-            sios.outstanding += 1;
             self.storage.work.page_out_sios += u32::from(sio.has_write());
             let mut pages = Pages::one(sio.slots()[0]);
             sio.slots()[1..].iter().for_each(|&slot| pages.insert(slot));
+            sios.outstanding += 1;
             subsystem.submit(device, Request { tag, cylinder, pages }, calendar);
         }
         sios.ready.clear();

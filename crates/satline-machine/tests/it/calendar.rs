@@ -1,31 +1,41 @@
 //! The calendar against a plain sorted list.
 
 use proptest::prelude::*;
-use satline_machine::engine::{Calendar, NORMAL, Span, Time, Token};
+use satline_machine::engine::{Alarm, Calendar, NORMAL, Span, Time, Token};
+
+/// More than the calendar looks through.
+const ALARMS: u32 = 6;
+/// The event of the first of them.
+const FIRST_ALARM: u32 = 1_000_000;
 
 #[derive(Debug, Clone)]
 enum Step {
     Schedule { after: u64, priority: u8 },
     ScheduleCancellable { after: u64, priority: u8 },
     Cancel { which: usize },
+    SetAlarm { place: u32, after: u64, priority: u8 },
+    CancelAlarm { place: u32 },
     Next { within: u64 },
 }
 
 fn step() -> impl Strategy<Value = Step> {
     // Few different times and priorities, so that ties are common.
     let (after, priority) = (0..6u64, prop_oneof![Just(0u8), Just(NORMAL), Just(255u8)]);
+    let alarm = (0..ALARMS, after.clone(), priority.clone());
     prop_oneof![
         3 => (after.clone(), priority.clone()).prop_map(|(after, priority)| Step::Schedule { after, priority }),
         3 => (after, priority).prop_map(|(after, priority)| Step::ScheduleCancellable { after, priority }),
         2 => any::<usize>().prop_map(|which| Step::Cancel { which }),
+        3 => alarm.prop_map(|(place, after, priority)| Step::SetAlarm { place, after, priority }),
+        1 => (0..ALARMS).prop_map(|place| Step::CancelAlarm { place }),
         3 => prop_oneof![Just(u64::MAX), 0..4u64].prop_map(|within| Step::Next { within }),
     ]
 }
 
-/// The reference: all events in a list, the least of (time, priority, sequence) first.
+/// The reference: all events in a list, the least of (time, priority, sequence) first, and what happens.
 #[derive(Default)]
 struct Sorted {
-    events: Vec<(u64, u8, u32)>,
+    events: Vec<(u64, u8, u32, u32)>,
     now: u64,
 }
 
@@ -33,7 +43,7 @@ impl Sorted {
     fn next(&mut self, until: u64) -> Option<u32> {
         self.events.sort_unstable();
         match self.events.first().copied() {
-            Some((time, _, event)) if time <= until => {
+            Some((time, _, _, event)) if time <= until => {
                 self.events.remove(0);
                 self.now = time;
                 Some(event)
@@ -43,6 +53,13 @@ impl Sorted {
                 None
             }
         }
+    }
+
+    /// Whether it was to come.
+    fn remove(&mut self, event: u32) -> bool {
+        let before = self.events.len();
+        self.events.retain(|&(_, _, _, other)| other != event);
+        self.events.len() < before
     }
 }
 
@@ -54,26 +71,34 @@ proptest! {
         let mut calendar = Calendar::default();
         let mut sorted = Sorted::default();
         let mut tokens: Vec<(Token, u32)> = Vec::new();
-        // The number of the event is its sequence too.
+        let alarms: Vec<Alarm> = (0..ALARMS).map(|place| calendar.add_alarm(FIRST_ALARM + place)).collect();
+        // The number of the step is its event's sequence, and mostly the event.
         for (number, step) in steps.iter().enumerate() {
             let number = number as u32;
             match *step {
                 Step::Schedule { after, priority } => {
                     calendar.schedule(Span::from_ns(after), priority, number);
-                    sorted.events.push((sorted.now + after, priority, number));
+                    sorted.events.push((sorted.now + after, priority, number, number));
                 }
                 Step::ScheduleCancellable { after, priority } => {
                     tokens.push((calendar.schedule_cancellable(Span::from_ns(after), priority, number), number));
-                    sorted.events.push((sorted.now + after, priority, number));
+                    sorted.events.push((sorted.now + after, priority, number, number));
                 }
                 Step::Cancel { which } if !tokens.is_empty() => {
                     // Also tokens of events that are over: they must do nothing.
                     let (token, event) = tokens[which % tokens.len()];
-                    let before = sorted.events.len();
-                    sorted.events.retain(|&(_, _, other)| other != event);
-                    prop_assert_eq!(calendar.cancel(token), sorted.events.len() < before);
+                    prop_assert_eq!(calendar.cancel(token), sorted.remove(event));
                 }
                 Step::Cancel { .. } => {}
+                Step::SetAlarm { place, after, priority } => {
+                    calendar.set_alarm(alarms[place as usize], Span::from_ns(after), priority);
+                    sorted.remove(FIRST_ALARM + place);
+                    sorted.events.push((sorted.now + after, priority, number, FIRST_ALARM + place));
+                }
+                Step::CancelAlarm { place } => {
+                    let was = calendar.cancel_alarm(alarms[place as usize]);
+                    prop_assert_eq!(was, sorted.remove(FIRST_ALARM + place));
+                }
                 Step::Next { within } => {
                     // Not to the end of time: the clock could not go on.
                     let until = if within == u64::MAX { sorted.now + 10 } else { sorted.now + within };

@@ -5,6 +5,8 @@
 
 mod places;
 
+use std::fmt::Display;
+
 use super::Simulation;
 use super::accounts::{ProcessorTime, UserTime, in_queue, in_transaction};
 use super::processor::{Doing, NOBODY};
@@ -15,7 +17,8 @@ use crate::readings::{Status, UserReading};
 struct Found(Vec<String>);
 
 impl Found {
-    fn same(&mut self, law: &str, left: u128, right: u128) {
+    /// The law's name is made only where it does not hold: there are hundreds of users.
+    fn same(&mut self, law: impl Display, left: u128, right: u128) {
         if left != right {
             self.0.push(format!("{law}: {left} is not {right}"));
         }
@@ -52,7 +55,11 @@ impl Simulation {
                 read.page_wait_ns,
                 read.io_wait_ns,
             ];
-            found.same(&format!("time of processor {number} = elapsed"), sum(all), now);
+            found.same(
+                format_args!("time of processor {number} = elapsed"),
+                sum(all),
+                now,
+            );
             problem += u128::from(read.problem_ns);
             supervisor += u128::from(read.supervisor_ns);
         }
@@ -97,13 +104,17 @@ impl Simulation {
                 off += (now - him.account.since).ns();
             }
             let all = sum(in_transactions) + sum([read.dormant_ns, off]);
-            found.same(&format!("time of user {number} = elapsed"), all, now.ns().into());
+            found.same(
+                format_args!("time of user {number} = elapsed"),
+                all,
+                now.ns().into(),
+            );
             if in_transaction(him.status) && !him.background {
                 open += u128::from((now - him.started).ns());
                 let since = sum(in_transactions)
                     - sum(him.at_start.ns[..=UserTime::Eligible as usize].iter().copied());
                 found.same(
-                    &format!("time of user {number}'s transaction = since its start"),
+                    format_args!("time of user {number}'s transaction = since its start"),
                     since,
                     (now - him.started).ns().into(),
                 );
@@ -131,7 +142,7 @@ impl Simulation {
                 .filter(|user| user.status == status && !user.background)
                 .count();
             found.same(
-                &format!("users who are {status:?}"),
+                format_args!("users who are {status:?}"),
                 seen as u128,
                 self.populations.of(status).value().into(),
             );
@@ -182,19 +193,19 @@ impl Simulation {
             reads += u128::from(read.page_reads);
             let named = |law: &str| format!("device {number}: {law}");
             found.same(
-                &named("SIOs = of paging + of users"),
+                named("SIOs = of paging + of users"),
                 read.sios.into(),
                 (read.page_sios + read.user_ios).into(),
             );
             found.same(
-                &named("pages = of paging + blocks of users"),
+                named("pages = of paging + blocks of users"),
                 self.subsystem.counters(device).pages.into(),
                 (read.page_reads + read.page_writes + read.user_blocks).into(),
             );
             let service = read.queue_ns + read.pend_ns + read.disconnect_ns + read.connect_ns;
             let open = self.subsystem.open_ns(device, now);
             found.same(
-                &named("∫ requests = Σ their times"),
+                named("∫ requests = Σ their times"),
                 read.outstanding_ns,
                 service + open,
             );

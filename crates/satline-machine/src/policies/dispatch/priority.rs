@@ -15,10 +15,17 @@ use super::{Dispatch, Ready};
 type Key = u128;
 
 #[derive(Debug)]
-struct Priority(BinaryHeap<Reverse<Key>>);
+struct Priority {
+    /// The first of all, if it is known: mostly who was interrupted goes on, and the heap is left alone.
+    first: Option<Key>,
+    others: BinaryHeap<Reverse<Key>>,
+}
 
 pub fn make(users: usize) -> Box<dyn Dispatch> {
-    Box::new(Priority(BinaryHeap::with_capacity(users)))
+    Box::new(Priority {
+        first: None,
+        others: BinaryHeap::with_capacity(users),
+    })
 }
 
 fn key(ready: &Ready) -> Key {
@@ -27,11 +34,25 @@ fn key(ready: &Ready) -> Key {
 
 impl Dispatch for Priority {
     fn enter(&mut self, ready: Ready) {
-        self.0.push(Reverse(key(&ready)));
+        let key = key(&ready);
+        let goes_first = match self.first {
+            Some(first) => key < first,
+            None => self.others.peek().is_none_or(|&Reverse(other)| key < other),
+        };
+        let waits = match goes_first {
+            true => self.first.replace(key),
+            false => Some(key),
+        };
+        if let Some(waits) = waits {
+            self.others.push(Reverse(waits));
+        }
     }
 
     fn next(&mut self) -> Option<u32> {
-        self.0.pop().map(|Reverse(key)| key as u32)
+        let first = self.first.take();
+        first
+            .or_else(|| self.others.pop().map(|Reverse(key)| key))
+            .map(|key| key as u32)
     }
 
     fn yields(&self, first: &Ready, second: &Ready) -> bool {
@@ -41,6 +62,10 @@ impl Dispatch for Priority {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
     use super::super::tests::{order, ready};
     use super::*;
 
@@ -61,5 +86,24 @@ mod tests {
         assert_eq!(order(&mut *list), [1, 0]);
         let (better, worse) = (ready(1, true, 8, false), ready(0, false, 3, false));
         assert!(list.yields(&worse, &better) && !list.yields(&better, &worse));
+    }
+
+    proptest! {
+        #[test]
+        fn whoever_comes_in_between_the_best_goes_next(
+            steps in prop::collection::vec(prop::option::of((any::<bool>(), 0..4u64)), 0..80),
+        ) {
+            let (mut list, mut sorted) = (make(80), BTreeSet::new());
+            for (user, step) in (0..).zip(steps) {
+                match step {
+                    Some((interactive, served)) => {
+                        list.enter(ready(user, interactive, served, false));
+                        sorted.insert((!interactive, served, user));
+                    }
+                    None => prop_assert_eq!(list.next(), sorted.pop_first().map(|(_, _, user)| user)),
+                }
+            }
+            prop_assert!(order(&mut *list).into_iter().eq(sorted.into_iter().map(|(_, _, user)| user)));
+        }
     }
 }

@@ -20,18 +20,21 @@ pub fn make() -> Box<dyn PageOutDevice> {
 
 impl PageOutDevice for RoundRobin {
     fn choose(&mut self, areas: &[Area], tier: u32) -> usize {
-        let open = (areas.iter().enumerate()).filter(|(_, area)| area.tier == tier && area.free() > 0);
-        // Those whose turn has passed come after all others; the first of equals is taken.
         let known = self.turns.iter().position(|&(of, _)| of == tier);
         let place = known.unwrap_or_else(|| {
             self.turns.push((tier, 0));
             self.turns.len() - 1
         });
         let next = &mut self.turns[place].1;
-        let turn = |area: &Area| (area.device < *next, area.device);
-        let (chosen, area) = open
-            .min_by_key(|(_, area)| turn(area))
-            .expect("the tier has a free slot");
+        // Those whose turn has passed come after all others; the first of equals is taken. One number, for its comparisons
+        // need no branches.
+        let turn = |area: &Area| match area.tier == tier && area.free() > 0 {
+            true => u64::from(area.device < *next) << 32 | area.device as u64,
+            false => u64::MAX,
+        };
+        let first = areas.iter().enumerate().min_by_key(|(_, area)| turn(area));
+        let open = first.filter(|(_, area)| turn(area) != u64::MAX);
+        let (chosen, area) = open.expect("the tier has a free slot");
         *next = area.device + 1;
         chosen
     }

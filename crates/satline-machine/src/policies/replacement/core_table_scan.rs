@@ -24,11 +24,10 @@ impl Replacement for CoreTableScan {
         for _ in 0..2 * storage.frames() {
             let at = self.pointer;
             self.pointer = (at + 1) % storage.frames();
-            let frame = storage.scan(at);
-            if !frame.takeable() {
+            if !storage.scan(at).takeable() {
                 continue;
             }
-            if !frame.referenced() {
+            if !storage.is_referenced(at) {
                 return Some(at);
             }
             storage.reset(at);

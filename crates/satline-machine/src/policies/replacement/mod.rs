@@ -53,7 +53,7 @@ pub trait Replacement: Debug + Send {
     /// or flush list or on its way out.
     fn arrived(&mut self, storage: &mut Storage, frame: u32) {
         let page = storage.page_in(frame);
-        match storage.frame(frame).is_ahead() {
+        match storage.is_ahead(frame) {
             true => self.came_ahead(frame, page),
             false => self.came(frame, page),
         }
@@ -115,9 +115,7 @@ pub trait Replacement: Debug + Send {
 pub fn reset_touched(storage: &mut Storage, user: u32) {
     for at in 0..storage.touched_in_stay(user).len() {
         let page = storage.touched_in_stay(user)[at];
-        if let Some(frame) = storage.frame_of(user, page) {
-            storage.reset(frame);
-        }
+        storage.reset_own(user, page);
     }
 }
 

@@ -47,8 +47,8 @@ impl Replacement for WorkingSetSampling {
         // The first round resets every bit.
         for _ in 0..2 * self.order.len() {
             let frame = self.order.first()?;
-            let at = storage.scan(frame);
-            let (takeable, referenced) = (at.takeable(), at.referenced());
+            let takeable = storage.scan(frame).takeable();
+            let referenced = storage.is_referenced(frame);
             if takeable && !referenced {
                 self.order.remove(frame);
                 return Some(frame);
@@ -92,8 +92,8 @@ impl Replacement for WorkingSetSampling {
             if !self.order.contains(frame) {
                 continue;
             }
-            let at = storage.scan(frame);
-            let (takeable, referenced) = (at.takeable(), at.referenced());
+            let takeable = storage.scan(frame).takeable();
+            let referenced = storage.is_referenced(frame);
             if referenced {
                 storage.reset(frame);
                 self.renew(frame);
