@@ -50,12 +50,15 @@ impl<E: Copy> Alarms<E> {
         self.keys.iter().filter(|&&key| key != NO_KEY).count()
     }
 
+    /// There is a place.
+    #[inline]
+    pub fn any(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// The least key of the first few; [`NO_KEY`]: none is set.
     #[inline]
     pub fn first(&self) -> Key {
-        if self.events.is_empty() {
-            return NO_KEY;
-        }
         let [a, b, c, d] = self.keys;
         a.min(b).min(c.min(d))
     }

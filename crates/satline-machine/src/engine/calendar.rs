@@ -102,8 +102,6 @@ pub struct Calendar<E> {
     /// The next one is the last.
     soon: Vec<Entry<E>>,
     later: BinaryHeap<Entry<E>>,
-    /// The key of the first in the list and the heap.
-    first_queued: Key,
     alarms: Alarms<E>,
     now: Time,
     sequence: u64,
@@ -125,7 +123,6 @@ impl<E: Copy> Calendar<E> {
         Self {
             soon: Vec::with_capacity(events),
             later: BinaryHeap::with_capacity(events),
-            first_queued: NO_KEY,
             alarms: Alarms::new(),
             now: Time::START,
             sequence: 0,
@@ -225,47 +222,41 @@ impl<E: Copy> Calendar<E> {
     #[inline(always)] // A run is a loop around it.
     #[allow(clippy::should_implement_trait)] // An iterator could not be scheduled into.
     pub fn next(&mut self, until: Time) -> Option<E> {
-        // After every event of that time, before none at all.
-        let limit = key(until, FREE - 1);
         loop {
-            let alarm = self.alarms.first();
-            if alarm.min(self.first_queued) > limit {
+            let (soon, later) = (self.soon.last(), self.later.peek());
+            let is_soon = match (soon, later) {
+                (Some(soon), Some(later)) => soon.key() < later.key(),
+                (soon, _) => soon.is_some(),
+            };
+            let queued = if is_soon { soon } else { later };
+            if self.alarms.any() {
+                let alarm = self.alarms.first();
+                if alarm < queued.map_or(NO_KEY, Entry::key) {
+                    let time = time_of(alarm);
+                    if time > until {
+                        self.now = self.now.max(until);
+                        return None;
+                    }
+                    self.now = time;
+                    return Some(self.alarms.take(alarm));
+                }
+            }
+            let Some(&entry) = queued.filter(|entry| entry.time <= until) else {
                 self.now = self.now.max(until);
                 return None;
+            };
+            if is_soon {
+                self.soon.pop();
+            } else {
+                self.later.pop();
             }
-            if alarm < self.first_queued {
-                self.now = time_of(alarm);
-                return Some(self.alarms.take(alarm));
+            if entry.slot != NO_SLOT && !self.give_up(entry.slot, entry.order) {
+                self.cancelled -= 1;
+                continue;
             }
-            let entry = self.pop();
-            if entry.slot == NO_SLOT || self.give_up(entry.slot, entry.order) {
-                self.now = entry.time;
-                return Some(entry.event);
-            }
-            self.cancelled -= 1;
+            self.now = entry.time;
+            return Some(entry.event);
         }
-    }
-
-    /// Takes out the first of the list and the heap.
-    #[inline]
-    fn pop(&mut self) -> Entry<E> {
-        let is_soon = self
-            .soon
-            .last()
-            .is_some_and(|soon| soon.key() == self.first_queued);
-        let entry = if is_soon {
-            self.soon.pop()
-        } else {
-            self.later.pop()
-        };
-        self.first_queued = self.find_first();
-        entry.expect("one of them has the first")
-    }
-
-    #[inline]
-    fn find_first(&self) -> Key {
-        let soon = self.soon.last().map_or(NO_KEY, Entry::key);
-        self.later.peek().map_or(soon, |later| soon.min(later.key()))
     }
 
     #[inline]
@@ -285,7 +276,6 @@ impl<E: Copy> Calendar<E> {
             event,
         };
         let key = entry.key();
-        self.first_queued = self.first_queued.min(key);
         let soon = &mut self.soon;
         let count = soon.len();
         if count >= SOON && soon[count - SOON].key() < key {
@@ -319,7 +309,6 @@ impl<E: Copy> Calendar<E> {
         let stands = |entry: &Entry<E>| entry.slot == NO_SLOT || holders[entry.slot as usize] == entry.order;
         self.soon.retain(stands);
         self.later.retain(stands);
-        self.first_queued = self.find_first();
         self.cancelled = 0;
     }
 }
