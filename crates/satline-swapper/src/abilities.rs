@@ -128,10 +128,7 @@ mod tests {
     #[test]
     fn rights_are_those_in_force() {
         let dir = tempfile::tempdir().unwrap();
-        let roots = Roots {
-            proc: dir.path().into(),
-            ..Roots::default()
-        };
+        let roots = Roots::with_proc(dir.path());
         assert!(has_capability(&roots, CAP_SYS_ADMIN), "it cannot be told");
         fs::create_dir(dir.path().join("self")).unwrap();
         for (mask, has) in [("000001ffffffffff", true), ("0000000000800000", false)] {

@@ -1,15 +1,13 @@
 //! Whether a user works: processor time, as differences.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::policy::Activity;
 use crate::population::Found;
 use crate::roots::{Roots, value_of};
-
-/// More threads than this of one process are not looked at one by one.
-pub const MAX_THREADS: usize = 16;
+use crate::stat::{MAX_THREADS, threads};
 
 #[derive(Debug)]
 enum Kind {
@@ -132,23 +130,11 @@ impl Meter {
     }
 }
 
-/// The threads of a process, the leader first, not more than [`MAX_THREADS`].
-pub fn threads(roots: &Roots, pid: i32) -> Vec<i32> {
-    let mut tids: Vec<i32> = fs::read_dir(roots.of_process(pid, "task"))
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect();
-    tids.sort_unstable();
-    tids.truncate(MAX_THREADS);
-    tids
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
+    use std::fs;
 
     const SECOND: i64 = 1_000_000_000;
 

@@ -102,34 +102,48 @@ const PRESENT: u64 = 1 << 63;
 const SWAPPED: u64 = 1 << 62;
 const FILE_OR_SHARED: u64 = 1 << 61;
 
+/// The words of the page map from one page up to another, as far as there are any.
+fn each_word(pagemap: &File, run: Run, mut with: impl FnMut(u64, u64)) -> io::Result<()> {
+    let mut buffer = vec![0; ((run.pages() * 8) as usize).min(64 << 10)];
+    let mut page = run.start;
+    while page < run.end {
+        let wanted = (((run.end - page) * 8) as usize).min(buffer.len());
+        let length = pagemap.read_at(&mut buffer[..wanted], page * 8)?;
+        let words = buffer[..length].chunks_exact(8);
+        if words.len() == 0 {
+            break;
+        }
+        for word in words {
+            with(
+                page,
+                word.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte)),
+            );
+            page += 1;
+        }
+    }
+    Ok(())
+}
+
 fn read(pagemap: &File, areas: &[Area], page_bytes: u64) -> io::Result<Census> {
     let mut census = Census::default();
-    let mut buffer = vec![0; 64 << 10];
     for area in areas {
-        let (mut page, end) = (area.start / page_bytes, area.end / page_bytes);
-        while page < end {
-            let wanted = (((end - page) * 8) as usize).min(buffer.len());
-            let length = pagemap.read_at(&mut buffer[..wanted], page * 8)?;
-            let words = buffer[..length].chunks_exact(8);
-            if words.len() == 0 {
-                break;
-            }
-            for word in words {
-                let word = word.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
-                let one = Run {
-                    start: page,
-                    end: page + 1,
-                };
-                if word & FILE_OR_SHARED == 0 {
-                    if word & PRESENT != 0 {
-                        census.present.push(one);
-                    } else if word & SWAPPED != 0 {
-                        census.swapped.push(one);
-                    }
+        let pages = Run {
+            start: area.start / page_bytes,
+            end: area.end / page_bytes,
+        };
+        each_word(pagemap, pages, |page, word| {
+            let one = Run {
+                start: page,
+                end: page + 1,
+            };
+            if word & FILE_OR_SHARED == 0 {
+                if word & PRESENT != 0 {
+                    census.present.push(one);
+                } else if word & SWAPPED != 0 {
+                    census.swapped.push(one);
                 }
-                page += 1;
             }
-        }
+        })?;
     }
     Ok(census)
 }
@@ -142,36 +156,26 @@ fn read(pagemap: &File, areas: &[Area], page_bytes: u64) -> io::Result<Census> {
 pub fn in_order_of_place(pagemap: &File, wanted: &Runs) -> io::Result<Option<Vec<Run>>> {
     const PLACE: u64 = (1 << 55) - 1;
     let mut pieces: Vec<(u64, Run)> = Vec::new();
-    let mut buffer = vec![0; 64 << 10];
     for run in wanted.iter() {
-        let mut page = run.start;
-        while page < run.end {
-            let length = (((run.end - page) * 8) as usize).min(buffer.len());
-            let length = pagemap.read_at(&mut buffer[..length], page * 8)?;
-            if length < 8 {
-                break;
+        each_word(pagemap, run, |page, word| {
+            if word & SWAPPED == 0 {
+                return;
             }
-            for word in buffer[..length].chunks_exact(8) {
-                let word = word.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte));
-                if word & SWAPPED != 0 {
-                    // The number of the area in the low five bits, the place in it above them.
-                    let place = (word & PLACE).rotate_right(5);
-                    match pieces.last_mut() {
-                        Some((first, piece)) if piece.end == page && *first + piece.pages() == place => {
-                            piece.end += 1;
-                        }
-                        _ => pieces.push((
-                            place,
-                            Run {
-                                start: page,
-                                end: page + 1,
-                            },
-                        )),
-                    }
+            // The number of the area in the low five bits, the place in it above them.
+            let place = (word & PLACE).rotate_right(5);
+            match pieces.last_mut() {
+                Some((first, piece)) if piece.end == page && *first + piece.pages() == place => {
+                    piece.end += 1;
                 }
-                page += 1;
+                _ => pieces.push((
+                    place,
+                    Run {
+                        start: page,
+                        end: page + 1,
+                    },
+                )),
             }
-        }
+        })?;
     }
     // Without the right to see them the kernel gives 0 for all.
     if pieces.iter().all(|(place, _)| *place == 0) {

@@ -20,6 +20,15 @@ impl Default for Roots {
 }
 
 impl Roots {
+    /// A test's false /proc.
+    #[cfg(test)]
+    pub fn with_proc(proc: &Path) -> Self {
+        Roots {
+            proc: proc.into(),
+            ..Roots::default()
+        }
+    }
+
     /// A file of a process.
     pub fn of_process(&self, pid: i32, name: &str) -> PathBuf {
         self.proc.join(pid.to_string()).join(name)

@@ -4,11 +4,10 @@ use std::os::fd::RawFd;
 
 use crate::calls::{FaultCounter, Faults};
 use crate::jobs::Outside;
-use crate::meter::{MAX_THREADS, threads};
 use crate::policy::FaultEvent;
 use crate::population::Found;
 use crate::roots::Roots;
-use crate::stat::Stat;
+use crate::stat::{MAX_THREADS, Stat, threads};
 
 /// Watches the tasks of one user for faults.
 #[derive(Debug)]

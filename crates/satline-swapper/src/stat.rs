@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use crate::meter::threads;
 use crate::roots::Roots;
 
 /// What the swapper needs of it.
@@ -39,6 +38,22 @@ impl Stat {
                 .is_ok_and(|bytes| parse(&bytes).is_some_and(|(_, stat)| stat.busy))
         })
     }
+}
+
+/// More threads than this of one process are not looked at one by one.
+pub const MAX_THREADS: usize = 16;
+
+/// The threads of a process, the leader first, not more than [`MAX_THREADS`].
+pub fn threads(roots: &Roots, pid: i32) -> Vec<i32> {
+    let mut tids: Vec<i32> = fs::read_dir(roots.of_process(pid, "task"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    tids.sort_unstable();
+    tids.truncate(MAX_THREADS);
+    tids
 }
 
 /// The name, which may hold anything, and the rest.

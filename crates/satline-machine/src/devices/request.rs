@@ -70,7 +70,7 @@ impl Pages {
     pub(super) fn in_passing_order(&mut self, track: &Track, from: Time) {
         let mut at = from;
         let slots = &mut self.slots[..usize::from(self.count)];
-        for next in 0..slots.len() - 1 {
+        for next in 0..slots.len().saturating_sub(1) {
             let angle = track.angle(at);
             let wait = |slot: u16| track.wait(slot, angle);
             let first = (next..slots.len()).min_by_key(|&which| wait(slots[which]));

@@ -38,6 +38,9 @@ pub fn read_in(
             continue;
         };
         book.knowledge.add_to_queue(&now);
+        if room == 0 {
+            continue;
+        }
         let mut wanted = book.knowledge.wanted(&now);
         if is_read_whole(surroundings, &wanted, &now.swapped) {
             wanted = now.swapped.clone();
@@ -66,9 +69,8 @@ pub fn read_in(
         Rest::Demand => paced.clear(),
         Rest::Touched => untouched = std::mem::take(&mut paced),
     }
-    read.sets = (first.len() + paced.len()) as u64;
-    read.pages_at_once = first.iter().map(|(_, set)| set.pages()).sum();
     let mut ahead = VecDeque::from(portions(surroundings, books, first));
+    let mut left_at_once = ahead.len();
     ahead.extend(portions(surroundings, books, paced));
     while !(ahead.is_empty() && untouched.is_empty()) {
         let Some((index, runs)) = ahead.pop_front() else {
@@ -76,7 +78,6 @@ pub fn read_in(
                 break;
             }
             let touched = swap_faults(control, books, &mut untouched);
-            read.sets += touched.len() as u64;
             ahead.extend(portions(surroundings, books, touched));
             if ahead.is_empty() {
                 std::thread::sleep(Duration::from_millis(1));
@@ -94,6 +95,11 @@ pub fn read_in(
         book.knowledge.prepaged = book.knowledge.prepaged.union(&in_order_of_address(runs));
         read.pages += pages;
         read.reads += reads;
+        read.sets += 1;
+        if left_at_once > 0 {
+            left_at_once -= 1;
+            read.pages_at_once += pages;
+        }
     }
     read
 }
@@ -196,10 +202,7 @@ mod tests {
     #[test]
     fn all_swap_is_compressed_or_it_is_not() {
         let dir = tempfile::tempdir().unwrap();
-        let roots = Roots {
-            proc: dir.path().into(),
-            ..Roots::default()
-        };
+        let roots = Roots::with_proc(dir.path());
         assert!(!is_all_compressed(&roots), "no list");
         for (lines, expected) in [
             ("", false),
