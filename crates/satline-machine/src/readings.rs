@@ -89,6 +89,8 @@ pub struct SystemReading {
     /// Events of the calendar so far.
     pub events: u64,
     // Extra counters of prototype policies follow here, `None` where the policy in force has none.
+    /// Of the drops, those of users who had to leave for what they held.
+    pub involuntary_drops: Option<u64>,
     pub swap_sets_in: Option<u64>,
     pub swap_sets_out: Option<u64>,
     pub trimmed_pages: Option<u64>,

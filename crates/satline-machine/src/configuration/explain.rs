@@ -30,6 +30,7 @@ pub fn machine(file: &MachineFile, what: What<'_>) -> String {
         ("queue_drop", &policies.queue_drop),
         ("admission", &policies.admission),
         ("dispatch", &policies.dispatch),
+        ("involuntary_drop", &policies.involuntary_drop),
     ] {
         let what = what(table, name).unwrap_or_default();
         entry(&mut out, ' ', table, name, &what);

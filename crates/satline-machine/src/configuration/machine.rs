@@ -134,6 +134,8 @@ pub struct Policies {
     pub queue_drop: String,
     pub admission: String,
     pub dispatch: String,
+    /// Of table `[scheduler]`.
+    pub involuntary_drop: String,
 }
 
 #[derive(Debug, Clone)]

@@ -34,6 +34,7 @@ use crate::engine::{Calendar, NORMAL, Span, Streams, Time};
 use crate::policies::admission::{self, Admission, InQueue};
 use crate::policies::dispatch::{self, Dispatch};
 use crate::policies::find;
+use crate::policies::involuntary_drop::{self, InvoluntaryDrop};
 use crate::policies::replacement::{self, Replacement, Setup};
 use crate::readings::{Observer, Reading, TransactionRecord, Transition};
 use crate::storage::Memory;
@@ -77,6 +78,8 @@ pub struct Simulation {
     memory: Memory,
     admission: Box<dyn Admission>,
     dispatch: Box<dyn Dispatch>,
+    /// `None`: nobody has to leave the queue for a page fault.
+    involuntary_drop: Option<Box<dyn InvoluntaryDrop>>,
 
     plan: Plan,
     scheduler: SchedulerFigures,
@@ -132,6 +135,8 @@ struct Counts {
     q2_adds: u64,
     q1_drops: u64,
     q2_drops: u64,
+    /// Of them at page faults.
+    involuntary_drops: u64,
     user_ios: u64,
     transactions: u64,
 }
@@ -174,6 +179,8 @@ impl Simulation {
     ) -> Result<Self, MachineError> {
         plan.check()?;
         check(machine, workload)?;
+        let dropping = &machine.policies.involuntary_drop;
+        let involuntary_drop = find(involuntary_drop::POLICIES, "involuntary_drop", dropping)?();
         let programs = programs(workload, plan.users);
         let count = programs.len();
         let mut subsystem = Subsystem::default();
@@ -196,6 +203,7 @@ impl Simulation {
             memory: Memory::with_policy(machine, workload, plan.users, &streams, replacement)?,
             admission,
             dispatch,
+            involuntary_drop,
             plan: plan.clone(),
             scheduler: machine.scheduler,
             costs: machine.costs,

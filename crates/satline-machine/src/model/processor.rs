@@ -50,7 +50,8 @@ pub enum Path {
     Dispatch,
     /// A page fault up to the start of its I/O.
     Fault,
-    /// What the fault brought about besides (page-outs, the scan); the user waits for his page.
+    /// What the fault brought about besides (page-outs, the scan), or the queue-add of one who was dropped at it; the user waits
+    /// for his page.
     FaultAfter,
     /// The page was still there: the user goes on.
     Reclaim,

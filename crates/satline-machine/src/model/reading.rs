@@ -63,6 +63,7 @@ impl Simulation {
         into.q2_adds = counts.q2_adds;
         into.q1_drops = counts.q1_drops;
         into.q2_drops = counts.q2_drops;
+        into.involuntary_drops = self.involuntary_drop.as_ref().map(|_| counts.involuntary_drops);
         into.user_ios = counts.user_ios;
         into.transactions = counts.transactions;
         into.events = counts.events;

@@ -108,9 +108,12 @@ impl Simulation {
     pub(super) fn fault(&mut self, processor: usize, user: u32) {
         self.sync();
         let fault = self.memory.fault(user, &mut self.subsystem, &mut self.calendar);
-        let work = self.work();
         // A page that is still in storage is no I/O.
         self.users[user as usize].waited |= fault == Fault::Waits;
+        if fault == Fault::Waits && self.has_to_leave(user) {
+            return self.begin_involuntary_drop(processor, user);
+        }
+        let work = self.work();
         match fault {
             Fault::Waits if work == Span::ZERO => {
                 self.wait_for_page(user);

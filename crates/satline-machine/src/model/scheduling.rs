@@ -7,7 +7,8 @@ use super::processor::Path;
 use super::user::AtStart;
 use super::{Event, Simulation};
 use crate::engine::{NORMAL, Span};
-use crate::policies::admission::Candidate;
+use crate::policies::admission::{Candidate, InQueue};
+use crate::policies::involuntary_drop::Stay;
 use crate::readings::{Status, TransactionRecord, Transition};
 
 impl Simulation {
@@ -90,7 +91,11 @@ impl Simulation {
 
     /// His status is that of a candidate already.
     fn become_candidate(&mut self, user: u32) {
-        let projected = self.projected(user);
+        // Of who was dropped at a fault it is renewed already.
+        let projected = match self.users[user as usize].at_fault {
+            true => self.users[user as usize].projected,
+            false => self.projected(user),
+        };
         let him = &mut self.users[user as usize];
         him.projected = projected;
         self.candidates_pages += u64::from(projected);
@@ -161,11 +166,16 @@ impl Simulation {
         self.memory
             .queue_add(user, interactive, &mut self.subsystem, &mut self.calendar);
         let work = self.work();
-        self.post(user, Path::Awake, self.costs.queue_add + work);
+        // Who was dropped at a fault goes on where he was: before his page.
+        let path = match self.users[user as usize].at_fault {
+            true => Path::FaultAfter,
+            false => Path::Awake,
+        };
+        self.post(user, path, self.costs.queue_add + work);
         self.after_storage();
     }
 
-    /// The user's slice is used up or his transaction is done: the control program takes him out of queue.
+    /// The user's slice is used up, his transaction is done, or he has to leave: the control program takes him out of queue.
     pub(super) fn begin_drop(&mut self, processor: usize, user: u32) {
         let interactive = self.users[user as usize].status == Status::Q1;
         self.sync();
@@ -174,6 +184,43 @@ impl Simulation {
         let length = self.costs.queue_drop + self.work();
         self.start_path(processor, user, Path::Drop, length);
         self.after_storage();
+    }
+
+    /// Whether a user who is to wait for a page has to leave the queue instead. The last one stays: else nobody went on.
+    pub(super) fn has_to_leave(&self, user: u32) -> bool {
+        let Some(policy) = &self.involuntary_drop else {
+            return false;
+        };
+        let him = &self.users[user as usize];
+        let interactive = him.status == Status::Q1;
+        let others = InQueue {
+            q1: self.queue.q1 - u32::from(interactive),
+            q2: self.queue.q2 - u32::from(!interactive),
+            pages: self.queue.pages - u64::from(him.projected),
+            available_frames: self.memory.available_frames(),
+        };
+        let holds = Candidate {
+            user,
+            interactive,
+            pages: self.memory.resident(user),
+        };
+        let stay = Stay {
+            projected: him.projected,
+            holds,
+        };
+        others.q1 + others.q2 > 0 && policy.drops(&stay, &others, &*self.admission)
+    }
+
+    /// The user stands at a page fault and has to leave the queue. His page comes all the same.
+    pub(super) fn begin_involuntary_drop(&mut self, processor: usize, user: u32) {
+        // What he held and the page that he asked for: by this he is let in again.
+        let needs = self.memory.resident(user) + 1;
+        let him = &mut self.users[user as usize];
+        let before = him.projected;
+        him.projected = needs.max(before);
+        him.at_fault = true;
+        self.queue.pages += u64::from(him.projected - before);
+        self.begin_drop(processor, user);
     }
 
     /// He is out.
@@ -188,6 +235,7 @@ impl Simulation {
         if !him.background {
             self.counts.q1_drops += u64::from(interactive);
             self.counts.q2_drops += u64::from(!interactive);
+            self.counts.involuntary_drops += u64::from(him.at_fault);
         }
         self.memory.set_mpl(self.queue.q1 + self.queue.q2);
         // A background program's work has no end; his time was up just where a part of it ended.

@@ -29,7 +29,8 @@ pub struct User {
     /// Of his transaction.
     pub kind: u16,
 
-    /// His page came while the control program was still busy with his fault: what the end of the page-in takes.
+    /// His page came while the control program was still busy with his fault, or while he was out of queue: what the end of the
+    /// page-in takes.
     pub early: Option<Span>,
     /// Stays in queue so far, of his transaction.
     pub stays: u32,
@@ -37,6 +38,8 @@ pub struct User {
     pub projected: u32,
     pub started: Time,
     pub at_start: AtStart,
+    /// He was dropped at a page fault, and let in again he is still to wait for its page.
+    pub at_fault: bool,
     /// He is to be logged on.
     pub wanted: bool,
     /// The end of his thinking.
@@ -62,6 +65,7 @@ impl User {
             account: UserAccount::new(UserTime::LoggedOff),
             class: program.class,
             background: program.background,
+            at_fault: false,
             wanted: program.background,
             thinking: None,
             think: Span::ZERO,

@@ -104,13 +104,16 @@ impl Simulation {
         }
     }
 
-    /// What the control program did for the user's fault is done; now he waits, unless his page is there.
+    /// What the control program did for the user's fault is done, or he who was dropped at it is in queue again; now he waits,
+    /// unless his page is there.
     pub(super) fn wait_for_page(&mut self, user: u32) {
         let now = self.calendar.now();
         let him = &mut self.users[user as usize];
         him.account.turn(now, UserTime::PageWait);
-        if let Some(length) = him.early.take() {
-            self.post(user, Path::Awake, length);
+        him.at_fault = false;
+        match him.early.take() {
+            Some(length) => self.post(user, Path::Awake, length),
+            None => him.waited = true,
         }
     }
 

@@ -5,6 +5,7 @@
 
 pub mod admission;
 pub mod dispatch;
+pub mod involuntary_drop;
 pub mod page_out_device;
 pub mod queue_drop;
 pub mod replacement;
@@ -47,8 +48,10 @@ pub fn find<M: Copy>(table: &'static [Entry<M>], key: &str, name: &str) -> Resul
     })
 }
 
-/// A table for people: its name in machine files, and what each of its policies does.
+/// A table for people: where machine files name one of it, and what each of its policies does.
 pub struct Listing {
+    /// Of the machine file.
+    pub table: &'static str,
     pub key: &'static str,
     /// (name, what).
     pub policies: Vec<(&'static str, String)>,
@@ -64,11 +67,13 @@ pub fn listings() -> Vec<Listing> {
         listing("queue_drop", queue_drop::POLICIES),
         listing("admission", admission::POLICIES),
         listing("dispatch", dispatch::POLICIES),
+        Listing { table: "scheduler", ..listing("involuntary_drop", involuntary_drop::POLICIES) },
     ]
 }
 
 fn listing<M>(key: &'static str, table: &'static [Entry<M>]) -> Listing {
     Listing {
+        table: "policies",
         key,
         policies: table.iter().map(|entry| (entry.name, entry.what())).collect(),
     }

@@ -97,7 +97,7 @@ fn checked(machine: &Path, workload: &Path, sets: &Sets) -> Result<String, Progr
 fn policies() -> String {
     let mut text = String::new();
     for listing in listings() {
-        text.push_str(&format!("policies.{}\n", listing.key));
+        text.push_str(&format!("{}.{}\n", listing.table, listing.key));
         for (name, what) in &listing.policies {
             text.push_str(&output::wrapped(&format!("  {name:<20} "), 23, what));
         }

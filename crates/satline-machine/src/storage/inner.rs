@@ -206,11 +206,15 @@ impl Storage {
     }
 
     /// The frame is not taken before the user has run: else two users in a small storage could take each other's page for
-    /// ever. He needs one page at a time; one that was held for him before is free to go.
+    /// ever. He needs one page at a time; one that was held for him before is free to go. Out of queue he runs late, and frames
+    /// held for many like him would be nearly all there are: he has to ask again.
     pub(super) fn hold(&mut self, user: u32, frame: u32) {
         self.release_hold(user);
-        self.accounts[user as usize].hold = frame;
-        self.frames[frame as usize].holds += 1;
+        let account = &mut self.accounts[user as usize];
+        if account.in_queue {
+            account.hold = frame;
+            self.frames[frame as usize].holds += 1;
+        }
     }
 
     /// No frame is held for the user.

@@ -71,6 +71,12 @@ pub const MEASURES: &[(&str, Measure)] = &[
     ("share_eligible", |p| p.of_transactions(|t| t.users.eligible_ns)),
 ];
 
+/// Those of a machine that drops users from queue against their will.
+#[rustfmt::skip]
+const INVOLUNTARY: &[(&str, Measure)] = &[
+    ("involuntary_drops_per_s", |p| p.rate(|t| of(t.system.involuntary_drops))),
+];
+
 /// Those of a machine that swaps working sets; others have none of them.
 #[rustfmt::skip]
 pub const SWAPPING: &[(&str, Measure)] = &[
@@ -121,6 +127,7 @@ const MIGRATION: &[(&str, Measure)] = &[
 fn extras(totals: &Totals) -> impl Iterator<Item = &'static (&'static str, Measure)> {
     let system = &totals.system;
     [
+        (INVOLUNTARY, system.involuntary_drops.is_some()),
         (SWAPPING, swaps(totals)),
         (AHEAD, system.ahead_pages.is_some()),
         (MIGRATION, system.migrated_pages.is_some()),

@@ -8,7 +8,9 @@ use satline_machine::configuration::{
 };
 use satline_machine::engine::{Distribution, Span, Streams};
 use satline_machine::model::{Plan, Simulation, Step};
-use satline_machine::policies::{admission, dispatch, page_out_device, queue_drop, replacement, slot};
+use satline_machine::policies::{
+    admission, dispatch, involuntary_drop, page_out_device, queue_drop, replacement, slot,
+};
 
 const END_S: f64 = 20.0;
 
@@ -50,7 +52,7 @@ prop_compose! {
         (projection_factor, minimum) in (0.2..2.0, 1..20_u32),
         policies in prop::array::uniform3(0..100_usize),
         (tiers, most_pages_per_sio) in (any::<bool>(), 1..9_u32),
-        page_out in prop::array::uniform3(0..100_usize),
+        page_out in prop::array::uniform4(0..100_usize),
         (write_unchanged, scan) in (any::<bool>(), prop::option::of((0.05..3.0, 0.01..=1.0))),
         (exposures, across) in (1..9_usize, any::<bool>()),
         peers in peers(),
@@ -78,6 +80,7 @@ prop_compose! {
         made.policies.page_out_device = name(page_out_device::POLICIES, page_out[0]);
         made.policies.slot = name(slot::POLICIES, page_out[1]);
         made.policies.queue_drop = name(queue_drop::POLICIES, page_out[2]);
+        made.policies.involuntary_drop = name(involuntary_drop::POLICIES, page_out[3]);
         made.paging.most_pages_per_sio = most_pages_per_sio;
         made.paging.write_unchanged = write_unchanged;
         made.paging.periodic_scan = scan.map(|(interval_s, part)| PeriodicScan { interval: s(interval_s), part });

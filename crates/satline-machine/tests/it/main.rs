@@ -11,6 +11,7 @@ mod devices;
 mod distribution;
 mod explain;
 mod guide_policy;
+mod involuntary_drop;
 mod like;
 mod machine_files;
 mod model;

@@ -50,12 +50,13 @@ proptest! {
     #[test]
     fn accounts_hold_with_any_combination(
         plan in plans(), areas in areas(), frames in 20..400_u32, users in 1..14_u32, pages in 1.0..45.0_f64,
-        (minimum, cost_us, processors) in (0..30_u32, 0..400_u64, 1..3_u32),
+        (minimum, cost_us, processors, outgrown) in (0..30_u32, 0..400_u64, 1..3_u32, any::<bool>()),
     ) {
         let mut machine = machine();
         machine.processors.count = processors;
         machine.storage.pageable_frames = frames;
         machine.storage.free_list_minimum = minimum;
+        machine.policies.involuntary_drop = if outgrown { "outgrown" } else { "never" }.into();
         let cost = Span::from_ns(cost_us * 1000);
         (machine.costs.page_fault, machine.costs.page_in_end, machine.costs.page_out) = (cost, cost, cost);
         machine.swapping = Some(plan);

@@ -85,6 +85,7 @@ pub fn policies() -> Policies {
         queue_drop: "reset-bits".into(),
         admission: "classic".into(),
         dispatch: "priority".into(),
+        involuntary_drop: "never".into(),
     }
 }
 

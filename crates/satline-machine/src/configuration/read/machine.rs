@@ -14,7 +14,7 @@ use crate::configuration::{
 };
 use crate::devices::MAX_PAGES;
 use crate::engine::Span;
-use crate::policies::queue_drop;
+use crate::policies::{involuntary_drop, queue_drop};
 
 /// A machine has no more frames: 64 GiB.
 const MOST_FRAMES: u32 = 1 << 24;
@@ -29,7 +29,7 @@ pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<Machine, MachineErr
     let note = file.text("note")?;
     let (processors, instructions_per_s) = processors::read(&file.table("processors")?, folders)?;
     let storage = storage(&file.table("storage")?)?;
-    let scheduler = scheduler(&file.table("scheduler")?)?;
+    let (scheduler, involuntary_drop) = scheduler(&file.table("scheduler")?)?;
     if scheduler.minimum_working_set > storage.pageable_frames {
         let why = format!("is more than the {} pageable frames", storage.pageable_frames);
         let table = file.table("scheduler")?;
@@ -41,7 +41,7 @@ pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<Machine, MachineErr
     }
     let costs = costs(&file.table("costs")?, instructions_per_s)?;
     paths_fit(&file.table("scheduler")?, &scheduler, &costs)?;
-    let policies = policies(&file.table("policies")?)?;
+    let policies = policies(&file.table("policies")?, involuntary_drop)?;
     let paging = file.table("paging")?;
     let most_pages_per_sio = paging.count("most_pages_per_sio", Need::Nothing, 1, MAX_PAGES as u32)?;
     let write_unchanged = paging.maybe_choice("write_unchanged")?;
@@ -101,7 +101,8 @@ fn storage(table: &Table<'_>) -> Result<StorageFigures, MachineError> {
     })
 }
 
-fn scheduler(table: &Table<'_>) -> Result<SchedulerFigures, MachineError> {
+/// The figures, and the name of the policy that drops users against their will.
+fn scheduler(table: &Table<'_>) -> Result<(SchedulerFigures, String), MachineError> {
     let slice = |name| table.time(name, Need::Source, 1e-6, 1e6);
     let cap = |key| table.maybe_count(key, Need::Nothing, 1, 1_000_000);
     let figures = SchedulerFigures {
@@ -115,8 +116,11 @@ fn scheduler(table: &Table<'_>) -> Result<SchedulerFigures, MachineError> {
         minimum_working_set: table.count("minimum_working_set_pages", Need::Source, 1, MOST_FRAMES)?,
         projection_factor: table.figure("projection_factor", Need::Nothing, 0.001, 1000.0)?,
     };
+    let names = involuntary_drop::POLICIES.iter().map(|entry| entry.name);
+    let words: Vec<_> = names.map(|name| (name, name)).collect();
+    let involuntary_drop = swapping::choice(table, "involuntary_drop", &words)?;
     table.finish()?;
-    Ok(figures)
+    Ok((figures, involuntary_drop.into()))
 }
 
 /// Slices and the quantum are longer than the control program's own work in them.
@@ -170,7 +174,7 @@ fn periodic_scan(table: &Table<'_>) -> Result<PeriodicScan, MachineError> {
     Ok(scan)
 }
 
-fn policies(table: &Table<'_>) -> Result<Policies, MachineError> {
+fn policies(table: &Table<'_>, involuntary_drop: String) -> Result<Policies, MachineError> {
     // The base's, so that a machine file need not speak of experiments with it.
     let queue_drop = match table.get("queue_drop") {
         Some(_) => table.name("queue_drop")?,
@@ -183,6 +187,7 @@ fn policies(table: &Table<'_>) -> Result<Policies, MachineError> {
         queue_drop,
         admission: table.name("admission")?,
         dispatch: table.name("dispatch")?,
+        involuntary_drop,
     };
     table.finish()?;
     Ok(policies)

@@ -35,25 +35,31 @@ impl Simulation {
             let time = him.account.now_as;
             let one = |of: Places| at == of;
             let nowhere = Places::default();
+            // Who is on his way to the wait for a page, or was dropped at one: it is to come, or came meanwhile.
+            let stands = at.to_page_wait || him.at_fault;
+            let before_page = match stands {
+                true => Places {
+                    waiting: at.waiting,
+                    early: at.early,
+                    ..nowhere
+                },
+                false => nowhere,
+            };
             let right = match time {
                 UserTime::Problem => one(Places { bursts: 1, ..nowhere }),
-                UserTime::Supervisor if at.to_page_wait => {
-                    at.waiting + u32::from(at.early) == 1
-                        && one(Places {
-                            paths: 1,
-                            to_page_wait: true,
-                            waiting: at.waiting,
-                            early: at.early,
-                            ..nowhere
-                        })
-                }
-                UserTime::Supervisor => one(Places { paths: 1, ..nowhere }),
+                UserTime::Supervisor => one(Places {
+                    paths: 1,
+                    to_page_wait: at.to_page_wait,
+                    ..before_page
+                }),
                 UserTime::CpuWait => {
-                    one(Places { posted: 1, ..nowhere })
-                        || one(Places {
-                            listed: true,
-                            ..nowhere
-                        })
+                    one(Places {
+                        posted: 1,
+                        ..before_page
+                    }) || one(Places {
+                        listed: true,
+                        ..nowhere
+                    })
                 }
                 UserTime::PageWait => {
                     one(Places { posted: 1, ..nowhere })
@@ -73,7 +79,7 @@ impl Simulation {
                     };
                     one(Places {
                         candidates,
-                        ..nowhere
+                        ..before_page
                     })
                 }
                 UserTime::Dormant => one(Places {
@@ -82,6 +88,7 @@ impl Simulation {
                 }),
                 UserTime::LoggedOff => one(nowhere),
             };
+            let right = right && (!stands || at.waiting + u32::from(at.early) == 1);
             if !right || !goes_with(him.status, time) {
                 let status = him.status;
                 found

@@ -48,7 +48,7 @@ pub const POLICIES: &[Entry<Make>] = &[
 ];
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::engine::Span;
 
