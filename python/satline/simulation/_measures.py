@@ -54,6 +54,7 @@ _ALL = (
     Measure("page_writes_per_s", "page writes", "pages/s"),
     Measure("page_reads_fast_per_s", "page reads from the fast tier", "pages/s"),
     Measure("steals_per_s", "steals", "pages/s"),
+    Measure("involuntary_drops_per_s", "involuntary drops", "per second"),
     Measure(
         "page_reads_per_interactive_transaction",
         "page reads per interactive transaction",
