@@ -159,41 +159,38 @@ pub fn write_out(
         .iter()
         .map(|book| census(surroundings, &book.process))
         .collect();
-    let mut parts: Vec<(&Process, Runs)> = Vec::new();
+    let mut parts: Vec<(&Process, Runs, Runs)> = Vec::new();
     for working in [false, true] {
         for (book, now) in books.iter().zip(&before) {
             let Some(now) = now else { continue };
             let rest = book.knowledge.trimmable(now);
-            match (working, rest) {
-                (false, Some(rest)) => parts.push((&book.process, rest)),
+            let (runs, between) = match (working, rest) {
+                (false, Some(rest)) => (rest, now.swapped.clone()),
                 (true, Some(rest)) if !trim_only => {
-                    parts.push((&book.process, now.present.difference(&rest)));
+                    (now.present.difference(&rest), now.swapped.union(&now.present))
                 }
-                (true, None) if !trim_only => parts.push((&book.process, now.present.clone())),
-                _ => {}
-            }
+                (true, None) if !trim_only => (now.present.clone(), now.swapped.clone()),
+                _ => continue,
+            };
+            parts.push((&book.process, runs, between));
         }
     }
     let mut left = bytes / surroundings.page_bytes;
-    'parts: for (process, runs) in &parts {
+    'parts: for (process, runs, between) in &parts {
         for set in runs.sets(surroundings.policy.swap_out.set_pages.max(LEAST_WRITE_PAGES)) {
             if left == 0 || control.stops() {
                 break 'parts;
             }
             let pages = set.pages();
-            if !spend(
-                surroundings,
-                &surroundings.out_budget,
-                pages,
-                set.len() as u64,
-                control,
-            ) {
+            // The kernel joins writes within one range, and passes over what is out already: ranges as long as can be.
+            let runs: Vec<Run> = set.bridged(u64::MAX, between).iter().collect();
+            let writes = runs.len() as u64;
+            if !spend(surroundings, &surroundings.out_budget, pages, writes, control) {
                 break 'parts;
             }
             written.sets += pages.div_ceil(surroundings.policy.swap_out.set_pages);
             written.asked_pages += pages;
             left = left.saturating_sub(pages);
-            let runs: Vec<Run> = set.iter().collect();
             advise(surroundings, process, &runs, Advice::PageOut);
         }
     }

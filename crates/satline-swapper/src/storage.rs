@@ -15,7 +15,7 @@ pub struct Storage {
     roots: Roots,
     policy: Policy,
     group: Option<PathBuf>,
-    /// Pages written out that the kernel may still hold, written and unmapped, until it needs their frames.
+    /// Written out, and perhaps still held by the kernel until it needs the frames.
     written_bytes: u64,
 }
 
@@ -24,7 +24,7 @@ pub struct Storage {
 struct Reading {
     total: u64,
     free: u64,
-    swap_cached: u64,
+    unmapped: u64,
 }
 
 impl Storage {
@@ -50,7 +50,12 @@ impl Storage {
         let host = Reading {
             total: of("MemTotal")?,
             free: of("MemAvailable")?,
-            swap_cached: of("SwapCached").unwrap_or(0),
+            unmapped: unmapped_anonymous([
+                of("Active(anon)"),
+                of("Inactive(anon)"),
+                of("AnonPages"),
+                of("Shmem"),
+            ]),
         };
         let reading = if self.policy.storage.cgroup.is_none() {
             host
@@ -60,8 +65,9 @@ impl Storage {
             }
             self.group_reading(host)?
         };
-        // Pages in the swap cache are counted as used, but those that were written out cost nothing to take.
-        self.written_bytes = self.written_bytes.min(reading.swap_cached);
+        // What was written out counts as used while it is in the swap cache, but costs nothing to take. So is what was read back
+        // in and is used: only what nobody maps is free.
+        self.written_bytes = self.written_bytes.min(reading.unmapped);
         let swap_total = of("SwapTotal").unwrap_or(0);
         let StoragePolicy { low, high, .. } = self.policy.storage;
         Some(StorageSeen {
@@ -98,9 +104,23 @@ impl Storage {
         Some(Reading {
             total: limit,
             free: limit.saturating_sub(usage.saturating_sub(files)).min(host.free),
-            swap_cached: of("swapcached").unwrap_or(host.swap_cached),
+            unmapped: unmapped_anonymous([
+                of("active_anon"),
+                of("inactive_anon"),
+                of("anon").or_else(|| of("rss")),
+                of("shmem"),
+            ]),
         })
     }
+}
+
+/// Anonymous storage on the kernel's lists that no process maps: listed (active, inactive) − mapped − shared memory. 0 where one
+/// of them is not told.
+fn unmapped_anonymous(told: [Option<u64>; 4]) -> u64 {
+    let [Some(active), Some(inactive), Some(mapped), Some(shared)] = told else {
+        return 0;
+    };
+    (active + inactive).saturating_sub(mapped).saturating_sub(shared)
 }
 
 fn group_of(roots: &Roots, policy: &Policy) -> Option<PathBuf> {
@@ -146,8 +166,8 @@ mod tests {
         fs::write(path, text).unwrap();
     }
 
-    const MEMINFO: &str = "MemTotal: 1000 kB\nMemFree: 1 kB\nMemAvailable: 300 kB\nSwapCached: 40 kB\n\
-        SwapTotal: 2000 kB\nSwapFree: 1500 kB\n";
+    const MEMINFO: &str = "MemTotal: 1000 kB\nMemFree: 1 kB\nMemAvailable: 300 kB\nSwapCached: 90 kB\nActive(anon): 200 kB\n\
+        Inactive(anon): 100 kB\nAnonPages: 250 kB\nShmem: 10 kB\nSwapTotal: 2000 kB\nSwapFree: 1500 kB\n";
 
     fn storage(dir: &std::path::Path, policy: &str) -> Storage {
         put(dir, "proc/meminfo", MEMINFO);
@@ -176,7 +196,7 @@ mod tests {
         };
         assert_eq!(
             seen, expected,
-            "what was written out is free only as far as it is still cached"
+            "what was written out is free only as far as nobody maps it"
         );
     }
 
@@ -195,10 +215,12 @@ mod tests {
         put(
             dir.path(),
             &format!("{group}/memory.stat"),
-            "inactive_file 7\ntotal_inactive_file 100000\n",
+            "inactive_file 7\nrss 9\ntotal_inactive_file 100000\ntotal_rss 300000\ntotal_active_anon 200000\n\
+             total_inactive_anon 110000\ntotal_shmem 2000\n",
         );
+        storage.wrote(1 << 20);
         let seen = storage.look(false).unwrap();
-        assert_eq!((seen.free_bytes, seen.low_bytes), (112_000, 256_000));
+        assert_eq!((seen.free_bytes, seen.low_bytes), (112_000 + 8000, 256_000));
     }
 
     #[test]
@@ -209,7 +231,10 @@ mod tests {
             ("memory.max", "max\n"),
             ("memory.high", "400000\n"),
             ("memory.current", "300000\n"),
-            ("memory.stat", "anon 1\ninactive_file 50000\nswapcached 4096\n"),
+            (
+                "memory.stat",
+                "anon 100000\nshmem 0\nactive_anon 4096\ninactive_anon 100000\ninactive_file 50000\nswapcached 40960\n",
+            ),
         ] {
             put(dir.path(), &format!("sys/fs/cgroup/load/{file}"), text);
         }

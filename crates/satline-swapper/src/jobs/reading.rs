@@ -23,13 +23,14 @@ pub fn read_in(
         policy, page_bytes, ..
     } = surroundings;
     let prepage = &policy.prepage;
+    if !prepage.from_compressed && is_all_compressed(&surroundings.roots) {
+        // Even a look at his page tables takes as long as hundreds of his pages do.
+        return Read::default();
+    }
     current(surroundings, books);
     books.sort_by_key(|book| (Some(book.process.pid) != first_pid, book.process.pid));
     let mut read = Read::default();
     let mut room = (prepage.share_of_free_storage * free_bytes as f64) as u64 / page_bytes;
-    if !prepage.from_compressed && is_all_compressed(&surroundings.roots) {
-        room = 0;
-    }
     let mut at_once = prepage.sets;
     let mut paced: Vec<(usize, Runs)> = Vec::new();
     let mut first = Vec::new();
