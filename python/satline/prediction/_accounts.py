@@ -53,8 +53,8 @@ class Accounts:
     sums
         By measure of `SUMS`, of the same shape; one that most transactions lack is not there. With queues
         also ``first_s``, processor time before the end of Q1, and of transactions that ended in Q1
-        ``quick_cpu_s``, ``quick_delay_s`` and ``quick_bursts``, how often they ran until they waited for a page
-        or an I/O; ``bursts`` are those of all.
+        ``quick_cpu_s``, ``quick_delay_s`` and ``quick_bursts``, how often they ran until they waited for a
+        page or an I/O; ``bursts`` are those of all.
     part
         What part of the users at each load class each chain is: shape (chains, load classes).
     """
@@ -162,7 +162,7 @@ def _sums(
             if {"page_reads", "ios"} <= formulas.keys():
                 formulas["bursts"] = "1 + page_reads + ios"
                 formulas["quick_bursts"] = "CASE WHEN interactive = 1 THEN 1 + page_reads + ios ELSE 0 END"
-    added = ", ".join(f"coalesce(sum({f}), 0)::DOUBLE AS {n}" for n, f in formulas.items())
+    added = ", ".join(f"coalesce(sum(greatest({f}, 0)), 0)::DOUBLE AS {n}" for n, f in formulas.items())
     found = connection.execute(
         f"SELECT chain, kind, place, count(*)::DOUBLE AS done, {added} FROM {_JOINED} GROUP BY ALL"
     ).fetchnumpy()

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from satline.diagnosis import Estimate
-from satline.prediction._accounts import Accounts, accounts
+from satline.prediction._accounts import LEAST_DONE, Accounts, accounts
 from satline.prediction._bend import bend, bend_loads
+from satline.prediction._chains import Booleans
 from satline.prediction._class_demands import Division, divide
 from satline.prediction._class_fit import fit_classes
 from satline.prediction._class_model import ClassModel
@@ -34,6 +35,8 @@ LEAST_REACH, MOST_REACH = 8, 2000
 ADVICE = (
     "Name what is typed by class in the workload (key class), and let the mixture vary from step to step."
 )
+SEVERAL = """SELECT count(DISTINCT coalesce(class, script)) FROM transaction
+WHERE response_us IS NOT NULL AND phase IS DISTINCT FROM 'logon'"""
 Changed = Sequence[tuple[str, Model]]
 
 
@@ -62,10 +65,12 @@ class Asked:
     base_name: str
 
 
-def several_classes(recording: Source, reduction: Reduction, filters: Filters | None = None) -> bool:
-    """Does the recording tell transactions of several classes apart?"""
-    made = accounts(recording, reduction, reduction.number, filters)
-    return made is not None and len(made.classes) > 1
+def taken_for_alike(recording: Source) -> list[str]:
+    """What the answer for all transactions leaves out, where there are several classes."""
+    row = recording.connect().execute(SEVERAL).fetchone()
+    if row is None or row[0] < 2:
+        return []
+    return [f"transactions of {row[0]} classes are taken for alike: --by-class tells them apart"]
 
 
 def by_class(recording: Source, reduction: Reduction, asked: Asked, filters: Filters | None) -> ByClass:
@@ -74,6 +79,7 @@ def by_class(recording: Source, reduction: Reduction, asked: Asked, filters: Fil
     taken = accounts(recording, reduction, np.where(every.usable, every.number, -1), filters)
     if taken is None or every.in_transaction is None:
         return _cannot("no transactions were recorded")
+    taken = _frequent(taken, np.asarray(chosen.usable))
     if len(taken.classes) < 2:
         return _cannot(f"all transactions are of one class, {taken.classes[0]}")
     blocks = Blocks.of(chosen, DRAWS, asked.seed).first(CLASS_DRAWS)
@@ -109,6 +115,18 @@ def by_class(recording: Source, reduction: Reduction, asked: Asked, filters: Fil
     )
 
 
+def _frequent(taken: Accounts, good: Booleans) -> Accounts:
+    """With classes that hardly occur in these observations joined to the rarest of the others."""
+    done = taken.done[:, :, good].sum(axis=(0, 2))
+    order = [int(k) for k in np.argsort(done)]
+    rare = [k for k in order if done[k] < LEAST_DONE]
+    if not rare or len(order) < 2:
+        return taken
+    first = sorted({*rare, *order[: len(rare) + 1]})
+    rest = [[k] for k in range(len(order)) if k not in first]
+    return taken.joined([*rest, first])
+
+
 def _cannot(why: str) -> ByClass:
     return ByClass("cannot-tell", (why,), (ADVICE,))
 
@@ -121,7 +139,7 @@ def _after(model: ClassModel, changed: Model) -> ClassModel:
     place = [names.index(d.name if d.name in names else d.name.rpartition(" ")[0]) for d in demands]
     old = model.division
     division = replace(old, regressed=tuple(old.regressed[k] for k in place))
-    return model.with_(demands=demands, division=division)
+    return replace(model, demands=demands, division=division)
 
 
 def _measured(
@@ -156,15 +174,14 @@ def _chains(model: ClassModel, widen: float) -> tuple[Chain, ...]:
 
 def _classes(model: ClassModel, widen: float) -> tuple[TransactionClass, ...]:
     division = model.division
-    count = division.done[0].sum(axis=0)
+    count, times = division.done[0].sum(axis=0), division.at(None)
     return tuple(
         TransactionClass(
             name,
             float(count[c] / count.sum()),
             int(count[c]),
             tuple(
-                estimate(d.seconds * division.times(k, d, None)[:, c], "s", widen)
-                for k, d in enumerate(model.demands)
+                estimate(d.seconds * times.of(k, d)[0][:, c], "s", widen) for k, d in enumerate(model.demands)
             ),
             None if model.first is None else float(model.first.part[0, c]),
             estimate(model.elsewhere_s[:, c], "s", widen),
@@ -241,7 +258,7 @@ def _warnings(division: Division, base: ClassScenario) -> tuple[str, ...]:
         lines.append("another number of users is taken to divide among the kinds of users as those seen did")
     if any(row.method == "linearizer" for row in base.rows):
         lines.append(
-            "solved by the Linearizer: priorities, and waits that are shorter than devices are busy, have no exact"
-            " solution"
+            "solved by the Linearizer: priorities, and waits that are shorter than devices are busy, have no"
+            " exact solution"
         )
     return tuple(lines)

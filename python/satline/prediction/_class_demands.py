@@ -60,30 +60,55 @@ class Division:
         total = self.done.sum(axis=2, keepdims=True)
         return np.asarray(self.done / np.maximum(total, 1e-300))
 
-    def times(self, number: int, demand: Demand, users: float | Floats | None) -> Floats:
-        """Each class's demand on resource `number` over the mean one, with so many users (``None``: at the
-        loads seen): shape (draws, classes)."""
+    def at(self, users: float | Floats | None) -> Times:
+        """How they divide with so many users; ``None``: at the loads seen."""
+        return Times(
+            users,
+            self.regressed,
+            None if self.processor is None else self.processor.times(users),
+            None if self.pages is None else self.pages.at(users),
+            None if self.ios is None else self.ios.at(users),
+            self.done.sum(axis=1),
+        )
+
+
+class Times:
+    """How the demands divide with so many users: see `Division`."""
+
+    def __init__(
+        self,
+        users: float | Floats | None,
+        regressed: tuple[Floats | None, ...],
+        processor: Floats | None,
+        pages: Floats | None,
+        ios: Floats | None,
+        done: Floats,
+    ) -> None:
+        self.users, self.regressed, self.processor = users, regressed, processor
+        self.pages = None if pages is None else relative(pages, done)
+        self.ios = None if ios is None else relative(ios, done)
+        # as many requests for a page as for an I/O
+        self.reads = None if pages is None or ios is None else relative(pages + ios, done)
+
+    def of(self, number: int, demand: Demand) -> tuple[Floats, Floats | None]:
+        """Each class's demand on resource `number` over the mean one, and what part of it is paging (``None``
+        of processors): shape (draws, classes)."""
         known = self.regressed[number]
+        device = demand.name not in (PROCESSORS, QUOTA)
+        share = demand.paging_part(self.users)[:, None] if device else None
         if known is not None:
-            return known
-        if demand.name in (PROCESSORS, QUOTA):
+            return known, None if share is None else np.broadcast_to(np.nan_to_num(share), known.shape)
+        if share is None:
             assert self.processor is not None
-            return self.processor.times(users)
+            return self.processor, None
         assert self.pages is not None
         assert self.ios is not None
-        share = demand.paging_part(users)[:, None]
+        assert self.reads is not None
         if not np.isfinite(share).all():
-            # as many requests for a page as for an I/O
-            return relative(self.pages.at(users) + self.ios.at(users), self.pages.done)
-        return np.asarray(share * self.pages.times(users) + (1 - share) * self.ios.times(users))
-
-    def paging_part(self, number: int, demand: Demand, users: float | Floats | None) -> Floats:
-        """What part of each class's demand on resource `number` is paging: shape (draws, classes)."""
-        share = np.nan_to_num(demand.paging_part(users)[:, None])
-        times = self.times(number, demand, users)
-        if self.pages is None or self.regressed[number] is not None:
-            return np.broadcast_to(share, times.shape)
-        return np.asarray(np.clip(share * self.pages.times(users) / np.maximum(times, 1e-300), 0.0, 1.0))
+            return self.reads, np.zeros_like(self.reads)
+        paged = share * self.pages
+        times = paged + (1 - share) * self.ios
+        return times, paged / np.maximum(times, 1e-300)
 
 
 def divide(

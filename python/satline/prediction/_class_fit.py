@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -151,7 +152,7 @@ def _with_waits(model: ClassModel, blocks: Blocks, light: list[int]) -> ClassMod
         )
         factor = np.where(made > 0, measured / np.maximum(made, 1e-300), 1.0)
         waited = np.clip(model.waited * np.clip(factor, 1 / FAR, FAR), 1e-3, MOST_WAITED)
-        model = model.with_(waited=waited)
+        model = replace(model, waited=waited)
     return model
 
 
@@ -171,5 +172,5 @@ def _with_delays(model: ClassModel, blocks: Blocks, light: list[int]) -> ClassMo
             if not any(there):
                 return model
         longer = np.maximum(model.elsewhere_s + gap, 0.0) * np.array(there)
-        model = model.with_(elsewhere_s=longer)
+        model = replace(model, elsewhere_s=longer)
     return model

@@ -20,8 +20,7 @@ What a class takes beyond all this at light load is a delay of its own, where it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -90,11 +89,6 @@ class ClassModel:
     first: First | None
     waited: Floats
     elsewhere_s: Floats
-    _known: dict[int, Solved] = field(default_factory=dict, compare=False, repr=False)
-
-    def with_(self, **changed: Any) -> ClassModel:
-        """The same with some fields changed."""
-        return replace(self, **changed, _known={})
 
     def populations(self, users: int) -> Floats:
         """Users of each chain, whole: those that were there, else by their parts."""
@@ -126,8 +120,8 @@ class ClassModel:
     def _pressure(self, users: float | Floats) -> Floats:
         """What part of each resource a user takes if nobody ever waits: shape (draws, resources)."""
         mix = self.division.mix
-        times = np.stack([self.division.times(k, d, users) for k, d in enumerate(self.demands)], axis=1)
-        made = self._stations(users)
+        here, made = self.division.at(users), self._stations(users)
+        times = np.stack([here.of(k, d)[0] for k, d in enumerate(self.demands)], axis=1)
         alone = np.einsum("dhc,dkc->dh", mix, made.needed) + self._pause(made)
         slots = np.stack([d.at(users) / d.room for d in self.demands], axis=1)
         asked = np.einsum("dhc,dkc->dhk", mix, times) * slots[:, None, :]
@@ -152,7 +146,7 @@ class ClassModel:
         made = self._stations(users)
         needed, before = (np.einsum("dhc,dkc->dhk", mix, a) for a in (made.needed, made.before))
         chains = Chains(needed, before, made.found, self._pause(made))
-        rough = self._approximate(users, chains, population)
+        rough = approximate(chains, population)
         levels = _levels(rough, made, mix)
         best, one, method = self._best(chains.only(0), made.only(0), population)
         fine = _levels(best, one, mix[:1])
@@ -162,17 +156,6 @@ class ClassModel:
             return np.asarray(value * (estimate / np.maximum(value[:1], 1e-300)))
 
         return Levels(**{n: corrected(n) for n in _LEVELS}, method=method)
-
-    def _approximate(self, users: int, chains: Chains, population: Floats) -> Solved:
-        """All draws, beginning with the queues of the nearest number of users that is solved already."""
-        start = None
-        if self._known:
-            near = min(self._known, key=lambda n: abs(n - users))
-            other = self._known[near]
-            more = population / np.maximum(self.populations(near), 1e-300)
-            start = Solved(other.rate, other.stretch, other.queue * more[None, :, None])
-        self._known[users] = approximate(chains, population, start)
-        return self._known[users]
 
     def _best(self, chains: Chains, made: Stations, population: Floats) -> tuple[Solved, Stations, str]:
         """The estimate alone, and the stations that it is for."""
@@ -185,7 +168,7 @@ class ClassModel:
                 needed = network.demand_s
                 stretch = np.where(needed > 0, exact.residence_s / np.maximum(needed, 1e-300), 1.0)
                 queue = exact.throughput[:, None] * exact.residence_s
-                return Solved(exact.throughput[None], stretch[None], queue[None]), whole, "exact"
+                return Solved(exact.throughput[None], queue[None], stretch[None]), whole, "exact"
         return refined(chains, population), made, "linearizer"
 
     def _network(self, made: Stations, population: Floats) -> Network:

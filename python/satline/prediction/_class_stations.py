@@ -99,9 +99,11 @@ def stations(
     page_delay, io_delay, split = none.copy(), none.copy(), none.copy()
     rows: list[_Row] = []
     behind = None
+    here = division.at(users)
     for k, d in enumerate(demands):
         room = d.room[:, None]
-        whole = np.asarray(d.at(users)[:, None] * division.times(k, d, users))
+        times, paging = here.of(k, d)
+        whole = np.asarray(d.at(users)[:, None] * times)
         # several servers: one of their speed together, and a delay [Seidmann, Schweitzer, Shalev-Oren 1987]
         served = whole / room
         several = d.capacity > 1
@@ -121,7 +123,7 @@ def stations(
             behind = len(rows) + 1
             rows += [replace(plain, needed=quick), replace(plain, needed=served - quick, before=quick)]
         elif d.name == CAP or d.name.startswith(DEVICE):
-            paged = served * division.paging_part(k, d, users)
+            paged = none if paging is None else served * paging
             rest = served - paged
             page, io = waited[:, :1], waited[:, 1:]
             page_delay += paged * np.maximum(page - 1, 0.0)

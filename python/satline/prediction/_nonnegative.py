@@ -1,5 +1,5 @@
-"""Least squares with coefficients that are not negative, from the normal equations [Lawson and Hanson, Solving
-Least Squares Problems, 1974, ch. 23]."""
+"""Least squares with coefficients that are not negative, from the normal equations [Lawson and Hanson,
+Solving Least Squares Problems, 1974, ch. 23]."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from satline.diagnosis._results import UslFit
 from satline.diagnosis._series import Series, independent
 from satline.diagnosis._usl import usl
 from satline.prediction._bend import bend, bend_loads
-from satline.prediction._by_class import Asked, by_class
+from satline.prediction._by_class import Asked, by_class, taken_for_alike
 from satline.prediction._demands import Demand, Sums, demands, growth, sums
 from satline.prediction._model import Model, fit
 from satline.prediction._network import Floats
@@ -129,6 +129,7 @@ def predict(
         warnings=(
             *weaknesses(reduction, chosen, model, found, made, widen),
             *assumptions(found, what_if),
+            *([] if classes else taken_for_alike(recording)),
         ),
     )
 
