@@ -79,7 +79,7 @@ def by_class(recording: Source, reduction: Reduction, asked: Asked, filters: Fil
     taken = accounts(recording, reduction, np.where(every.usable, every.number, -1), filters)
     if taken is None or every.in_transaction is None:
         return _cannot("no transactions were recorded")
-    taken = _frequent(taken, np.asarray(chosen.usable))
+    taken, rare = _frequent(taken, np.asarray(chosen.usable))
     if len(taken.classes) < 2:
         return _cannot(f"all transactions are of one class, {taken.classes[0]}")
     blocks = Blocks.of(chosen, DRAWS, asked.seed).first(CLASS_DRAWS)
@@ -111,20 +111,23 @@ def by_class(recording: Source, reduction: Reduction, asked: Asked, filters: Fil
         scenarios=tuple(
             _scenario(name, _after(model, other), asked, {}, model) for name, other in asked.changed
         ),
-        warnings=_warnings(division, base),
+        warnings=(*rare, *_warnings(division, base)),
     )
 
 
-def _frequent(taken: Accounts, good: Booleans) -> Accounts:
-    """With classes that hardly occur in these observations joined to the rarest of the others."""
+def _frequent(taken: Accounts, good: Booleans) -> tuple[Accounts, list[str]]:
+    """With classes that hardly occur in these observations joined to the rarest of the others; and what is to
+    be said of it."""
     done = taken.done[:, :, good].sum(axis=(0, 2))
     order = [int(k) for k in np.argsort(done)]
     rare = [k for k in order if done[k] < LEAST_DONE]
     if not rare or len(order) < 2:
-        return taken
+        return taken, []
     first = sorted({*rare, *order[: len(rare) + 1]})
     rest = [[k] for k in range(len(order)) if k not in first]
-    return taken.joined([*rest, first])
+    names = ", ".join(taken.classes[k] for k in first)
+    made = taken.joined([*rest, first])
+    return made, [f"{names} are one class, for of some too few ended at the loads that the demands are from"]
 
 
 def _cannot(why: str) -> ByClass:
