@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from satline.diagnosis import Estimate
+from satline.errors import SatlineError
 from satline.prediction._accounts import LEAST_DONE, Accounts, accounts
 from satline.prediction._bend import bend, bend_loads
 from satline.prediction._chains import Booleans
@@ -75,6 +76,14 @@ def taken_for_alike(recording: Source) -> list[str]:
 
 def by_class(recording: Source, reduction: Reduction, asked: Asked, filters: Filters | None) -> ByClass:
     """Throughput and response of each class, by users."""
+    try:
+        return _by_class(recording, reduction, asked, filters)
+    except SatlineError as error:
+        # what is said of all transactions holds without this
+        return ByClass("cannot-tell", (error.message,), (error.hint,) if error.hint else ())
+
+
+def _by_class(recording: Source, reduction: Reduction, asked: Asked, filters: Filters | None) -> ByClass:
     every, chosen = asked.every, asked.chosen
     taken = accounts(recording, reduction, np.where(every.usable, every.number, -1), filters)
     if taken is None or every.in_transaction is None:

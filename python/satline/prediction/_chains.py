@@ -28,8 +28,9 @@ from satline.prediction._network import Floats
 
 Booleans = NDArray[np.bool_]
 TOLERANCE = 1e-9
-MOST_ROUNDS, MOST_HALVINGS = 200, 50
-BEGIN = 0.9
+MOST_ROUNDS, MOST_HALVINGS = 60, 30
+BEGIN, LEAST_PART = 0.9, 0.2
+LEAST_USERS = 4
 DIFFERENCE = 1e-7
 UPDATES = 2
 
@@ -113,17 +114,32 @@ class _Solver:
 
     def solved(self) -> Solved:
         """Raises SatlineError where nothing is found."""
-        rate = self._begin()
+        rate = self._found(self._begin())
+        if rate is None and self.users.sum() > LEAST_USERS:
+            # from a system of half as many users, which is easier
+            fewer = self.users / 2
+            half = _Solver(self.network, fewer, None)
+            rate = self._found(self._possible(half.solved().rate))
+        if rate is None:
+            raise SatlineError(
+                f"the approximation does not settle with {self.users.sum():g} users",
+                hint="ask for fewer users",
+            )
+        queue, stretch, _ = self._queues(rate)
+        return Solved(rate, queue, stretch)
+
+    def _found(self, rate: Floats) -> Floats | None:
+        """The throughputs, by Newton's method from these; ``None`` where it does not settle."""
         error = self._error(rate)[0]
         for _ in range(MOST_ROUNDS):
             if (np.abs(error) <= TOLERANCE * np.maximum(rate, 1e-300)).all():
-                queue, stretch, _ = self._queues(rate)
-                return Solved(rate, queue, stretch)
-            way = np.asarray(np.linalg.solve(self._slope(rate, error), -error[:, :, None])[:, :, 0])
+                return rate
+            try:
+                way = np.asarray(np.linalg.solve(self._slope(rate, error), -error[:, :, None])[:, :, 0])
+            except np.linalg.LinAlgError:
+                return None
             rate, error = self._forward(rate, error, way)
-        raise SatlineError(
-            "the approximation of several classes does not settle", hint="predict without --by-class"
-        )
+        return None
 
     def _begin(self) -> Floats:
         """Throughput without waits, lowered where no station could carry it."""
@@ -131,6 +147,15 @@ class _Solver:
         rate = self.users / np.maximum(network.pause_s + network.needed.sum(axis=2), 1e-300)
         full = np.einsum("bh,bhk->bk", rate, network.needed + network.before).max(axis=1, initial=0.0)
         return np.asarray(rate * np.minimum(1.0, BEGIN / np.maximum(full, 1e-300))[:, None])
+
+    def _possible(self, rate: Floats) -> Floats:
+        """Lowered where no station could carry it."""
+        for _ in range(MOST_HALVINGS):
+            good = self._error(rate)[1]
+            if good.all():
+                break
+            rate = np.where(good[:, None], rate, 0.99 * rate)
+        return rate
 
     def _queues(self, rate: Floats) -> tuple[Floats, Floats, Booleans]:
         """Queues and stretches that go with these throughputs, and of which sets they are possible."""
@@ -191,9 +216,9 @@ class _Solver:
         size = np.abs(error).max(axis=1)
         step = np.ones(len(rate))
         for _ in range(MOST_HALVINGS):
-            new = (rate + step[:, None] * way) * self.active
+            new = np.maximum(rate + step[:, None] * way, LEAST_PART * rate) * self.active
             now, good = self._error(new)
-            better = good & (new >= 0).all(axis=1) & (np.abs(now).max(axis=1) <= size * (1 - 1e-4 * step))
+            better = good & (np.abs(now).max(axis=1) <= size * (1 - 1e-4 * step))
             better |= size <= TOLERANCE * rate.min(axis=1, where=self.active > 0, initial=np.inf)
             if better.all():
                 break
