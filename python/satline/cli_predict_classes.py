@@ -106,9 +106,9 @@ def _need_rows(answer: ByClass, shown: Sequence[int], rest: Sequence[int]) -> li
     for kind in answer.classes:
         needs = [kind.demand_s[k].value for k in shown]
         needs += [sum(kind.demand_s[k].value for k in rest)] if rest else []
-        needs += [kind.elsewhere_s.value] if delayed else []
-        name = visible(kind.name, longest=LONGEST)
-        rows.append([name, f"{kind.part:.1%}", *(quantity(value, "s") for value in needs)])
+        delay = quantity(kind.elsewhere_s.value, "s") if kind.elsewhere_s.value > 0 else ""
+        cells = [visible(kind.name, longest=LONGEST), f"{kind.part:.1%}", *(quantity(v, "s") for v in needs)]
+        rows.append([*cells, delay] if delayed else cells)
     return rows
 
 

@@ -108,3 +108,27 @@ def test_least_squares_without_negative_coefficients_is_the_least(seed: int, cou
     assert (found >= 0).all()
     assert (slope <= 1e-6 * size).all()
     assert np.abs(slope[found > 0]).max(initial=0.0) <= 1e-6 * size
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10_000), st.integers(1, 2))
+def test_it_settles_far_beyond_saturation(seed: int, chains: int) -> None:
+    """Some work goes first, some is waited for by nobody; up to 200 users of each chain."""
+    random = np.random.default_rng(seed)
+    stations = int(random.integers(2, 8))
+    whole = random.uniform(0, 1, (2, chains, stations)) * 10 ** random.uniform(-3, 0, stations)
+    waited = np.concatenate([[1, 1], random.uniform(0.2, 1, stations - 2)])
+    before = whole * (1 - waited)
+    before[:, :, 1] = whole[:, :, 0]
+    found = np.eye(stations)
+    found[1, 0] = random.uniform(0.1, 2)
+    users = np.round(10 ** random.uniform(0, 2.3, chains))
+    network = Chains(whole * waited, before, found, 10 ** random.uniform(0, 1.5, (2, chains)))
+    made = refined(network, users)
+    assert np.isfinite(made.rate).all()
+    assert (made.rate > 0).all()
+    used = np.einsum("bh,bhk->bk", made.rate, network.needed + network.before)
+    assert used.max() < 1.1
+    # Little's law for the users of each chain
+    there = made.rate * (network.pause_s + (network.needed * made.stretch).sum(axis=2))
+    assert there == pytest.approx(np.broadcast_to(users, there.shape), rel=1e-6)
