@@ -54,7 +54,8 @@ class Accounts:
         By measure of `SUMS`, of the same shape; one that most transactions lack is not there. With queues
         also ``first_s``, processor time before the end of Q1, and of transactions that ended in Q1
         ``quick_cpu_s``, ``quick_delay_s`` and ``quick_bursts``, how often they ran until they waited for a
-        page or an I/O; ``bursts`` are those of all.
+        page or an I/O; ``bursts`` are those of all. Without accounts of processor time and reads
+        ``under_way``, transactions by the part of their time that lies in each observation.
     part
         What part of the users at each load class each chain is: shape (chains, load classes).
     """
@@ -103,12 +104,14 @@ def accounts(
     wanted = ("think_us", "typing_us", "interactive", *(f.split()[0] for f in SUMS.values()))
     columns = ", ".join(f'"{c}"' if c in known else f'NULL::BIGINT AS "{c}"' for c in dict.fromkeys(wanted))
     connection.execute(f"""
+        CREATE OR REPLACE TEMP TABLE class_span AS
+        SELECT "user", script, class, {columns}, monotonic_ns - {ROUNDING_NS} AS begun,
+            monotonic_ns + response_us * 1000 - {ROUNDING_NS} AS t
+        FROM transaction WHERE response_us IS NOT NULL AND outcome IN ('ok', 'unexpected')
+            AND phase IS DISTINCT FROM 'logon' AND {users}""")
+    connection.execute("""
         CREATE OR REPLACE TEMP TABLE class_work AS
-        WITH ended AS (
-            SELECT "user", script, class, {columns}, monotonic_ns + response_us * 1000 - {ROUNDING_NS} AS t
-            FROM transaction WHERE response_us IS NOT NULL AND outcome IN ('ok', 'unexpected')
-                AND phase IS DISTINCT FROM 'logon' AND {users})
-        SELECT o.place, p.number, e.* EXCLUDE (t) FROM ended e
+        SELECT o.place, p.number, e.* EXCLUDE (begun, t) FROM class_span e
         ASOF JOIN history_observation o ON e.t > o.t0
         JOIN class_place p ON p.place = o.place WHERE e.t <= o.t1 AND p.number >= 0""")
     seen = connection.execute(
@@ -130,13 +133,17 @@ def accounts(
             }
         ),
     )
-    done, sums = _sums(connection, (len(chains), len(classes), len(number)))
+    shape = len(chains), len(classes), len(number)
+    done, sums = _sums(connection, shape)
+    if not {"cpu_s", "page_reads", "ios"} <= sums.keys():
+        sums["under_way"] = _under_way(connection, shape)
     part = _parts(connection, len(chains), number, reduction.load_axis == "users")
     return Accounts(chains, classes, done, sums, part)
 
 
-_JOINED = """class_work w JOIN class_kind k ON w."user" IS NOT DISTINCT FROM k."user"
+_OF_KIND = """JOIN class_kind k ON w."user" IS NOT DISTINCT FROM k."user"
     AND w.script IS NOT DISTINCT FROM k.script AND w.class IS NOT DISTINCT FROM k.class"""
+_JOINED = f"class_work w {_OF_KIND}"
 
 
 def _sums(
@@ -174,6 +181,20 @@ def _sums(
         return values
 
     return placed("done"), {name: placed(name) for name in formulas}
+
+
+def _under_way(connection: duckdb.DuckDBPyConnection, shape: tuple[int, int, int]) -> Floats:
+    """Transactions under way in each observation, each for the part of its time that lies there."""
+    found = connection.execute(
+        f"""SELECT chain, kind, o.place,
+            sum((least(w.t, o.t1) - greatest(w.begun, o.t0))::DOUBLE / greatest(w.t - w.begun, 1)) AS part
+        FROM class_span w JOIN history_observation o ON o.t1 > w.begun AND o.t0 < w.t
+        JOIN class_place p ON p.place = o.place {_OF_KIND} WHERE p.number >= 0 GROUP BY ALL"""
+    ).fetchnumpy()
+    values = np.zeros(shape)
+    at = tuple(np.asarray(found[n], dtype=np.int64) for n in ("chain", "kind", "place"))
+    values[at] = np.asarray(found["part"], dtype=np.float64)
+    return values
 
 
 def _parts(connection: duckdb.DuckDBPyConnection, chains: int, number: Integers, closed: bool) -> Floats:

@@ -263,7 +263,7 @@ def _warnings(division: Division, base: ClassScenario) -> tuple[str, ...]:
     ]
     if any(known is not None for known in division.regressed):
         lines.append(
-            "what the classes need was regressed on what they completed, for their transactions carry no"
+            "what the classes need was regressed on what was done of each, for their transactions carry no"
             " accounts of processor time and reads of their own"
         )
     if len(division.accounts.chains) > 1:

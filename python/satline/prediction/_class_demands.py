@@ -3,12 +3,13 @@
 By the transactions' own accounts, where they carry them: processor time by class; and of a device's busy time
 its paging part by the pages that were read for each class, the rest by the I/Os that each asked for.
 
-Else by regression of what was in use on what each class completed, U = a + Σ_c D_c X_c with D_c ≥ 0
-(non-negative least squares [Lawson and Hanson 1974]), over whole blocks of successive observations: in single
-ones X_c is a small count, whose error would flatten the slopes. Its error comes from the same draws of blocks
-as all others. The total is that of `_demands`, background included; only its division among the classes is
-from here. Classes whose part of the work hardly varies from block to block cannot be told apart, and are
-joined.
+Else by regression of what was in use on what was done of each class, U = a + Σ_c D_c X_c with D_c ≥ 0
+(non-negative least squares [Lawson and Hanson 1974]), over whole blocks of successive observations. X_c are
+not completions: the work of a long transaction would then count in a block where it was not, which flattens
+the slopes. Each transaction counts in a block for the part of its time that lies there. The error of D_c comes
+from the same draws of blocks as all others. The total is that of `_demands`, background included; only its
+division among the classes is from here. Classes whose part of the work hardly varies from block to block
+cannot be told apart, and are joined.
 """
 
 from __future__ import annotations
@@ -179,7 +180,7 @@ def _regressed(
     here = blocks.length.ravel() > 0
     seconds = blocks.length.ravel()[here]
     busy = blocks.totals(chosen.seconds * used).ravel()[here]
-    done = np.stack([blocks.totals(v).ravel()[here] for v in accounts.done.sum(axis=0)], axis=1)
+    done = np.stack([blocks.totals(v).ravel()[here] for v in accounts.sums["under_way"].sum(axis=0)], axis=1)
     # a sum of so many demands varies as their number
     scale = 1 / np.maximum(done.sum(axis=1), 1.0)
     draws = len(blocks.weight)
