@@ -6,8 +6,8 @@ its paging part by the pages that were read for each class, the rest by the I/Os
 Else by regression of what was in use on what was done of each class, U = a + Σ_c D_c X_c with D_c ≥ 0
 (non-negative least squares [Lawson and Hanson 1974]), over whole blocks of successive observations. X_c are
 not completions: the work of a long transaction would then count in a block where it was not, which flattens
-the slopes. Each transaction counts in a block for the part of its time that lies there. The error of D_c comes
-from the same draws of blocks as all others. The total is that of `_demands`, background included; only its
+the slopes. Each transaction counts in a block for the part of its time that lies there. The error of D_c is
+by the same draws of blocks as all others. The total is that of `_demands`, background included; only its
 division among the classes is from here. Classes whose part of the work hardly varies from block to block
 cannot be told apart, and are joined.
 """
