@@ -28,6 +28,7 @@ Examples:
   satline predict host.satline --what-if cpu=2x --what-if processors=4
   satline predict host.satline --what-if device:sda=2x,storage=2x
   satline predict host.satline --from-loads ..half
+  satline predict host.satline --by-class
   satline predict --network central.toml --users 1..200
 
 \b
@@ -77,6 +78,9 @@ demand_s = { students = 0.1, batch = 2 }.
     metavar="2..20",
     help="Estimate demands from these loads; ..half: the lower half.",
 )
+@click.option(
+    "--by-class", "by_class", is_flag=True, help="Short and long transactions apart, by their class."
+)
 @click.option("--think", "think_s", type=click.FloatRange(min=0), metavar="SECONDS", help="Known think time.")
 @click.option(
     "--method",
@@ -95,6 +99,7 @@ def predict(
     users_text: str | None,
     what_if: tuple[str, ...],
     from_loads: str | None,
+    by_class: bool,
     think_s: float | None,
     method: str | None,
     load_axis: str | None,
@@ -108,7 +113,8 @@ def predict(
 
     A closed queueing model is made from the recording: what a transaction needs of each processor and
     device, by the utilisation law. Each number has an interval; beside it stands what was measured at loads
-    that the recording holds. With --network the model is a file of your own.
+    that the recording holds. With --by-class transactions of different classes have demands, waits and
+    responses of their own. With --network the model is a file of your own.
     """
     if (recording is None) == (network is None):
         raise click.UsageError("give a RECORDING, or --network FILE", click.get_current_context())
@@ -117,6 +123,7 @@ def predict(
         given = {
             "--what-if": bool(what_if),
             "--from-loads": from_loads is not None,
+            "--by-class": by_class,
             "--think": think_s is not None,
             "--load": load_axis is not None,
             "--hours": hours is not None,
@@ -132,7 +139,7 @@ def predict(
     from satline.cli_filters import filters_of
 
     filters = filters_of(hours=hours, days=days, timezone=timezone, exclude_users=exclude_users)
-    _recording(recording, load_axis, filters, users, what_if, from_loads, think_s, as_json)
+    _recording(recording, load_axis, filters, users, what_if, from_loads, think_s, by_class, as_json)
 
 
 def _recording(
@@ -143,6 +150,7 @@ def _recording(
     what_if: tuple[str, ...],
     from_loads: str | None,
     think_s: float | None,
+    by_class: bool,
     as_json: bool,
 ) -> None:
     from satline.cli_analysis import _has_loads
@@ -157,13 +165,27 @@ def _recording(
     opened = Recording.open(recording)
     curves = reduce(opened, load_axis, filters=filters)
     _has_loads(curves, load_axis)
-    answer = answer_for(opened, curves, loads=loads, half=half, users=users, what_if=wanted, think_s=think_s)
+    answer = answer_for(
+        opened,
+        curves,
+        loads=loads,
+        half=half,
+        users=users,
+        what_if=wanted,
+        think_s=think_s,
+        classes=by_class,
+        filters=filters,
+    )
     if as_json:
         _print_json(answer)
         return
     from satline.cli_predict_text import prediction_lines
 
     _print(prediction_lines(answer))
+    if answer.by_class is not None:
+        from satline.cli_predict_classes import class_lines
+
+        _print(["", *class_lines(answer.by_class)])
 
 
 def _network(

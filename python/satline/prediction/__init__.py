@@ -1,6 +1,14 @@
 """Prediction: closed queueing networks, and what a recording says of one [Bard]."""
 
 from satline.prediction._bounds import Bounds, bounds, pressure, saturation_users
+from satline.prediction._class_results import (
+    ByClass,
+    Chain,
+    ClassRow,
+    ClassScenario,
+    Level,
+    TransactionClass,
+)
 from satline.prediction._decomposition import MplPoint, Storage, UsersPoint, mpl_curve, users_curve
 from satline.prediction._exact import Curve, curve_of, exact_curve, exact_single
 from satline.prediction._file import Described, read_network
@@ -19,10 +27,15 @@ __all__ = [
     "WAYS",
     "Accuracy",
     "Bounds",
+    "ByClass",
+    "Chain",
     "Change",
+    "ClassRow",
+    "ClassScenario",
     "Curve",
     "CustomerClass",
     "Described",
+    "Level",
     "Method",
     "MplPoint",
     "Network",
@@ -33,6 +46,7 @@ __all__ = [
     "Station",
     "StationDemand",
     "Storage",
+    "TransactionClass",
     "UsersPoint",
     "accuracy",
     "bounds",

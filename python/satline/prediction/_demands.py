@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from satline.diagnosis._hinge import Integers
 from satline.prediction._network import Floats
 from satline.prediction._signals import DEVICE, PROCESSORS, QUOTA, SERVER, Resource, Signals
 from satline.prediction._trend import LEAST, LEAST_CLASSES, Trend, bends, slope, sure
@@ -83,6 +84,24 @@ class Demand:
         grown = self.seconds + self.trend.more(np.asarray(users, dtype=np.float64))
         return np.asarray(np.maximum(grown, LEAST * self.seconds))
 
+    def paging_part(self, users: float | Floats | None) -> Floats:
+        """What part of D is paging with so many users, by draw; ``None``: at the loads seen."""
+        if users is None or self.trend is None:
+            return self.page_share
+        paged = self.seconds * self.page_share + self.trend.more_paging(np.asarray(users, dtype=np.float64))
+        return np.asarray(np.clip(paged / np.maximum(self.at(users), 1e-300), 0.0, 1.0))
+
+    def first(self, draws: int) -> Demand:
+        """The same with so many draws only."""
+        end = draws + 1
+        return replace(
+            self,
+            seconds=self.seconds[:end],
+            background=self.background[:end],
+            page_share=self.page_share[:end],
+            trend=None if self.trend is None else self.trend.first(draws),
+        )
+
     def faster(self, factor: float) -> Demand:
         """Of a resource so many times as fast; the background runs faster too."""
         trend = None if self.trend is None else self.trend.faster(factor)
@@ -94,55 +113,92 @@ class Demand:
         return np.maximum(self.capacity - self.background, 0.01 * self.capacity)
 
 
-def sums(signals: Signals, draws: int = DRAWS, seed: int = 1) -> Sums:
-    """Sums of the usable observations, for each draw of their blocks.
+@dataclass(frozen=True)
+class Blocks:
+    """Draws of blocks of successive observations; draw 0 is every block once.
 
     In a study the blocks of each step are drawn among themselves; elsewhere all blocks together.
-    """
-    good = signals.usable
-    labels, number = np.unique(signals.number[good], return_inverse=True)
-    blocks_of, block = np.unique(signals.batches[good], return_inverse=True)
-    classes, blocks = len(labels), len(blocks_of)
-    cell = block * classes + number
-    seconds = signals.seconds[good]
 
-    def added(values: Floats) -> Floats:
-        amounts = np.asarray(seconds * values, dtype=np.float64)
+    good
+        The observations that count.
+    weight
+        How often each draw has each block: shape (draws, blocks, classes).
+    length
+        Seconds of each block and class.
+    load
+        Mean load of each class.
+    labels
+        Number of each class in the reduction.
+    """
+
+    good: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    weight: Floats
+    length: Floats
+    load: Floats
+    labels: Integers
+    _cell: Integers
+    _seconds: Floats
+
+    @classmethod
+    def of(cls, signals: Signals, draws: int = DRAWS, seed: int = 1) -> Blocks:
+        good = signals.usable
+        labels, number = np.unique(signals.number[good], return_inverse=True)
+        blocks_of, block = np.unique(signals.batches[good], return_inverse=True)
+        classes, blocks = len(labels), len(blocks_of)
+        cell, seconds = block * classes + number, signals.seconds[good]
+        shape, size = (blocks, classes), blocks * classes
+        length = np.asarray(np.bincount(cell, seconds, size).reshape(shape), dtype=np.float64)
+        load = np.bincount(cell, seconds * signals.load[good], size).reshape(shape)
+        random = np.random.default_rng(seed)
+        weight = np.ones((draws + 1, blocks, classes))
+        if signals.closed:
+            for k in range(classes):
+                own = np.flatnonzero(length[:, k] > 0)
+                weight[1:, own, k] = random.multinomial(len(own), np.full(len(own), 1 / len(own)), draws)
+        else:
+            weight[1:] = random.multinomial(blocks, np.full(blocks, 1 / blocks), draws)[:, :, None]
+        mean = load.sum(axis=0) / length.sum(axis=0)
+        return cls(good, weight, length, np.asarray(mean), labels, cell, seconds)
+
+    def first(self, draws: int) -> Blocks:
+        """The same with so many draws only."""
+        return replace(self, weight=self.weight[: draws + 1])
+
+    def totals(self, amounts: Floats) -> Floats:
+        """Sum by block and class of what each observation of the recording has."""
         return np.asarray(
-            np.bincount(cell, amounts, blocks * classes).reshape(blocks, classes), dtype=np.float64
+            np.bincount(self._cell, amounts[self.good], self.length.size).reshape(self.length.shape),
+            dtype=np.float64,
         )
 
-    length = added(np.ones(len(seconds)))
-    random = np.random.default_rng(seed)
-    weight = np.ones((draws + 1, blocks, classes))
-    if signals.closed:
-        for k in range(classes):
-            own = np.flatnonzero(length[:, k] > 0)
-            weight[1:, own, k] = random.multinomial(len(own), np.full(len(own), 1 / len(own)), draws)
-    else:
-        weight[1:] = random.multinomial(blocks, np.full(blocks, 1 / blocks), draws)[:, :, None]
+    def drawn(self, amounts: Floats) -> Floats:
+        """Sum by draw and class of what each observation of the recording has."""
+        return np.asarray(np.einsum("dbk,bk->dk", self.weight, self.totals(amounts)))
+
+
+def sums(signals: Signals, draws: int = DRAWS, seed: int = 1) -> Sums:
+    """Sums of the usable observations, for each draw of their blocks."""
+    made = Blocks.of(signals, draws, seed)
 
     def drawn(values: Floats) -> Floats:
-        return np.asarray(np.einsum("dbk,bk->dk", weight, added(values)))
+        return made.drawn(signals.seconds * values)
 
     def paged(resource: Resource) -> Floats:
         part = signals.page_share if resource.page_share is None else resource.page_share
-        share = np.nan_to_num(part[good], nan=-1.0)
-        known = float((share >= 0).mean()) > 0.9
-        return drawn(resource.used[good] * (np.maximum(share, 0.0) if known else np.nan))
+        share = np.nan_to_num(part, nan=-1.0)
+        known = float((share[made.good] >= 0).mean()) > 0.9
+        return drawn(resource.used * (np.maximum(share, 0.0) if known else np.nan))
 
-    supervisor = signals.supervisor[good]
+    supervised = bool(np.isfinite(signals.supervisor[made.good]).all())
     return Sums(
-        load=(added(signals.load[good]).sum(axis=0) / length.sum(axis=0)),
-        seconds=np.maximum(drawn(np.ones(len(seconds))), 1e-9),
-        work=drawn(signals.work[good]),
-        used=tuple(drawn(r.used[good]) for r in signals.resources),
-        own=tuple(None if r.own is None else drawn(np.nan_to_num(r.own[good])) for r in signals.resources),
-        inside=None if signals.in_transaction is None else drawn(signals.in_transaction[good]),
+        load=made.load,
+        seconds=np.maximum(drawn(np.ones(len(signals.load))), 1e-9),
+        work=drawn(signals.work),
+        used=tuple(drawn(r.used) for r in signals.resources),
+        own=tuple(None if r.own is None else drawn(np.nan_to_num(r.own)) for r in signals.resources),
+        inside=None if signals.in_transaction is None else drawn(signals.in_transaction),
         paged=tuple(paged(r) for r in signals.resources),
-        supervisor=drawn(supervisor)
-        if np.isfinite(supervisor).all()
-        else np.full((draws + 1, classes), np.nan),
+        supervisor=drawn(signals.supervisor) if supervised else np.full(made.weight.shape[::2], np.nan),
     )
 
 

@@ -11,11 +11,12 @@ import numpy as np
 from satline.diagnosis import Estimate, invalid_run
 from satline.diagnosis._blocks import student
 from satline.diagnosis._hinge import Integers, make_levels
-from satline.diagnosis._hinge import fit as hinge
 from satline.diagnosis._load import in_users, nongranular
 from satline.diagnosis._results import UslFit
 from satline.diagnosis._series import Series, independent
 from satline.diagnosis._usl import usl
+from satline.prediction._bend import bend, bend_loads
+from satline.prediction._by_class import Asked, by_class, taken_for_alike
 from satline.prediction._demands import Demand, Sums, demands, growth, sums
 from satline.prediction._model import Model, fit
 from satline.prediction._network import Floats
@@ -23,7 +24,7 @@ from satline.prediction._results import Prediction, Row, Scenario, StationDemand
 from satline.prediction._signals import PROCESSORS, QUOTA, Signals, signals
 from satline.prediction._weaknesses import assumptions, difference, estimate, heavy, pairs, weaknesses
 from satline.prediction._whatif import Change, apply
-from satline.reduction import Reduction, Source
+from satline.reduction import Filters, Reduction, Source
 
 LEAST_OBSERVATIONS = 20
 LEAST_FREEDOM = 4
@@ -42,6 +43,8 @@ def predict(
     users: Sequence[int] | None = None,
     what_if: Sequence[tuple[Change, ...]] = (),
     think_s: float | None = None,
+    classes: bool = False,
+    filters: Filters | None = None,
     seed: int = 1,
 ) -> Prediction:
     """Predict from a reduced recording.
@@ -58,6 +61,10 @@ def predict(
         Changes; each makes a scenario.
     think_s
         The pause between transactions, where it is known better than the recording tells.
+    classes
+        Answer by class of transactions too.
+    filters
+        Whose transactions count, as the reduction was made with; for `classes`.
 
     Raises
     ------
@@ -95,6 +102,9 @@ def predict(
     changed = [(" and ".join(c.words for c in wanted), apply(model, wanted)) for wanted in what_if]
     rows = _rows(users, seen, model, [m for _, m in changed])
     base = _scenario(AS_IT_IS, model, rows, seen, every.unit, widen)
+    asked = Asked(
+        every, chosen, found, model, changed, rows, sorted(seen), widen, seed, think_s is not None, AS_IT_IS
+    )
     return Prediction(
         "predicted",
         path,
@@ -115,9 +125,11 @@ def predict(
             _scenario(name, other, rows, seen, every.unit, widen, model) for name, other in changed
         ),
         usl=_law(chosen),
+        by_class=by_class(recording, reduction, asked, filters) if classes else None,
         warnings=(
             *weaknesses(reduction, chosen, model, found, made, widen),
             *assumptions(found, what_if),
+            *([] if classes else taken_for_alike(recording)),
         ),
     )
 
@@ -256,7 +268,7 @@ def _scenario(
     before: Model | None = None,
 ) -> Scenario:
     reach = min(MOST_USERS, max(8, math.ceil(2 * float(model.saturation_users[0]))))
-    bends_at = _bend_loads(sorted(n for n in seen if n >= 1), reach)
+    bends_at = bend_loads(sorted(n for n in seen if n >= 1), reach)
     rate, response = model.solve(max(*rows, *seen, reach), {*rows, *bends_at})
     per_second = _per_second(unit)
     made = []
@@ -281,7 +293,7 @@ def _scenario(
         names,
         estimate(model.saturation_users, "users", widen),
         estimate(model.ceiling, per_second, widen),
-        estimate(_bend(rate, bends_at), "users", widen),
+        estimate(bend(rate[np.array(bends_at) - 1], bends_at), "users", widen),
         names[model.first()],
         model.surely_first(),
         tuple(made),
@@ -290,21 +302,6 @@ def _scenario(
         else difference(model.saturation_users - before.saturation_users, "users", widen),
         None if before is None else difference(model.ceiling - before.ceiling, per_second, widen),
     )
-
-
-def _bend_loads(seen: list[int], reach: int) -> list[int]:
-    """The loads that were recorded, where they reach far enough, else some up to `reach`."""
-    if len(seen) >= 4 and seen[-1] >= 0.7 * reach:
-        return seen
-    return [int(n) for n in np.unique(np.linspace(1, reach, 16).round())]
-
-
-def _bend(rate: Floats, users: list[int]) -> Floats:
-    """Where a broken line through predicted throughput at these loads bends, by draw."""
-    loads = np.array(users, dtype=np.float64)
-    means = rate[loads.astype(int) - 1].T
-    weights = 1 / np.maximum(means[0], 0.2 * means[0].max())
-    return hinge(loads, means, weights, origin=True).at
 
 
 def _few(chosen: Signals) -> float:

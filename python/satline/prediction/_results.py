@@ -7,6 +7,7 @@ from typing import Literal
 
 from satline.diagnosis import Estimate
 from satline.diagnosis._results import UslFit
+from satline.prediction._class_results import ByClass
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,8 @@ class Prediction:
         Part of the processor demand that is supervisor state.
     usl
         The universal scalability law fitted to the same loads, as a second opinion.
+    by_class
+        The same by class of transactions; ``None``: not asked for.
     intervals
         What the intervals hold and what not, in words.
     """
@@ -118,6 +121,7 @@ class Prediction:
     base: Scenario | None = None
     scenarios: tuple[Scenario, ...] = ()
     usl: UslFit | None = None
+    by_class: ByClass | None = None
     warnings: tuple[str, ...] = ()
     intervals: str = field(
         default="95 %, from resampled blocks of observations. They hold the chance in this recording, not"

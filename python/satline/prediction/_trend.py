@@ -55,11 +55,20 @@ class Trend:
     def more(self, users: Floats) -> Floats:
         """What to add to the mean demand for so many users, s."""
         rest = self.rest * (np.log(np.clip(users, self.low, self.high * 2 ** (1 + self.bend))) - self.middle)
+        return np.asarray(rest + self.more_paging(users))
+
+    def more_paging(self, users: Floats) -> Floats:
+        """The paging part of it, s."""
         here = users / self.storage ** (1 + self.bend / 2)
         within = self.paging * (np.minimum(here, self.high) - self.centre)
         share = np.maximum(here / self.high, 1.0)
         beyond = self.paging * (share - 1) * self.high * share**self.bend
-        return np.asarray(rest + np.maximum(within + beyond, -self.paged))
+        return np.asarray(np.maximum(within + beyond, -self.paged))
+
+    def first(self, draws: int) -> Trend:
+        """The same with so many draws only."""
+        names = ("rest", "paging", "paged", "centre", "middle", "bend")
+        return replace(self, **{name: getattr(self, name)[: draws + 1] for name in names})
 
     def faster(self, factor: float) -> Trend:
         """Of a resource so many times as fast."""
