@@ -14,18 +14,30 @@ _SEED = 4000
 
 
 class Chances:
-    """Chances over the upgrades' gains, with errors that are normal and independent.
+    """Chances over the upgrades' gains, with errors that are normal.
 
     errors
         Standard errors of the gains.
+    together
+        Correlation of the errors of two upgrades; of others 0. No upgrade is in two of these pairs.
     """
 
-    def __init__(self, gains: Mapping[str, float], errors: Mapping[str, float]) -> None:
+    def __init__(
+        self,
+        gains: Mapping[str, float],
+        errors: Mapping[str, float],
+        together: Mapping[tuple[str, str], float] | None = None,
+    ) -> None:
         self.errors = dict(errors)
         self._kinds = list(gains)
         mean = np.array([gains[k] for k in self._kinds])
         spread = np.array([errors[k] for k in self._kinds])
-        drawn = mean + spread * np.random.default_rng(_SEED).standard_normal((DRAWS, len(mean)))
+        normal = np.random.default_rng(_SEED).standard_normal((DRAWS, len(mean)))
+        for (one, other), part in (together or {}).items():
+            if one in gains and other in gains:
+                i, j = self._kinds.index(one), self._kinds.index(other)
+                normal[:, j] = part * normal[:, i] + np.sqrt(1 - part * part) * normal[:, j]
+        drawn = mean + spread * normal
         best = drawn.max(axis=1, keepdims=True)
         # Where nothing helps only the best one serves.
         self._serves = drawn >= np.minimum(best, SERVES * best)

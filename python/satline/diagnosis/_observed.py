@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,11 @@ LEAST_LEVEL = 0.3
 ALONE = 0.995
 # A device without arms: its path is held for at least this part of a request's service; with arms, a tenth.
 NO_ARM = 0.2
+# Types of disk, each replaced by the next (3330, 3350, 3380): bytes per second, and mean seek with half a
+# revolution, s, as in machines/devices. A disk is of the type whose rate is within a factor of ALIKE of its
+# own; of others the next is roughly NEWER times as fast.
+DISKS = ((806e3, 0.03835), (1198e3, 0.0334), (3e6, 0.0243))
+ALIKE, NEWER = 1.35, 1.25
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,8 @@ class Station:
         It pages, and is of the fast tier, or of another.
     holds
         It holds files.
+    newer
+        By what factor its next type is faster.
     """
 
     reads: float
@@ -39,6 +47,7 @@ class Station:
     fast: bool
     slow: bool
     holds: bool
+    newer: float
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,8 @@ class Observed:
     loads, works, competing, steals, others
         Over the classes: users; work; users in queue who are not stuck; steals, and other reads, per unit of
         work.
+    occupied
+        Part of users' storage that users in queue hold; ``None``: not recorded.
     """
 
     work: float
@@ -91,6 +102,7 @@ class Observed:
     competing: Floats
     steals: Floats
     others: Floats
+    occupied: float | None
 
     @classmethod
     def of(cls, reduction: Reduction) -> Observed | None:
@@ -133,6 +145,7 @@ class Observed:
             competing=np.maximum(level - stuck, LEAST_LEVEL),
             steals=steals / work,
             others=np.maximum.accumulate((reads - steals) / work),
+            occupied=_occupied(seen, level),
         )
 
 
@@ -222,7 +235,27 @@ def _station(seen: _Curves, device: str, work: float) -> Station:
         fast=device in seen.fast,
         slow=device in seen.slow,
         holds=part < 1,
+        newer=_newer(seen.at(f"device_bytes:{device}"), rate, connect),
     )
+
+
+def _newer(moved: float, rate: float, connect: float) -> float:
+    """By what factor the next type of a disk is faster, of so many bytes and requests per second and so long
+    a connection: t = mean seek + half a revolution + block / transfer rate, of its type and the next.
+
+    Its type is told by its transfer rate, bytes / (requests × connect).
+    """
+    if not (moved > 0 and rate > 0 and connect > 0):
+        return NEWER
+    block, transfer = moved / rate, moved / (rate * connect)
+    apart = [abs(math.log(transfer / one)) for one, _ in DISKS]
+    if min(apart) > math.log(ALIKE):
+        return NEWER
+    k = apart.index(min(apart))
+    if k == len(DISKS) - 1:
+        return NEWER
+    now, then = (still + block / one for one, still in DISKS[k : k + 2])
+    return now / then
 
 
 def _stuck(seen: _Curves) -> Floats:
@@ -240,6 +273,23 @@ def _stuck(seen: _Curves) -> Floats:
     )
     waiting = seen.course("user_page_wait")
     return stuck if waiting is None else np.minimum(stuck, waiting)
+
+
+def _occupied(seen: _Curves, level: Floats) -> float | None:
+    """Part of the frames for users' pages that users in queue hold at the heaviest load.
+
+    What they do not hold is available; at the lightest load they hold next to nothing: all the frames are
+    available + level × what a user held more at the heaviest.
+    """
+    used, part = seen.course("memory_used"), seen.course("memory_used_fraction")
+    if used is None or part is None or not (part > 0).all():
+        return None
+    available = used / part - used
+    held, more = float(available[0] - available[-1]), float(level[-1] - level[0])
+    if not (held > 0 and more > 0):
+        return None
+    frames = float(available[0]) + float(level[0]) * held / more
+    return 1 - float(available[-1]) / frames
 
 
 def _slope(x: Floats, y: Floats, weight: Floats) -> float:

@@ -17,6 +17,12 @@ from satline.reduction._planning import isotonic
 # does not exceed.
 STEEP, BEND, FLAT = 3.0, 2.0, 1.5
 LEAST, MOST = 0.005, 30.0
+# Where more are admitted s goes by how many are in queue, whatever they wait for: it grows by the power
+# CROWD / (1 + CALM s). Where fewer than FEW are seen they tell little, and the storage that users in queue
+# hold tells more: s would be FULL if they held all of it. Set on the steals simulated after admission of more
+# on pairs 4000-4299 and 5000-5092 but those of io-heavy.
+CROWD, CALM = 3.8, 0.6
+FEW, FULL = 0.15, 1.8
 _STEPS = 12
 
 
@@ -49,6 +55,17 @@ class Steals:
         others = lighter / seen.others[-1] if seen.others[-1] > 0 else 1.0
         return float(self._others * (others + min(steals, MOST)) / max(seen.reads, 1e-9))
 
+    def admitted(self, level: float) -> float:
+        """Reads per unit of work, in parts of those measured, after admission of more users, so many."""
+        seen = self._seen
+        times, measured = level / seen.level, seen.reads * seen.stolen / self._others
+        steals = measured
+        if times > 1 and measured < FEW and seen.occupied is not None:
+            steals = max(measured, _grown(FULL, seen.occupied * times, CROWD, CALM, 0.0))
+        elif times > 1:
+            steals = _grown(max(measured, LEAST), times, CROWD, CALM, 0.0)
+        return float(self._others * (1 + min(steals, MOST)) / max(seen.reads, 1e-9))
+
     def _at(self, competing: float) -> float:
         """Steals for each other read with so many: as seen, and beyond as they grow."""
         least, most = float(self._levels[0]), float(self._levels[-1])
@@ -59,10 +76,10 @@ class Steals:
         return float(np.interp(competing, self._levels, self._parts))
 
 
-def _grown(part: float, times: float) -> float:
+def _grown(part: float, times: float, steep: float = STEEP, bend: float = BEND, flat: float = FLAT) -> float:
     """Steals for each other read when so many times as many compete: d ln s = power × d ln n, in steps."""
     part = max(part, LEAST)
     step = math.log(max(times, 1e-3)) / _STEPS
     for _ in range(_STEPS):
-        part *= math.exp(max(-3.0, min(3.0, step * (FLAT + STEEP / (1 + BEND * part)))))
+        part *= math.exp(max(-3.0, min(3.0, step * (flat + steep / (1 + bend * part)))))
     return part

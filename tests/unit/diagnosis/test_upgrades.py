@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from satline.diagnosis import RULES, Finding
 from satline.diagnosis._chances import Chances
-from satline.diagnosis._observed import Observed
+from satline.diagnosis._observed import NEWER, Observed, _newer
 from satline.diagnosis._steals import Steals
-from satline.diagnosis._upgrades import KINDS, gains, schweitzer
+from satline.diagnosis._upgrades import KINDS, UNUSED, admitted, gains, schweitzer
 from satline.diagnosis.rules import Context
 from satline.diagnosis.rules._worth import REMEDIES, undecided, weighed
 from satline.reduction import Reduction
@@ -153,6 +153,33 @@ def test_a_model_far_from_what_was_measured_tells_nothing() -> None:
     assert gains(System().reduction(mpl_exact=3.0)) is None
 
 
+@given(st.floats(0, 300), st.floats(0.01, 50))
+def test_admission_lets_in_one_at_least_and_leaves_a_working_set_of_room(room: float, more: float) -> None:
+    assert 1 <= admitted(room) <= max(1.25, room)
+    assert admitted(room) <= admitted(room + more) <= admitted(room) + more + 1e-9
+    assert admitted(room + 4) == pytest.approx(room + 4 - UNUSED, abs=0.05)
+
+
+def test_storage_with_room_for_no_second_user_brings_little() -> None:
+    system = System(files=(1.0, 1.0, 1.0), others=30.0, page_s=0.03, cap=1.0, think=2.0)
+    # Working sets of 85 % and of 60 % of storage each: half as much again lets in no second, or one.
+    held = system.solved(LOADS[-1])
+    users = held["mpl_exact"] + held["user_eligible"]
+    large, small = (gains(system.reduction(storage_demanded_fraction=part * users)) for part in (0.85, 0.6))
+    assert large is not None
+    assert small is not None
+    assert large["storage"] < 0.1 < small["storage"]
+
+
+@pytest.mark.parametrize(
+    ("bytes_per_s", "times"), [(806e3, 1.18), (1.12e6, 1.43), (3e6, NEWER), (2e5, NEWER), (50e6, NEWER)]
+)
+def test_the_next_type_of_a_disk_is_told_by_its_rate(bytes_per_s: float, times: float) -> None:
+    # One page a request, ten a second.
+    assert _newer(40960.0, 10.0, 4096 / bytes_per_s) == pytest.approx(times, abs=0.01)
+    assert _newer(0.0, 0.0, 0.0) == NEWER
+
+
 def finding(rule: str, kind: str, chance: float) -> Finding:
     return Finding(rule, rule, "storage", "holds", chance, "", gain=(kind, 0.3, 0.1), chance=chance)
 
@@ -194,6 +221,13 @@ def test_the_surer_the_gains_the_surer_the_choice() -> None:
     assert unsure.needed(0.99) == ("storage", "paging")
 
 
+def test_errors_that_go_together_leave_less_doubt_between_the_two() -> None:
+    told, errors = {"files": 0.3, "paging": 0.25, "storage": 0.1}, dict.fromkeys(KINDS, 0.08)
+    apart, alike = Chances(told, errors), Chances(told, errors, {("paging", "files"): 0.9})
+    assert alike.serve(("files",)) > apart.serve(("files",))
+    assert Chances({"files": 0.3}, errors, {("paging", "files"): 0.9}).serve(("files",)) == 1.0
+
+
 def weigh(reduction: Reduction, *holding: str) -> list[Finding]:
     """What is left of findings that hold by their signs with strength 0.5, the strongest first."""
     context = SimpleNamespace(
@@ -227,6 +261,31 @@ def test_the_more_compete_the_more_pages_are_stolen_and_the_less_the_more_storag
     calm = Observed.of(System(others=100.0, page_s=0.04).reduction())
     assert calm is not None
     assert 1.0 < Steals(calm).reads(1.5 * float(calm.competing[-1]), 1.0) < 1.2
+
+
+def test_what_more_users_steal_goes_by_the_storage_they_hold() -> None:
+    system = System(others=100.0, page_s=0.04)
+
+    def reads(part: float | None) -> list[float]:
+        """After admission of as many, twice and four times as many, who hold this part of storage now."""
+        used = {} if part is None else {"memory_used": 1e6, "memory_used_fraction": 0.5}
+        reduction = system.reduction(extra=used)
+        for load, point in enumerate(reduction.curves["memory_used"].points if used else ()):
+            # 1e6 bytes are for users: 2e6 in all, less what is available.
+            level, top = (system.solved(users)["mpl_exact"] for users in (LOADS[load], LOADS[-1]))
+            point.mean = 1e6 + (part or 0) * level / top * 1e6
+            reduction.curves["memory_used_fraction"].points[load].mean = point.mean / 2e6
+        seen = Observed.of(reduction)
+        assert seen is not None
+        assert seen.occupied == (None if part is None else pytest.approx(part, abs=1e-6))
+        return [Steals(seen).admitted(times * seen.level) for times in (1.0, 2.0, 4.0)]
+
+    little, much = reads(0.1), reads(0.4)
+    assert little[0] == much[0] == 1.0
+    assert 1.0 < little[2] < 1.2
+    assert much == sorted(much)
+    assert much[2] > 2.0
+    assert reads(None)[2] > 1.0
 
 
 def test_the_model_is_held_to_the_waits_that_were_measured() -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from satline.diagnosis._chances import Chances
 from satline.diagnosis._results import Evidence, Finding
-from satline.diagnosis._upgrades import errors, gains
+from satline.diagnosis._upgrades import TOGETHER, errors, gains
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._rule import Rule
 
@@ -47,10 +47,10 @@ WORDS: Mapping[str, str] = {
     "admit fewer": "admission of fewer users at once",
 }
 LEAST = 0.05
-# A finding is named alone only where one of its remedies serves with at least this chance. Set on pairs
-# 4000-4299 of benches/confusion, so that at most 2 % of them are named wrongly. Others are rivals from a
-# small chance on.
-SURE, LIKELY = 0.75, 0.05
+# A finding is named alone only where one of its remedies serves with at least this chance: the least, by
+# twentieths, at which 2 % of pairs 4000-4299 and 5000-5092 of benches/confusion are named wrongly (8 of 393),
+# each by what was set on the others. Others are rivals from a small chance on.
+SURE, LIKELY = 0.8, 0.05
 # What the signs weigh in the order, and what is taken off for each further remedy that a finding asks for: of
 # two as likely ones that comes first which says more.
 SIGNS, BREADTH = 0.1, 0.05
@@ -65,7 +65,7 @@ def weighed(judged: Sequence[tuple[Rule, Finding]], context: Context) -> list[Fi
     told = gains(context.reduction)
     if told is None or max(told.values()) < LEAST:
         return findings
-    chances = Chances(told, errors(told))
+    chances = Chances(told, errors(told), TOGETHER)
     holding = {f.rule for f in findings if f.state == "holds" and f.component != "none"}
     missing = {
         NAMED[kind]
