@@ -29,7 +29,7 @@ def satline(*words: str) -> list[str]:
 
 
 # As by `swapon --discard=pages`, and more than half of the area used by the user's 150 MB.
-ADVISED = ("--discard", "--swap-bytes", "240000000", "--kinds", "disk,network,network-500,rotating")
+ADVISED = ("--discard", "--swap-bytes", "240000000", "--kinds", "disk,network,rotating")
 
 
 def resume(out: Path, *words: str) -> list[list[str]]:
