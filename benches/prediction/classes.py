@@ -12,15 +12,13 @@ PATH.
 
 from __future__ import annotations
 
-import argparse
-import json
 import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simulated import TRUTH_SEED, Case, bend, measured, run
+from simulated import TRUTH_SEED, Case, bend, measured, print_all, run
 
 from satline.prediction import Prediction, predict
 from satline.recording import Recording
@@ -86,7 +84,7 @@ def told(answer: Prediction, users: int) -> dict[str, tuple[tuple[float, float],
 
 def study(case: Case, count: int, seconds: float) -> dict[str, Any]:
     """Errors by load: of all transactions before and by class, and of each class."""
-    true = truth(case, seconds)
+    true = truth(case, seconds / (5 if case.machine == "3081D" else 1))
     answers = [prediction(case, seed) for seed in range(1, count + 1)]
     fit = [a for a in answers if a.by_class is not None and a.by_class.base is not None]
     rows = []
@@ -143,22 +141,7 @@ def show(name: str, made: dict[str, Any]) -> None:
 
 def main() -> None:
     """Run the bench and print its tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("case", nargs="*", help=f"{'; '.join(CASES)}; default: all")
-    parser.add_argument("--replications", type=int, default=6, help="recordings of each case")
-    parser.add_argument("--truth-seconds", type=float, default=10_000, help="length of a step of the truth")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    options = parser.parse_args()
-    found = {}
-    for name in options.case or CASES:
-        seconds = options.truth_seconds / (5 if "3081D" in name else 1)
-        found[name] = study(CASES[name], options.replications, seconds)
-        if not options.json:
-            show(name, found[name])
-    if options.json:
-        print(json.dumps(found, indent=2))
+    print_all(__doc__, CASES, study, show, replications=6, truth_s=10_000)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -311,23 +311,33 @@ def show(name: str, made: dict[str, Any]) -> None:
         print(f"  ! {warning}")
 
 
-def main() -> None:
-    """Run the bench and print its tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("case", nargs="*", help=f"{', '.join(CASES)}; default: all")
-    parser.add_argument("--replications", type=int, default=10, help="recordings of each case")
-    parser.add_argument("--truth-seconds", type=float, default=20_000, help="length of a step of the truth")
+def print_all(
+    about: str | None,
+    cases: Mapping[str, Case],
+    each: Callable[[Case, int, float], dict[str, Any]],
+    shown: Callable[[str, dict[str, Any]], None],
+    replications: int,
+    truth_s: float,
+) -> None:
+    """Run the cases that the command line asks for, and print a table of each, or all as JSON."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("case", nargs="*", help=f"{'; '.join(cases)}; default: all")
+    parser.add_argument("--replications", type=int, default=replications, help="recordings of each case")
+    parser.add_argument("--truth-seconds", type=float, default=truth_s, help="length of a step of the truth")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     options = parser.parse_args()
     found = {}
-    for name in options.case or CASES:
-        found[name] = study(CASES[name], options.replications, options.truth_seconds)
+    for name in options.case or cases:
+        found[name] = each(cases[name], options.replications, options.truth_seconds)
         if not options.json:
-            show(name, found[name])
+            shown(name, found[name])
     if options.json:
         print(json.dumps(found, indent=2))
+
+
+def main() -> None:
+    """Run the bench and print its tables."""
+    print_all(__doc__, CASES, study, show, replications=10, truth_s=20_000)
 
 
 if __name__ == "__main__":
