@@ -164,12 +164,12 @@ pub fn write_out(
         for (book, now) in books.iter().zip(&before) {
             let Some(now) = now else { continue };
             let rest = book.knowledge.trimmable(now);
-            let (runs, between) = match (working, rest) {
-                (false, Some(rest)) => (rest, now.swapped.clone()),
-                (true, Some(rest)) if !trim_only => {
-                    (now.present.difference(&rest), now.swapped.union(&now.present))
-                }
-                (true, None) if !trim_only => (now.present.clone(), now.swapped.clone()),
+            let (runs, between) = match rest {
+                Some(rest) if !working => (rest, now.swapped.clone()),
+                rest if working && !trim_only => (
+                    now.present.difference(&rest.unwrap_or_default()),
+                    now.swapped.union(&now.present),
+                ),
                 _ => continue,
             };
             parts.push((&book.process, runs, between));
