@@ -1,6 +1,7 @@
 """The swapper on this kernel: real processes come, work, rest, exec and go. Nothing here needs swap space."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -166,6 +167,33 @@ def test_a_killed_daemon_leaves_users_alone_and_the_next_one_starts(swapper: Swa
     with pytest.raises(SatlineError):
         announce(swapper.status, "mary")
     assert check(swapper.recording).ok
+
+
+def test_who_does_not_fit_is_held_and_a_killed_daemon_holds_nobody(swapper: Swapper) -> None:
+    swapper.user("busy", sys.executable, "-c", "while True: pass")
+    held = swapper.user("mary")
+    path = swapper.policy()
+    path.write_text(f"{path.read_text()}[admission]\nhold_seconds = 60\nstorage_share = 0\n")
+    words = [swapper.program, "run", "--policy", path, "--status", swapper.status]
+    daemon = swapper._started([str(word) for word in words])
+    swapper.wait("mary", lambda one: one.state == "idle", "the end of a stay")
+    announce(swapper.status, "mary")
+    swapper.wait("mary", lambda one: one.state == "eligible", "a user who is held")
+    wait_for(lambda: _letter(held.pid) == "t", "a process that stands still")
+    assert os.waitpid(held.pid, os.WUNTRACED | os.WNOHANG) == (0, 0), "its parent is told of no stop"
+    daemon.kill()
+    daemon.wait()
+    wait_for(lambda: _letter(held.pid) != "t", "a process that goes on")
+    assert held.stdin is not None
+    assert held.stdout is not None
+    held.stdin.write("go\n")
+    held.stdin.flush()
+    assert held.stdout.readline().strip() == str(sum(range(3_000_000)))
+
+
+def _letter(pid: int) -> str:
+    """How the kernel says that a process is."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
 
 
 def test_the_program_and_the_command_have_the_same_defaults(swapper: Swapper) -> None:

@@ -1,6 +1,7 @@
 //! The system calls that the standard library lacks. Nothing outside this module is `unsafe`.
 
 mod faults;
+pub mod trace;
 
 use std::fs::File;
 use std::io;

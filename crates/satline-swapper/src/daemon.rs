@@ -16,6 +16,7 @@ use crate::calls::{self, Interest, Ready};
 use crate::decision::{Decisions, Event, State, StorageSeen, UserId, UserSeen};
 use crate::error::SwapperError;
 use crate::face::Face;
+use crate::hold::Holds;
 use crate::jobs::Surroundings;
 use crate::policy::Policy;
 use crate::population;
@@ -38,6 +39,7 @@ pub struct Daemon {
     next_id: UserId,
     decisions: Decisions,
     workers: Workers,
+    holds: Holds,
     storage: Storage,
     seen_storage: Option<StorageSeen>,
     pressure: Option<File>,
@@ -99,6 +101,7 @@ impl Daemon {
             next_id: 1,
             decisions: Decisions::new(),
             workers,
+            holds: Holds::default(),
             seen_storage: None,
             pressure,
             announcements: socket.and_then(announcements),
@@ -134,6 +137,7 @@ impl Daemon {
             }
             self.wait();
         }
+        self.holds.release_all();
         self.workers.stop_all();
         self.face.end()
     }
@@ -167,6 +171,7 @@ impl Daemon {
         }
         for id in known.keys() {
             self.workers.stop(*id);
+            self.holds.release(*id);
         }
     }
 
@@ -194,7 +199,9 @@ impl Daemon {
         self.next_tick_ns = now_ns + next_ms * 1_000_000;
         for user in self.users.values_mut() {
             let progress = user.resume.map(|mut resume| {
-                let progress = resume.look(now_ns, user.major_faults(roots), || user.is_busy(roots));
+                let state = self.decisions.users.get(&user.id).map(|known| known.state);
+                let waits = || state == Some(State::Eligible) || user.is_busy(roots);
+                let progress = resume.look(now_ns, user.major_faults(roots), waits);
                 user.resume = Some(resume);
                 progress
             });

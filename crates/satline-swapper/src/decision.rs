@@ -1,6 +1,6 @@
 //! The decisions: a pure function of the time, what was seen, and the policy. It looks at nothing and does nothing itself.
 //!
-//! States of a user: active → idle (logically swapped: everything is kept) → trimmed → partly swapped → swapped → resuming.
+//! States of a user: active → idle (logically swapped: everything is kept) → trimmed → partly swapped → swapped → eligible → resuming.
 //! Reference: [T87], prepage prototype.
 
 use std::collections::BTreeMap;
@@ -30,7 +30,9 @@ pub struct UserState {
     /// A queue-drop waits until the work under way has ended.
     record_due: bool,
     /// A prepaging waits likewise.
-    read_due: bool,
+    pub(crate) read_due: bool,
+    /// His processes are stopped.
+    pub(crate) held: bool,
     stopping: bool,
 }
 
@@ -93,6 +95,10 @@ impl Decisions {
                 state.look(now_us, policy, user, &mut actions);
             }
         }
+        self.admit(now_us, policy, storage, &mut actions);
+        for (&id, user) in &mut self.users {
+            user.go_on(id, policy, &mut actions);
+        }
         if let Some(storage) = storage {
             self.swap_out(now_us, policy, storage, &mut actions);
         }
@@ -130,13 +136,13 @@ impl Decisions {
             } => {
                 user.resident_bytes = left_bytes;
                 user.trimmable_bytes = user.trimmable_bytes.saturating_sub(freed_bytes);
-                let is_out = user.state == State::Resuming;
-                if !is_out && freed_bytes * 8 < asked_bytes {
+                let is_back = matches!(user.state, State::Eligible | State::Resuming);
+                if !is_back && freed_bytes * 8 < asked_bytes {
                     user.left_alone = Some((now_us + FRUITLESS_US, "writing him out freed next to nothing"));
                 }
-                if is_out {
+                if is_back {
                     // He came back in the middle of it: read what went.
-                    user.read_due = true;
+                    user.read_due = user.state == State::Resuming;
                 } else if user.state != State::Active {
                     let all = asked_bytes == 0 || left_bytes < LEAST_OUT_BYTES;
                     let state = match trimmed_only {
@@ -231,11 +237,12 @@ impl UserState {
             judged_stays: 0,
             record_due: false,
             read_due: false,
+            held: false,
             stopping: false,
         }
     }
 
-    fn enter(&mut self, state: State, now_us: i64) {
+    pub(crate) fn enter(&mut self, state: State, now_us: i64) {
         if self.state != state {
             self.state = state;
             self.since_us = now_us;
@@ -273,15 +280,14 @@ impl UserState {
             self.last_active_us = now_us;
             self.record_due = false;
             match self.state {
-                State::Active | State::Resuming => {}
+                State::Active | State::Eligible | State::Resuming => {}
                 State::Idle | State::Trimmed
                     if !seen.faulted && !seen.announced && self.work != Some(Work::Out) =>
                 {
                     self.enter(State::Active, now_us);
                 }
                 State::Idle | State::Trimmed | State::Partly | State::Swapped => {
-                    self.enter(State::Resuming, now_us);
-                    self.read_due = true;
+                    self.enter(State::Eligible, now_us);
                     if self.work == Some(Work::Out) {
                         self.stop(seen.id, actions);
                     }
@@ -295,11 +301,15 @@ impl UserState {
                 self.stop(seen.id, actions);
             }
         }
+    }
+
+    /// Begins what was to be done once the work under way has ended.
+    fn go_on(&mut self, id: UserId, policy: &Policy, actions: &mut Vec<Action>) {
         if self.record_due && self.work.is_none() {
-            self.record(seen.id, actions);
+            self.record(id, actions);
         }
         if self.read_due && self.work != Some(Work::Out) {
-            self.begin_in(seen.id, policy, actions);
+            self.begin_in(id, policy, actions);
         }
     }
 

@@ -33,10 +33,11 @@ fn moments() -> impl Strategy<Value = Vec<Moment>> {
 
 proptest! {
     /// Whatever is seen: one action at a time for a user, one page-out at a time for all, none for a user in a stay, none
-    /// while storage is ample or the swap devices are full.
+    /// while storage is ample or the swap devices are full. Who is held is released once, in time, and nothing is read for him before.
     #[test]
-    fn whatever_is_seen_the_rules_hold(moments in moments()) {
-        let policy = policy("");
+    fn whatever_is_seen_the_rules_hold(moments in moments(), hold_seconds in prop::sample::select(vec![0.0, 2.0, 20.0])) {
+        let policy = policy(&format!("[admission]\nhold_seconds = {hold_seconds:?}\nstorage_share = 0.05\n"));
+        let mut held: BTreeMap<UserId, i64> = BTreeMap::new();
         let mut decisions = Decisions::new();
         let mut under_way: BTreeMap<UserId, Action> = BTreeMap::new();
         let (mut now, mut short) = (0, false);
@@ -55,7 +56,7 @@ proptest! {
                         Action::Trim { .. } => out(id, 15 * moment.freed_share, 80 - 15 * moment.freed_share, true),
                         Action::SwapOut { .. } => out(id, 20 * moment.freed_share, 80 - 20 * moment.freed_share, false),
                         Action::Prepage { .. } => Event::In { id },
-                        Action::Stop { .. } => unreachable!(),
+                        Action::Stop { .. } | Action::Hold { .. } | Action::Release { .. } => unreachable!(),
                     });
                 }
             }
@@ -65,6 +66,15 @@ proptest! {
                 let id = match action {
                     Action::Stop { id } => {
                         prop_assert!(under_way.contains_key(&id), "nothing to stop");
+                        continue;
+                    }
+                    Action::Hold { id } => {
+                        prop_assert!(hold_seconds > 0.0);
+                        prop_assert!(held.insert(id, now).is_none(), "{} is held twice", id);
+                        continue;
+                    }
+                    Action::Release { id } => {
+                        prop_assert!(held.remove(&id).is_some(), "{} is not held", id);
                         continue;
                     }
                     Action::Record { id } | Action::Trim { id, .. } | Action::SwapOut { id, .. } | Action::Prepage { id } => id,
@@ -78,10 +88,17 @@ proptest! {
                         let outs = under_way.values().filter(|a| matches!(a, Action::Trim { .. } | Action::SwapOut { .. }));
                         prop_assert_eq!(outs.count(), 1);
                     }
-                    Action::Prepage { .. } => prop_assert_eq!(user.state, State::Resuming),
+                    Action::Prepage { id } => {
+                        prop_assert_eq!(user.state, State::Resuming);
+                        prop_assert!(!held.contains_key(&id));
+                    }
                     Action::Record { .. } => prop_assert!(!matches!(user.state, State::Active | State::Resuming)),
-                    Action::Stop { .. } => {}
+                    Action::Stop { .. } | Action::Hold { .. } | Action::Release { .. } => {}
                 }
+            }
+            for (id, since) in &held {
+                prop_assert!(now - since < seconds(hold_seconds), "{} is held too long", id);
+                prop_assert_eq!(decisions.users[id].state, State::Eligible);
             }
             for (id, action) in &under_way {
                 prop_assert!(decisions.users[id].work.is_some(), "{:?} is forgotten", action);

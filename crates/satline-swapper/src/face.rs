@@ -238,6 +238,9 @@ fn why(user: &UserState, now_us: i64) -> String {
                 .to_owned()
         }
         State::Swapped => "storage was short and he had been idle the longest: all he had is out".to_owned(),
+        State::Eligible => {
+            "he is back, and held until his working set fits beside those of the users who work".to_owned()
+        }
         State::Resuming => "he is back: his swap sets are being read".to_owned(),
     };
     if user.working_set_bytes.is_none() && matches!(user.state, State::Idle | State::Trimmed) {

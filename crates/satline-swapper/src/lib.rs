@@ -5,6 +5,7 @@
 //! prepages a limited number of swap sets at queue-add. [`decision`] alone decides; everything else looks or acts.
 
 pub mod abilities;
+mod admission;
 pub mod amount;
 pub mod book;
 pub mod budget;
@@ -13,6 +14,7 @@ pub mod daemon;
 pub mod decision;
 pub mod error;
 pub mod face;
+pub mod hold;
 pub mod jobs;
 pub mod meter;
 pub mod metrics;

@@ -60,7 +60,9 @@ pub fn text(status: &Status<'_>) -> String {
         }
     };
     let plain = |value: f64| vec![(String::new(), value)];
-    let states = ["active", "idle", "trimmed", "partly", "swapped", "resuming"];
+    let states = [
+        "active", "idle", "trimmed", "partly", "swapped", "eligible", "resuming",
+    ];
     let by_state: Vec<(String, f64)> = states
         .iter()
         .map(|state| {

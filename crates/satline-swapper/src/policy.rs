@@ -23,6 +23,8 @@ pub struct Policy {
     #[serde(default)]
     pub swap_out: SwapOut,
     #[serde(default)]
+    pub admission: Admission,
+    #[serde(default)]
     pub prepage: Prepage,
     #[serde(default)]
     pub give_up: GiveUp,
@@ -178,6 +180,25 @@ impl Default for SwapOut {
             trim: true,
             bytes_per_second: Amount::Bytes(256 << 20),
             ios_per_second: 20_000,
+        }
+    }
+}
+
+/// `[admission]`: who comes back is held while his working set does not fit beside those of the users in the queue.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Admission {
+    /// Longest time for which one return is held, s; 0: nobody is held.
+    pub hold_seconds: f64,
+    /// Share of storage that the working sets of the users in the queue may fill.
+    pub storage_share: f64,
+}
+
+impl Default for Admission {
+    fn default() -> Self {
+        Admission {
+            hold_seconds: 0.0,
+            storage_share: 0.7,
         }
     }
 }

@@ -19,6 +19,7 @@ impl Policy {
         let shares = [
             ("activity.cpu_share", self.activity.cpu_share),
             ("queue_drop.short_stay_share", self.queue_drop.short_stay_share),
+            ("admission.storage_share", self.admission.storage_share),
             (
                 "prepage.share_of_free_storage",
                 self.prepage.share_of_free_storage,
@@ -49,6 +50,7 @@ impl Policy {
                 3600.0,
             ),
             ("activity.tick_ms", self.activity.tick_ms as f64 / 1e3, 0.02, 10.0),
+            ("admission.hold_seconds", self.admission.hold_seconds, 0.0, 60.0),
             ("give_up.retry_seconds", self.give_up.retry_seconds, 1.0, 1e7),
             ("safety.action_seconds", self.safety.action_seconds, 0.1, 3600.0),
             ("tiers.cold_seconds", self.tiers.cold_seconds, 1.0, 1e7),

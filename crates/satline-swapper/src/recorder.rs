@@ -14,7 +14,7 @@ use crate::decision::{Decisions, Event, State, StorageSeen, UserId, UserSeen, Us
 use crate::error::SwapperError;
 use crate::user::User;
 
-const SWAPPER: [&str; 15] = [
+const SWAPPER: [&str; 16] = [
     "cpu_us",
     "total_bytes",
     "free_bytes",
@@ -29,6 +29,7 @@ const SWAPPER: [&str; 15] = [
     "users_trimmed",
     "users_partly",
     "users_swapped",
+    "users_eligible",
     "users_resuming",
 ];
 const USER: [&str; 20] = [
@@ -181,6 +182,7 @@ impl Recorder {
             Some(count(State::Trimmed)),
             Some(count(State::Partly)),
             Some(count(State::Swapped)),
+            Some(count(State::Eligible)),
             Some(count(State::Resuming)),
         ];
         let writer = &mut self.writer;

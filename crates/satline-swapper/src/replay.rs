@@ -188,7 +188,8 @@ impl Replay {
                 user.outside_bytes -= back;
                 Some(Event::In { id })
             }
-            Action::Stop { .. } => None,
+            // Whoever is held returns in the replay when he did in the recording.
+            Action::Stop { .. } | Action::Hold { .. } | Action::Release { .. } => None,
         }
     }
 }

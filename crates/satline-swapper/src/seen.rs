@@ -19,6 +19,8 @@ pub enum State {
     Partly,
     /// All is out.
     Swapped,
+    /// Back, and held until his working set fits into storage beside those of the users in the queue.
+    Eligible,
     /// Back, and his swap sets are being read.
     Resuming,
 }
@@ -32,6 +34,7 @@ impl State {
             State::Trimmed => "trimmed",
             State::Partly => "partly",
             State::Swapped => "swapped",
+            State::Eligible => "eligible",
             State::Resuming => "resuming",
         }
     }
@@ -116,6 +119,10 @@ pub enum Action {
     SwapOut { id: UserId, bytes: u64 },
     /// End the work under way for him.
     Stop { id: UserId },
+    /// Stop his processes, for no longer than the policy says.
+    Hold { id: UserId },
+    /// Let them go on.
+    Release { id: UserId },
     /// Read swap sets.
     Prepage { id: UserId },
 }

@@ -45,6 +45,13 @@ pub const MAX_THREADS: usize = 16;
 
 /// The threads of a process, the leader first, not more than [`MAX_THREADS`].
 pub fn threads(roots: &Roots, pid: i32) -> Vec<i32> {
+    let mut tids = all_threads(roots, pid);
+    tids.truncate(MAX_THREADS);
+    tids
+}
+
+/// The threads of a process, the leader first.
+pub fn all_threads(roots: &Roots, pid: i32) -> Vec<i32> {
     let mut tids: Vec<i32> = fs::read_dir(roots.of_process(pid, "task"))
         .into_iter()
         .flatten()
@@ -52,7 +59,6 @@ pub fn threads(roots: &Roots, pid: i32) -> Vec<i32> {
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .collect();
     tids.sort_unstable();
-    tids.truncate(MAX_THREADS);
     tids
 }
 

@@ -130,6 +130,17 @@ class SwapOut(_Part):
     )
 
 
+class Admission(_Part):
+    """[admission]: who comes back is held while he does not fit beside the users in the queue."""
+
+    hold_seconds: Annotated[float, Field(ge=0, le=60)] = Field(
+        default=0.0, description="longest time for which one return is held, s; 0: nobody is held"
+    )
+    storage_share: Share = Field(
+        default=0.7, description="share of storage that the working sets of the users in the queue may fill"
+    )
+
+
 class Whole(_Part):
     """[prepage.whole]: read all that is outside where bytes ÷ bandwidth < runs × service time."""
 
@@ -207,6 +218,7 @@ class Policy(_Part):
     queue_drop: QueueDrop = QueueDrop()
     storage: Storage = Storage()
     swap_out: SwapOut = SwapOut()
+    admission: Admission = Admission()
     prepage: Prepage = Prepage()
     give_up: GiveUp = GiveUp()
     tiers: Tiers = Tiers()

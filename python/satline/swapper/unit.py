@@ -23,7 +23,8 @@ OOMScoreAdjust=500
 Nice=-5
 LimitNOFILE=65536
 LimitMEMLOCK=infinity
-# SYS_NICE: advice that moves another process's pages. SYS_PTRACE: their page tables, and which is which.
+# SYS_NICE: advice that moves another process's pages. SYS_PTRACE: their page tables, which is which, and
+# holding them ([admission]).
 # PERFMON: to be woken by their page faults. DAC_READ_SEARCH: /proc files of other users.
 # IPC_LOCK: to stay in storage. SYS_ADMIN, if you add it: sets are read in order of their places in swap.
 CapabilityBoundingSet=CAP_SYS_NICE CAP_SYS_PTRACE CAP_PERFMON CAP_DAC_READ_SEARCH CAP_IPC_LOCK

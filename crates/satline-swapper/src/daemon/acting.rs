@@ -1,5 +1,7 @@
 //! What follows from a decision, and what comes of it.
 
+use std::time::Duration;
+
 use super::{Daemon, RESUME_TICK_MS};
 use crate::decision::{Action, Event, State, UserId, UserSeen};
 use crate::jobs::{Surroundings, Written};
@@ -70,6 +72,19 @@ impl Daemon {
         let (id, task) = match action {
             Action::Stop { id } => {
                 self.workers.stop(id);
+                return;
+            }
+            Action::Hold { id } => {
+                let policy = &self.surroundings.policy;
+                let longest = Duration::from_secs_f64(policy.admission.hold_seconds);
+                if let Some(user) = self.users.get(&id).filter(|_| !self.surroundings.dry_run) {
+                    self.holds
+                        .hold(&self.surroundings.roots, id, &user.found, longest);
+                }
+                return;
+            }
+            Action::Release { id } => {
+                self.holds.release(id);
                 return;
             }
             Action::Record { id } => (id, Task::Record),
@@ -165,12 +180,14 @@ impl Daemon {
                     *page_bytes,
                 ));
             }
-            State::Resuming => {
+            State::Eligible | State::Resuming => {
                 // Only where touched sets are read must his faults go on waking us.
                 if policy.prepage.rest != Rest::Touched {
                     user.sentry = None;
                 }
-                user.come_back(roots, now_ns);
+                if before != Some(State::Eligible) {
+                    user.come_back(roots, now_ns);
+                }
                 self.next_tick_ns = self.next_tick_ns.min(now_ns + RESUME_TICK_MS * 1_000_000);
             }
         }

@@ -1,0 +1,141 @@
+//! Holding real processes.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use satline_swapper::hold::Holds;
+use satline_swapper::population::Found;
+use satline_swapper::roots::Roots;
+use satline_swapper::stat::Stat;
+
+/// Long enough for anything that is to happen on a busy host.
+const PATIENCE: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(600);
+
+/// A process that works, ended with the test.
+struct Works(Child);
+
+impl Works {
+    fn begin() -> Self {
+        Works(
+            Command::new("sh")
+                .args(["-c", "while :; do :; done"])
+                .spawn()
+                .unwrap(),
+        )
+    }
+
+    fn pid(&self) -> i32 {
+        i32::try_from(self.0.id()).unwrap()
+    }
+
+    fn found(&self) -> Found {
+        let (_, stat) = Stat::read(&Roots::default(), self.pid()).unwrap();
+        Found {
+            name: "u".into(),
+            interactive: true,
+            accounting: None,
+            processes: BTreeMap::from([(self.pid(), stat)]),
+        }
+    }
+
+    fn letter(&self) -> char {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+        text.rsplit(") ").next().unwrap().chars().next().unwrap()
+    }
+
+    fn becomes(&self, standing: bool) -> bool {
+        let until = Instant::now() + PATIENCE;
+        while (self.letter() == 't') != standing {
+            if Instant::now() > until {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        true
+    }
+}
+
+impl Drop for Works {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Whether this kernel lets us stop others at all.
+fn may_trace() -> bool {
+    let one = Works::begin();
+    let mut holds = Holds::default();
+    holds.hold(&Roots::default(), 1, &one.found(), LONG);
+    let may = one.becomes(true);
+    if !may {
+        eprintln!("skipped: this kernel lets us trace nobody (kernel.yama.ptrace_scope, seccomp)");
+    }
+    may
+}
+
+#[test]
+fn who_is_held_stands_still_until_he_is_released() {
+    if !may_trace() {
+        return;
+    }
+    let (one, roots) = (Works::begin(), Roots::default());
+    let mut holds = Holds::default();
+    holds.hold(&roots, 1, &one.found(), LONG);
+    assert!(one.becomes(true));
+    let before = Stat::read(&roots, one.pid()).unwrap().1.cpu_ticks;
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(Stat::read(&roots, one.pid()).unwrap().1.cpu_ticks, before);
+    holds.release(1);
+    assert!(one.becomes(false));
+}
+
+#[test]
+fn a_hold_ends_by_itself() {
+    if !may_trace() {
+        return;
+    }
+    let one = Works::begin();
+    let mut holds = Holds::default();
+    holds.hold(&Roots::default(), 1, &one.found(), Duration::from_millis(200));
+    assert!(one.becomes(true));
+    assert!(one.becomes(false), "nobody released it");
+}
+
+#[test]
+fn a_signal_meanwhile_is_not_lost() {
+    if !may_trace() {
+        return;
+    }
+    let mut one = Works::begin();
+    let mut holds = Holds::default();
+    holds.hold(&Roots::default(), 1, &one.found(), LONG);
+    assert!(one.becomes(true));
+    // SAFETY: a signal to a child of ours.
+    unsafe { libc::kill(one.pid(), libc::SIGTERM) };
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(one.letter(), 't', "it waits until he goes on");
+    holds.release(1);
+    assert_eq!(one.0.wait().unwrap().signal(), Some(libc::SIGTERM));
+}
+
+#[test]
+fn a_process_that_took_the_number_of_another_is_not_held() {
+    if !may_trace() {
+        return;
+    }
+    let (one, two) = (Works::begin(), Works::begin());
+    let mut found = one.found();
+    let mut stat = found.processes[&one.pid()];
+    stat.start_ticks += 1;
+    found.processes.insert(one.pid(), stat);
+    let mut other = two.found();
+    found.processes.append(&mut other.processes);
+    let mut holds = Holds::default();
+    holds.hold(&Roots::default(), 1, &found, LONG);
+    assert!(two.becomes(true));
+    assert_ne!(one.letter(), 't');
+}
