@@ -4,9 +4,11 @@
 //! now was touched, since reading ahead and prepaging fill the swap cache and not the page tables. So working sets are learnt
 //! from what came back after a swap-out, and a process that never was outside has none.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::pages::Census;
+use crate::policy::QueueDrop;
 use crate::process::Process;
 use crate::runs::Runs;
 
@@ -22,8 +24,10 @@ pub struct Book {
 /// The pages of a process, by what is known of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Knowledge {
-    /// The working set of the last stays; none while nothing of it has been learnt.
+    /// The working set: what each of the last stays touched; none while nothing of it has been learnt.
     pub working: Option<Runs>,
+    /// What the last stays touched, the last one first.
+    stays: VecDeque<Runs>,
     /// Pages that were present when the last swap-out ended or the last stay began: that they are present tells nothing.
     pub kept: Option<Runs>,
     /// Pages that were prepaged at the last queue-add.
@@ -40,7 +44,7 @@ pub struct Drop {
 
 impl Knowledge {
     /// Queue-drop: learns the working set of the stay from what is present.
-    pub fn drop_from_queue(&mut self, now: &Census, short_stay_share: f64) -> Drop {
+    pub fn drop_from_queue(&mut self, now: &Census, policy: &QueueDrop) -> Drop {
         let told = Drop {
             prepaged_pages: self.prepaged.pages(),
             prepage_errors: self.prepaged.difference(&now.present).pages(),
@@ -49,13 +53,26 @@ impl Knowledge {
         if let Some(kept) = &self.kept {
             let touched = now.present.difference(kept);
             self.working = match self.working.take() {
-                None => (!touched.is_empty()).then_some(touched),
-                Some(before) if (touched.pages() as f64) < short_stay_share * before.pages() as f64 => {
+                None if touched.is_empty() => None,
+                None => {
+                    self.stays.push_front(touched.clone());
+                    Some(touched)
+                }
+                Some(before) if is_short(&touched, &before, policy) => {
+                    if let Some(last) = self.stays.front_mut() {
+                        *last = last.union(&touched);
+                    }
                     Some(before.union(&touched))
                 }
                 Some(before) => {
                     let stayed = before.intersection(kept).intersection(&now.present);
-                    Some(stayed.union(&touched))
+                    let mut working = stayed.union(&touched);
+                    self.stays.truncate(policy.working_set_stays - 1);
+                    self.stays.push_front(working.clone());
+                    for stay in self.stays.iter().skip(1) {
+                        working = working.intersection(stay);
+                    }
+                    Some(working)
                 }
             };
         }
@@ -95,6 +112,11 @@ impl Knowledge {
     }
 }
 
+/// Whether a stay touched too little to tell what a stay of this user touches.
+fn is_short(touched: &Runs, before: &Runs, policy: &QueueDrop) -> bool {
+    (touched.pages() as f64) < policy.short_stay_share * before.pages() as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,6 +135,14 @@ mod tests {
             .collect()
     }
 
+    /// The last stay alone tells the working set.
+    fn one_stay() -> QueueDrop {
+        QueueDrop {
+            working_set_stays: 1,
+            ..QueueDrop::default()
+        }
+    }
+
     fn census(present: impl IntoIterator<Item = u64>, swapped: impl IntoIterator<Item = u64>) -> Census {
         Census {
             present: runs(present),
@@ -123,7 +153,7 @@ mod tests {
     #[test]
     fn a_process_that_was_never_outside_has_no_working_set() {
         let mut known = Knowledge::default();
-        known.drop_from_queue(&census(0..100, []), 0.25);
+        known.drop_from_queue(&census(0..100, []), &one_stay());
         assert_eq!(known.working, None);
         assert_eq!(known.trimmable(&census(0..100, [])), None);
     }
@@ -134,7 +164,7 @@ mod tests {
         known.swapped_out(&census([], 0..100));
         known.add_to_queue(&census([3], (0..100).filter(|p| *p != 3)));
         let stay = census([3, 10, 11, 200], 20..100);
-        known.drop_from_queue(&stay, 0.25);
+        known.drop_from_queue(&stay, &one_stay());
         assert_eq!(
             known.working,
             Some(runs([3, 10, 11, 200])),
@@ -152,10 +182,32 @@ mod tests {
         };
         known.swapped_out(&census([], 0..100));
         let mut heartbeat = known.clone();
-        heartbeat.drop_from_queue(&census([70], []), 0.25);
+        heartbeat.drop_from_queue(&census([70], []), &one_stay());
         assert_eq!(heartbeat.working, Some(runs((0..40).chain([70]))));
-        known.drop_from_queue(&census(50..80, []), 0.25);
+        known.drop_from_queue(&census(50..80, []), &one_stay());
         assert_eq!(known.working, Some(runs(50..80)));
+    }
+
+    #[test]
+    fn what_only_one_stay_touched_is_no_part_of_it() {
+        let mut known = Knowledge::default();
+        let policy = QueueDrop::default();
+        assert_eq!(policy.working_set_stays, 2);
+        let mut stay = |touched: &[u64]| {
+            known.swapped_out(&census([], 0..100));
+            known.drop_from_queue(&census(touched.iter().copied(), []), &policy);
+            known.working.clone().unwrap()
+        };
+        assert_eq!(stay(&[1, 2, 3, 4, 50]), runs([1, 2, 3, 4, 50]), "the first: all");
+        assert_eq!(stay(&[1, 2, 3, 4, 60]), runs([1, 2, 3, 4]));
+        assert_eq!(
+            stay(&[2, 3, 4, 70, 60]),
+            runs([2, 3, 4, 60]),
+            "60 twice in a row, 1 not"
+        );
+        assert_eq!(stay(&[1, 2, 3, 4, 70]), runs([2, 3, 4, 70]));
+        assert_eq!(stay(&[1, 2, 3, 4, 80]), runs([1, 2, 3, 4]));
+        assert_eq!(known.stays.len(), 2);
     }
 
     #[test]
@@ -165,7 +217,7 @@ mod tests {
             ..Knowledge::default()
         };
         known.swapped_out(&census(0..10, 10..90));
-        known.drop_from_queue(&census((0..10).chain(30..40), []), 0.25);
+        known.drop_from_queue(&census((0..10).chain(30..40), []), &one_stay());
         assert_eq!(known.working, Some(runs((0..10).chain(30..40))));
     }
 
@@ -178,7 +230,7 @@ mod tests {
         known.swapped_out(&census([], 0..90));
         let now = census(0..90, []);
         known.brought_back(&now);
-        known.drop_from_queue(&now, 0.25);
+        known.drop_from_queue(&now, &one_stay());
         assert_eq!(known.working, Some(runs(0..10)));
     }
 
@@ -188,10 +240,10 @@ mod tests {
             prepaged: runs(0..10),
             ..Knowledge::default()
         };
-        let told = known.drop_from_queue(&census(0..7, 7..10), 0.25);
+        let told = known.drop_from_queue(&census(0..7, 7..10), &one_stay());
         assert_eq!((told.prepaged_pages, told.prepage_errors), (10, 3));
         assert_eq!(
-            known.drop_from_queue(&census([], []), 0.25),
+            known.drop_from_queue(&census([], []), &one_stay()),
             Drop::default(),
             "counted once"
         );
@@ -206,7 +258,7 @@ mod tests {
             for present in stays {
                 let all: BTreeSet<u64> = (0..50).collect();
                 let now = census(present.iter().copied(), all.difference(&present).copied());
-                known.drop_from_queue(&now, 0.25);
+                known.drop_from_queue(&now, &one_stay());
                 let wanted = known.wanted(&now);
                 prop_assert!(wanted.intersection(&now.present).is_empty());
                 prop_assert!(wanted.difference(&known.working.clone().unwrap_or_default()).is_empty());

@@ -127,7 +127,7 @@ pub fn record(surroundings: &Surroundings, books: &mut Books) -> Recorded {
         book.swap_total_bytes = swap_total;
         let drop = book
             .knowledge
-            .drop_from_queue(&now, surroundings.policy.queue_drop.short_stay_share);
+            .drop_from_queue(&now, &surroundings.policy.queue_drop);
         all.drop.prepaged_pages += drop.prepaged_pages;
         all.drop.prepage_errors += drop.prepage_errors;
         if let Some(working) = &book.knowledge.working {

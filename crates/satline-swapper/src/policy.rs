@@ -109,6 +109,8 @@ pub struct QueueDrop {
     pub idle_seconds: f64,
     /// A stay that touched less than this share of the recorded working set adds to it and does not replace it.
     pub short_stay_share: f64,
+    /// Pages that each of so many stays touched, the last ones, are the working set.
+    pub working_set_stays: usize,
 }
 
 impl Default for QueueDrop {
@@ -116,6 +118,7 @@ impl Default for QueueDrop {
         QueueDrop {
             idle_seconds: 10.0,
             short_stay_share: 0.25,
+            working_set_stays: 2,
         }
     }
 }
@@ -198,7 +201,7 @@ impl Default for Admission {
     fn default() -> Self {
         Admission {
             hold_seconds: 0.0,
-            storage_share: 0.7,
+            storage_share: 0.5,
         }
     }
 }

@@ -97,6 +97,12 @@ impl Policy {
                 self.swap_out.set_pages
             ));
         }
+        if !(1..=8).contains(&self.queue_drop.working_set_stays) {
+            return Err(format!(
+                "queue_drop.working_set_stays: {} is not between 1 and 8",
+                self.queue_drop.working_set_stays
+            ));
+        }
         if self.prepage.gap_pages > 1024 {
             return Err("prepage.gap_pages: it is above 1024".into());
         }
@@ -184,6 +190,10 @@ mod tests {
         for (text, key) in [
             ("[queue_drop]\nidle_seconds = 0.0\n", "queue_drop.idle_seconds"),
             ("[queue_drop]\nidle_second = 3\n", "idle_second"),
+            (
+                "[queue_drop]\nworking_set_stays = 0\n",
+                "queue_drop.working_set_stays",
+            ),
             ("[storage]\nlow = 0.5\nhigh = 0.2\n", "storage.high"),
             ("[storage]\nlow = 1.5\n", "storage.low"),
             ("[storage]\nlow = \"many\"\n", "low"),

@@ -93,6 +93,9 @@ class QueueDrop(_Part):
         description="a stay that touched less than this share of the recorded working set adds to it, "
         "and does not replace it",
     )
+    working_set_stays: Annotated[int, Field(ge=1, le=8)] = Field(
+        default=2, description="the working set is what each of so many stays touched, the last ones"
+    )
 
 
 class Storage(_Part):
@@ -137,7 +140,7 @@ class Admission(_Part):
         default=0.0, description="longest time for which one return is held, s; 0: nobody is held"
     )
     storage_share: Share = Field(
-        default=0.7, description="share of storage that the working sets of the users in the queue may fill"
+        default=0.5, description="share of storage that the working sets of the users in the queue may fill"
     )
 
 
