@@ -1,0 +1,198 @@
+"""The swapper on a guest's kernel: control groups of version 2, pressure, MGLRU, zram, bad devices.
+
+They need what `satline guest build` makes; nothing here touches this host's storage or swap.
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from satline.errors import InputError, SatlineError
+from satline.recording import Recording, check
+from satline.swapper.explain import explain_user
+from satline.systems.binaries import find_binary
+from satline.systems.guest.files import find_program
+from satline.systems.guest.image import find_image
+
+from .swapper_guest import PLACE, Daemon, SwapperGuest, User, started
+
+pytestmark = [pytest.mark.system, pytest.mark.slow]
+
+LOAD = "/sys/fs/cgroup/load"
+LIMIT = 192 << 20
+MARY = "user-mary"
+POLICY = """[[watch]]
+cgroup = "/load/user-*"
+[activity]
+tick_ms = 100
+rescan_seconds = 0.5
+[queue_drop]
+idle_seconds = 2
+[storage]
+cgroup = "/load"
+low = {low}
+high = {high}
+{storage}
+[swap_out]
+unknown = "address"
+[prepage]
+share_of_free_storage = 1.0
+[safety]
+swap_reserve = 0
+action_seconds = 5
+{more}
+"""
+
+
+CLEAN = f"""pkill -9 -x satline-swapper
+for pid in $(cat {LOAD}/*/cgroup.procs); do kill -9 $pid; done
+swapoff -a
+while cat {LOAD}/*/cgroup.procs | grep -q .; do sleep 0.2; done
+rmdir {LOAD}/*/ {LOAD}
+rm -rf {PLACE}/run/*
+"""
+
+
+def policy(low: float = 0.5, high: float = 0.5, storage: str = "", more: str = "") -> str:
+    return POLICY.format(low=low, high=high, storage=storage, more=more)
+
+
+@pytest.fixture(scope="module")
+def booted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SwapperGuest]:
+    try:
+        find_program("qemu-system-x86_64")
+        find_image()
+        find_binary("satline-swapper")
+    except InputError as error:
+        pytest.skip(f"{error.message}; {error.hint}")
+    except SatlineError as error:
+        pytest.skip(error.message)
+    with started(tmp_path_factory.mktemp("guest")) as guest:
+        if guest.run("modprobe -a zram dm-mod && command -v dmsetup || true") == "":
+            pytest.skip("the guest is older than its paging modules; `sudo satline guest build --again`")
+        yield guest
+
+
+@pytest.fixture
+def guest(booted: SwapperGuest) -> Iterator[SwapperGuest]:
+    """The guest with an empty group /load below a limit, and swap on its own disk; afterwards without."""
+    booted.run(
+        f"mkdir {LOAD} && echo +memory > {LOAD}/cgroup.subtree_control && echo {LIMIT} > {LOAD}/memory.max"
+    )
+    booted.run("mkswap /dev/vdb >/dev/null && swapon /dev/vdb")
+    yield booted
+    booted.run(CLEAN)
+
+
+def hog(guest: SwapperGuest, megabytes: int) -> User:
+    """Somebody who takes storage and is no user of the swapper's."""
+    return User(guest, "hog", megabytes)
+
+
+def test_at_its_start_it_says_what_this_kernel_lacks(guest: SwapperGuest) -> None:
+    daemon = Daemon(guest, policy(storage="pressure_share = 0.1", more='[tiers]\nzram = ["zram0"]'))
+    older = tuple(map(int, guest.run("uname -r").split(".")[:2])) < (6, 7)
+    status = daemon.status()
+    assert status is not None
+    assert status.method == ("pagemap" if older else "PAGEMAP_SCAN")
+    assert ("lacking: PAGEMAP_SCAN" in daemon.said()) == older
+    assert [one["what"] for one in status.lacking] == ["PAGEMAP_SCAN"] * older
+
+
+def is_out(daemon: Daemon, user: User, *states: str) -> None:
+    """The swapper says so, and the kernel."""
+    daemon.wait(MARY, lambda one: one.state in states and one.swapped_out_pages > 0, " or ".join(states))
+    assert user.swapped_pages() > 0
+    assert user.swap_bytes() > 0
+
+
+@pytest.mark.parametrize("mglru", [0, 7])
+def test_a_user_goes_out_and_comes_back_on_control_groups_of_version_2(
+    guest: SwapperGuest, mglru: int
+) -> None:
+    guest.write("/sys/kernel/mm/lru_gen/enabled", str(mglru))
+    assert int(guest.read("/sys/kernel/mm/lru_gen/enabled"), 16) == mglru
+    mary = User(guest, MARY, 40)
+    daemon = Daemon(guest, policy(), "--metrics", "127.0.0.1:9477", "--recording", f"{PLACE}/run/x.satline")
+    status = daemon.status()
+    assert status is not None
+    assert status.wakes_on_faults
+    # She goes idle, and nothing is done while there is storage.
+    mary.work()
+    daemon.wait(MARY, lambda one: one.state == "idle" and one.stays >= 1, "idle")
+    assert mary.swapped_pages() == 0
+    # A first shortage, which a part of her storage ends.
+    first = hog(guest, 60)
+    is_out(daemon, mary, "partly")
+    first.end()
+    # She types; what she touches of what was out is her working set.
+    before = mary.swapped_pages()
+    mary.work()
+    assert mary.swapped_pages() < before
+    one = daemon.wait(
+        MARY, lambda one: one.state == "idle" and one.working_set_bytes is not None, "a working set"
+    )
+    assert one.resumes == 1
+    # A longer shortage: what lies outside it goes first, then all.
+    kept = one.swapped_out_pages
+    second = hog(guest, 100)
+    out = daemon.wait(MARY, lambda one: one.state == "swapped", "swapped")
+    assert out.swapped_out_pages > kept
+    status = daemon.status()
+    assert status is not None
+    assert any("all he had is out" in line for line in explain_user(status, f"/load/{MARY}"))
+    guest.wait(lambda: daemon.metrics().get('satline_swapper_users{state="swapped"}') == 1, "metrics")
+    resident = mary.stat("anon")
+    assert resident < 4 << 20
+    assert guest.read(f"{LOAD}/memory.events").split()[5] == "0", "the kernel itself took nothing"
+    second.end()
+    # She is announced: her sets are read before she touches anything.
+    cached, outside, faults = mary.stat("swapcached"), mary.swapped_pages(), mary.major_faults()
+    daemon.announce(MARY)
+    back = daemon.wait(MARY, lambda one: one.prepaged_pages > 0 and one.state == "active", "prepaged")
+    assert mary.swapped_pages() == outside, "prepaging maps nothing"
+    assert mary.stat("swapcached") > cached
+    mary.work()
+    found = outside - mary.swapped_pages()
+    assert found > 0
+    assert mary.major_faults() - faults < found, "some pages were there before she touched them"
+    one = daemon.wait(
+        MARY, lambda one: one.stays > back.stays and one.state == "idle", "the end of that stay"
+    )
+    assert one.prepage_errors < one.prepaged_pages / 2
+    guest.wait(
+        lambda: daemon.metrics()["satline_swapper_prepaged_pages_total"] == one.prepaged_pages,
+        "metrics of prepaging",
+    )
+    daemon.end()
+    assert mary.lives()
+    recorded = fetched(guest, f"{PLACE}/run/x.satline")
+    assert check(recorded).ok
+    changes = states(recorded)
+    assert ("idle", "trimmed") in changes
+    assert changes[-1] == ("active", "idle")
+
+
+def fetched(guest: SwapperGuest, path: str) -> Path:
+    """A directory of the guest, here."""
+    data = guest.connection.run(f"tar -cf - -C {path} .")
+    target = guest.directory / f"fetched-{len(list(guest.directory.glob('fetched-*')))}"
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        archive.extractall(target, filter="data")
+    return target
+
+
+def states(recording: Path) -> list[tuple[str, str]]:
+    """Mary's changes of state."""
+    connection = Recording.open(recording).connect()
+    rows = connection.execute(
+        "SELECT text FROM event WHERE event = 'swap-state' ORDER BY monotonic_ns"
+    ).fetchall()
+    connection.close()
+    words = [row[0].split("\t") for row in rows]
+    return [(before, after) for user, before, after in words if user == f"/load/{MARY}"]
