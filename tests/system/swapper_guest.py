@@ -127,7 +127,7 @@ def _furnish(guest: SwapperGuest, program: Path) -> None:
 
 
 class User:
-    """A process that holds storage and works on part of it at every line, in a group of its own below /load."""
+    """A process that holds storage and works on part of it at every line, in a group below /load."""
 
     def __init__(self, guest: SwapperGuest, name: str, megabytes: int, *options: str) -> None:
         self.guest, self.group = guest, f"/sys/fs/cgroup/load/{name}"

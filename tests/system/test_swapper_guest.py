@@ -19,7 +19,7 @@ from satline.systems.binaries import find_binary
 from satline.systems.guest.files import find_program
 from satline.systems.guest.image import find_image
 
-from .swapper_guest import PLACE, Daemon, SwapperGuest, User, started
+from .swapper_guest import PAGE_BYTES, PLACE, Daemon, SwapperGuest, User, started
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
@@ -52,6 +52,7 @@ action_seconds = 5
 CLEAN = f"""pkill -9 -x satline-swapper
 for pid in $(cat {LOAD}/*/cgroup.procs); do kill -9 $pid; done
 swapoff -a
+echo 1 > /sys/block/zram0/reset
 while cat {LOAD}/*/cgroup.procs | grep -q .; do sleep 0.2; done
 rmdir {LOAD}/*/ {LOAD}
 rm -rf {PLACE}/run/*
@@ -176,6 +177,62 @@ def test_a_user_goes_out_and_comes_back_on_control_groups_of_version_2(
     changes = states(recorded)
     assert ("idle", "trimmed") in changes
     assert changes[-1] == ("active", "idle")
+
+
+def test_a_pressure_trigger_of_the_group_begins_swap_out(guest: SwapperGuest) -> None:
+    mary = User(guest, MARY, 40)
+    # Free storage alone never is below `low`.
+    daemon = Daemon(guest, policy(low=0.0, high=0.3, storage="pressure_share = 0.005"))
+    daemon.wait(MARY, lambda one: one.state == "idle" and one.stays >= 1, "idle")
+    status = daemon.status()
+    assert status is not None
+    assert status.storage is not None
+    assert not status.short
+    assert status.storage["low_bytes"] == 0
+    waited = stalled_us(guest)
+    guest.run(f"echo {LIMIT // 2} > {LOAD}/memory.high")
+    other = hog(guest, 90)
+    is_out(daemon, mary, "partly", "swapped")
+    assert stalled_us(guest) > waited
+    other.end()
+    guest.wait(
+        lambda: (status := daemon.status()) is not None and not status.short, "the end of the shortage"
+    )
+
+
+def stalled_us(guest: SwapperGuest) -> int:
+    """How long tasks of the group have waited for storage."""
+    return int(guest.read(f"{LOAD}/memory.pressure").splitlines()[0].rsplit("=", 1)[1])
+
+
+def test_cold_pages_of_compressed_storage_go_to_the_device_behind_it(guest: SwapperGuest) -> None:
+    guest.run(
+        "swapoff /dev/vdb; echo /dev/vdb > /sys/block/zram0/backing_dev && echo 256M > /sys/block/zram0/disksize && "
+        "mkswap /dev/zram0 >/dev/null && swapon /dev/zram0"
+    )
+    mary = User(guest, MARY, 40)
+    tiers = '[tiers]\nzram = ["zram0"]\ncold_seconds = 3\nfull_share = 0.05'
+    daemon = Daemon(guest, policy(more=tiers))
+    status = daemon.status()
+    assert status is not None
+    assert not any("writeback" in one["what"] for one in status.lacking)
+    mary.work()
+    daemon.wait(MARY, lambda one: one.state == "idle" and one.stays >= 1, "idle")
+    assert written_back(guest) == 0
+    other = hog(guest, 100)
+    is_out(daemon, mary, "partly", "swapped")
+    guest.wait(lambda: written_back(guest) > 0, "pages written back")
+    held = int(guest.read("/sys/block/zram0/mm_stat").split()[1])
+    other.end()
+    mary.work()
+    assert daemon.wait(MARY, lambda one: one.resumes == 1, "back").prepaged_pages == 0
+    assert held < written_back(guest) * PAGE_BYTES
+    guest.run("swapoff /dev/zram0 && echo 1 > /sys/block/zram0/reset")
+
+
+def written_back(guest: SwapperGuest) -> int:
+    """Pages of zram0 that are on the device behind it."""
+    return int(guest.read("/sys/block/zram0/bd_stat").split()[0])
 
 
 def fetched(guest: SwapperGuest, path: str) -> Path:
