@@ -207,8 +207,8 @@ def stalled_us(guest: SwapperGuest) -> int:
 
 def test_cold_pages_of_compressed_storage_go_to_the_device_behind_it(guest: SwapperGuest) -> None:
     guest.run(
-        "swapoff /dev/vdb; echo /dev/vdb > /sys/block/zram0/backing_dev && echo 256M > /sys/block/zram0/disksize && "
-        "mkswap /dev/zram0 >/dev/null && swapon /dev/zram0"
+        "swapoff /dev/vdb; echo /dev/vdb > /sys/block/zram0/backing_dev && "
+        "echo 256M > /sys/block/zram0/disksize && mkswap /dev/zram0 >/dev/null && swapon /dev/zram0"
     )
     mary = User(guest, MARY, 40)
     tiers = '[tiers]\nzram = ["zram0"]\ncold_seconds = 3\nfull_share = 0.05'
