@@ -28,7 +28,7 @@ from satline.systems.remote.settings import RemoteSettings
 from .conftest import TREE
 
 # An emulated processor on a busy machine takes its time.
-WAIT_S = 300.0
+WAIT_S = 120.0
 PLACE = "/opt/swapper"
 SETTINGS = GuestSettings(memory_bytes=512_000_000, swap_disks=1, swap_disk_bytes=512 << 20)
 PAGE_BYTES = 4096
@@ -150,17 +150,33 @@ class User:
         return text.count("worked on") if "kernel>" in text else -1
 
     def type(self) -> None:
-        """Type a line; he works on it."""
+        """Type a line; he works on it. Whoever types waits with him for the page that he reads it into."""
         self.lines += 1
-        self.guest.run(f"echo work > {self._pipe}")
+        self.guest.run(f"(echo work > {self._pipe}) </dev/null >/dev/null 2>&1 &")
+
+    def has_done(self) -> bool:
+        """Whether all lines are worked on."""
+        return self._has_said() == self.lines
 
     def work(self) -> None:
         """Type a line and wait until it is done."""
         self.type()
-        self.guest.wait(lambda: self._has_said() == self.lines, "a line's work")
+        self.guest.wait(self.has_done, "a line's work")
 
-    def lives(self) -> bool:
-        return self.guest.run(f"test -d /proc/{self.pid} && grep State /proc/{self.pid}/status || true") != ""
+    def state(self) -> str:
+        """As the kernel has it: S sleeps, D waits for a device; empty: he is gone."""
+        text = self.guest.run(f"grep '^State' /proc/{self.pid}/status || true")
+        return text.split()[1] if text else ""
+
+    def leave_no_copies(self) -> None:
+        """What is in swap is nowhere else: the kernel keeps what it wrote until it needs the frames."""
+        self.guest.wait(lambda: self.stat("anon") < 1 << 20, "pages out of his tables")
+        self.guest.wait(lambda: self._reclaimed() < 64 << 10, "no copies in storage")
+
+    def _reclaimed(self) -> int:
+        """What is left of such copies when the kernel has taken what it can, bytes."""
+        self.guest.run(f"echo 200M > {self.group}/memory.reclaim 2>/dev/null || true")
+        return self.stat("swapcached")
 
     def end(self) -> None:
         self.guest.run(f"kill -9 {self.pid}; while test -d /proc/{self.pid}; do sleep 0.1; done")
@@ -233,5 +249,13 @@ class Daemon:
         code += "socket(AF_UNIX, SOCK_DGRAM).sendto(name.encode(), path)"
         self.guest.run(f"python3 -c {shlex.quote(code)} /load/{name} {PLACE}/run/status.socket")
 
+    def blocked_threads(self) -> int:
+        """Those of its threads that wait for a device."""
+        return int(self.guest.run(f"cat /proc/{self.pid}/task/*/status | grep -c '^State:.D' || true"))
+
     def end(self, signal: str = "TERM") -> None:
-        self.guest.run(f"kill -{signal} {self.pid}; while test -d /proc/{self.pid}; do sleep 0.1; done")
+        self.send(signal)
+        self.guest.wait(lambda: not self.lives(), "the end of the swapper")
+
+    def send(self, signal: str) -> None:
+        self.guest.run(f"kill -{signal} {self.pid}")

@@ -52,6 +52,7 @@ action_seconds = 5
 CLEAN = f"""pkill -9 -x satline-swapper
 for pid in $(cat {LOAD}/*/cgroup.procs); do kill -9 $pid; done
 swapoff -a
+dmsetup remove --noudevsync sw
 echo 1 > /sys/block/zram0/reset
 while cat {LOAD}/*/cgroup.procs | grep -q .; do sleep 0.2; done
 rmdir {LOAD}/*/ {LOAD}
@@ -171,7 +172,7 @@ def test_a_user_goes_out_and_comes_back_on_control_groups_of_version_2(
         "metrics of prepaging",
     )
     daemon.end()
-    assert mary.lives()
+    assert mary.state() == "S"
     recorded = fetched(guest, f"{PLACE}/run/x.satline")
     assert check(recorded).ok
     changes = states(recorded)
@@ -233,6 +234,111 @@ def test_cold_pages_of_compressed_storage_go_to_the_device_behind_it(guest: Swap
 def written_back(guest: SwapperGuest) -> int:
     """Pages of zram0 that are on the device behind it."""
     return int(guest.read("/sys/block/zram0/bd_stat").split()[0])
+
+
+def swapped_on_a_mapped_device(guest: SwapperGuest) -> tuple[User, Daemon]:
+    """Mary, of whom a working set is known and all is out, on a device that can be made to hang or to fail."""
+    guest.run(
+        "swapoff /dev/vdb; dmsetup create sw --noudevsync --table "
+        '"0 $(blockdev --getsz /dev/vdb) linear /dev/vdb 0" && mkswap /dev/dm-0 >/dev/null && swapon /dev/dm-0'
+    )
+    return swapped(guest)
+
+
+def swapped(guest: SwapperGuest) -> tuple[User, Daemon]:
+    """Mary, of whom a working set is known and all is out."""
+    mary = User(guest, MARY, 40)
+    daemon = Daemon(guest, policy())
+    mary.work()
+    for _ in range(2):
+        stays = daemon.wait(MARY, lambda one: one.state == "idle", "idle").stays
+        other = hog(guest, 100)
+        daemon.wait(MARY, lambda one: one.state == "swapped", "swapped")
+        other.end()
+        mary.leave_no_copies()
+        if stays == 1:
+            mary.work()
+            daemon.wait(MARY, lambda one: one.working_set_bytes is not None, "a working set")
+    return mary, daemon
+
+
+def test_a_device_that_is_suspended_holds_up_its_user_and_not_the_swapper(guest: SwapperGuest) -> None:
+    mary, daemon = swapped_on_a_mapped_device(guest)
+    bob = User(guest, "user-bob", 10)
+    guest.run("dmsetup suspend --noflush --nolockfs sw")
+    try:
+        daemon.announce(MARY)
+        before = daemon.wait(MARY, lambda one: one.resumes >= 2, "coming back")
+        mary.type()
+        guest.wait(lambda: mary.state() == "D", "Mary at the device")
+        # Others are served, and the killed swapper is followed by another while she waits.
+        bob.work()
+        daemon.wait("user-bob", lambda one: one.state == "idle", "idle")
+        daemon.end("KILL")
+        daemon = Daemon(guest, policy())
+        bob.work()
+        daemon.wait("user-bob", lambda one: one.state == "idle", "idle")
+        assert mary.state() == "D"
+        assert not mary.has_done()
+    finally:
+        guest.run("dmsetup resume sw")
+    guest.wait(mary.has_done, "Mary's line")
+    assert before.swapped_out_pages > 0
+    daemon.wait(MARY, lambda one: one.state == "idle" and one.stays >= 1, "idle")
+
+
+def test_a_thread_that_hangs_is_given_up_and_the_user_left_alone(guest: SwapperGuest) -> None:
+    mary, daemon = swapped(guest)
+    throttle(guest, 1)
+    try:
+        daemon.announce(MARY)
+        guest.wait(lambda: daemon.blocked_threads() > 0, "a thread that waits for the device")
+        left = daemon.wait(MARY, lambda one: "left alone" in one.why, "left alone")
+        assert "an action failed or took too long" in left.why
+        daemon.send("KILL")
+        assert mary.state() == "S"
+    finally:
+        throttle(guest, 0)
+    guest.wait(lambda: not daemon.lives(), "the end of the killed swapper")
+    daemon = Daemon(guest, policy())
+    mary.work()
+    daemon.wait(MARY, lambda one: one.state == "idle" and one.stays >= 1, "idle")
+
+
+def throttle(guest: SwapperGuest, requests: int) -> None:
+    """Requests a second that the swap disk serves; 0: as many as it can."""
+    names = ("bps", "bps_rd", "bps_wr", "iops_rd", "iops_wr")
+    guest.machine.qmp.do("block_set_io_throttle", device="swap0", iops=requests, **dict.fromkeys(names, 0))
+
+
+def test_reads_that_fail_kill_nobody_who_does_not_touch_their_pages(guest: SwapperGuest) -> None:
+    mary, daemon = swapped_on_a_mapped_device(guest)
+    good = guest.run("dmsetup table sw").strip()
+    map_to(guest, "0 $(blockdev --getsz /dev/vdb) error")
+    daemon.announce(MARY)
+    daemon.wait(MARY, lambda one: one.prepaged_pages > 0 and one.state == "idle", "a prepaging that failed")
+    assert "Read-error on swap-device" in guest.run("dmesg | tail -n 5")
+    assert mary.state() == "S"
+    map_to(guest, good)
+    # What could not be read stays in the swap cache as bad, and would kill her: reclaim takes it out of there.
+    assert mary.stat("swapcached") > 0
+    mary.leave_no_copies()
+    mary.work()
+    daemon.wait(MARY, lambda one: one.state == "active", "active")
+    # Without the swapper's doing: a user who touches what cannot be read is ended by the kernel.
+    one = daemon.wait(MARY, lambda one: one.state == "idle", "idle")
+    assert one.stays > 0
+    guest.run(f"echo 200M > {mary.group}/memory.reclaim || true")
+    map_to(guest, "0 $(blockdev --getsz /dev/vdb) error")
+    mary.type()
+    guest.wait(lambda: mary.state() == "", "her end")
+    guest.wait(lambda: daemon.of(MARY) is None, "a swapper that knows it")
+    map_to(guest, good)
+
+
+def map_to(guest: SwapperGuest, table: str) -> None:
+    """Let the mapped device be that."""
+    guest.run(f'dmsetup suspend sw && echo "{table}" | dmsetup load sw && dmsetup resume --noudevsync sw')
 
 
 def fetched(guest: SwapperGuest, path: str) -> Path:
