@@ -32,7 +32,7 @@ cgroup = "/load/user-*"
 tick_ms = 100
 rescan_seconds = 0.5
 [queue_drop]
-idle_seconds = 2
+idle_seconds = {idle}
 [storage]
 cgroup = "/load"
 low = {low}
@@ -60,8 +60,8 @@ rm -rf {PLACE}/run/*
 """
 
 
-def policy(low: float = 0.5, high: float = 0.5, storage: str = "", more: str = "") -> str:
-    return POLICY.format(low=low, high=high, storage=storage, more=more)
+def policy(low: float = 0.5, high: float = 0.5, storage: str = "", more: str = "", idle: int = 2) -> str:
+    return POLICY.format(low=low, high=high, storage=storage, more=more, idle=idle)
 
 
 @pytest.fixture(scope="module")
@@ -113,14 +113,17 @@ def is_out(daemon: Daemon, user: User, *states: str) -> None:
     assert user.swap_bytes() > 0
 
 
-@pytest.mark.parametrize("mglru", [0, 7])
+@pytest.mark.parametrize(("mglru", "huge_pages"), [(0, "never"), (7, "never"), (7, "always")])
 def test_a_user_goes_out_and_comes_back_on_control_groups_of_version_2(
-    guest: SwapperGuest, mglru: int
+    guest: SwapperGuest, mglru: int, huge_pages: str
 ) -> None:
+    guest.write("/sys/kernel/mm/transparent_hugepage/enabled", huge_pages)
     guest.write("/sys/kernel/mm/lru_gen/enabled", str(mglru))
     assert int(guest.read("/sys/kernel/mm/lru_gen/enabled"), 16) == mglru
     mary = User(guest, MARY, 40)
-    daemon = Daemon(guest, policy(), "--metrics", "127.0.0.1:9477", "--recording", f"{PLACE}/run/x.satline")
+    daemon = Daemon(
+        guest, policy(idle=8), "--metrics", "127.0.0.1:9477", "--recording", f"{PLACE}/run/x.satline"
+    )
     status = daemon.status()
     assert status is not None
     assert status.wakes_on_faults
@@ -153,11 +156,15 @@ def test_a_user_goes_out_and_comes_back_on_control_groups_of_version_2(
     assert resident < 4 << 20
     assert guest.read(f"{LOAD}/memory.events").split()[5] == "0", "the kernel itself took nothing"
     second.end()
+    mary.leave_no_copies()
     # She is announced: her sets are read before she touches anything.
     cached, outside, faults = mary.stat("swapcached"), mary.swapped_pages(), mary.major_faults()
+    read = swapped_in(guest)
     daemon.announce(MARY)
     back = daemon.wait(MARY, lambda one: one.prepaged_pages > 0 and one.state == "active", "prepaged")
     assert mary.swapped_pages() == outside, "prepaging maps nothing"
+    # The kernel's counters come together once a second, and its reclaim may have left some copies.
+    guest.wait(lambda: swapped_in(guest) - read > back.prepaged_pages / 2, "her sets read")
     assert mary.stat("swapcached") > cached
     mary.work()
     found = outside - mary.swapped_pages()
@@ -178,6 +185,11 @@ def test_a_user_goes_out_and_comes_back_on_control_groups_of_version_2(
     changes = states(recorded)
     assert ("idle", "trimmed") in changes
     assert changes[-1] == ("active", "idle")
+
+
+def swapped_in(guest: SwapperGuest) -> int:
+    """Pages that the kernel has read from swap."""
+    return int(guest.run("grep '^pswpin ' /proc/vmstat").split()[1])
 
 
 def test_a_pressure_trigger_of_the_group_begins_swap_out(guest: SwapperGuest) -> None:
@@ -237,10 +249,10 @@ def written_back(guest: SwapperGuest) -> int:
 
 
 def swapped_on_a_mapped_device(guest: SwapperGuest) -> tuple[User, Daemon]:
-    """Mary, of whom a working set is known and all is out, on a device that can be made to hang or to fail."""
+    """Mary, with a known working set, all of her out on a device that can be made to hang or to fail."""
     guest.run(
         "swapoff /dev/vdb; dmsetup create sw --noudevsync --table "
-        '"0 $(blockdev --getsz /dev/vdb) linear /dev/vdb 0" && mkswap /dev/dm-0 >/dev/null && swapon /dev/dm-0'
+        '"0 $(blockdev --getsz /dev/vdb) linear /dev/vdb 0" && mkswap /dev/dm-0 && swapon /dev/dm-0'
     )
     return swapped(guest)
 
@@ -316,11 +328,11 @@ def test_reads_that_fail_kill_nobody_who_does_not_touch_their_pages(guest: Swapp
     good = guest.run("dmsetup table sw").strip()
     map_to(guest, "0 $(blockdev --getsz /dev/vdb) error")
     daemon.announce(MARY)
-    daemon.wait(MARY, lambda one: one.prepaged_pages > 0 and one.state == "idle", "a prepaging that failed")
+    daemon.wait(MARY, lambda one: one.prepaged_pages > 0 and one.state == "idle", "reads that failed")
     assert "Read-error on swap-device" in guest.run("dmesg | tail -n 5")
     assert mary.state() == "S"
     map_to(guest, good)
-    # What could not be read stays in the swap cache as bad, and would kill her: reclaim takes it out of there.
+    # What could not be read stays in the swap cache as bad, and would kill her: reclaim takes it away.
     assert mary.stat("swapcached") > 0
     mary.leave_no_copies()
     mary.work()
