@@ -104,6 +104,12 @@ def test_at_its_start_it_says_what_this_kernel_lacks(guest: SwapperGuest) -> Non
     assert status.method == ("pagemap" if older else "PAGEMAP_SCAN")
     assert ("lacking: PAGEMAP_SCAN" in daemon.said()) == older
     assert [one["what"] for one in status.lacking] == ["PAGEMAP_SCAN"] * older
+    # As under a unit with ProtectControlGroups: the trigger is refused where its file is there.
+    told = guest.run(
+        "unshare -m sh -c 'mount -o remount,bind,ro /sys/fs/cgroup && "
+        f"{PLACE}/satline-swapper abilities {PLACE}/policy.toml'"
+    )
+    assert "a pressure trigger on /sys/fs/cgroup/load/memory.pressure: Read-only file system" in told
 
 
 def is_out(daemon: Daemon, user: User, *states: str) -> None:
