@@ -1,6 +1,6 @@
 //! What this kernel has of what the swapper needs; what it lacks is said at the start.
 
-use std::fs;
+use std::{fs, io};
 
 use serde::Serialize;
 
@@ -9,6 +9,7 @@ use crate::error::SwapperError;
 use crate::pages::Method;
 use crate::policy::Policy;
 use crate::roots::{Roots, value_of};
+use crate::storage::{pressure_file, pressure_trigger};
 
 /// Something that is not there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -84,12 +85,8 @@ impl Abilities {
                 "swapon",
             );
         }
-        if policy.storage.pressure_share.is_some() && !roots.proc.join("pressure/memory").exists() {
-            lack(
-                "pressure information",
-                "only free storage tells when it is short",
-                "a kernel with CONFIG_PSI, started with psi=1",
-            );
+        if let Some((what, instead, would_need)) = pressure_lacking(roots, policy) {
+            lack(&what, instead, would_need);
         }
         for name in &policy.tiers.zram {
             if !roots.sys.join("block").join(name).join("writeback").exists() {
@@ -106,6 +103,34 @@ impl Abilities {
             wakes,
             lacking,
         })
+    }
+}
+
+/// What `storage.pressure_share` asks for and does not get: a trigger is tried, since one may be refused where the file is there.
+fn pressure_lacking(roots: &Roots, policy: &Policy) -> Option<(String, &'static str, &'static str)> {
+    let share = policy.storage.pressure_share?;
+    let file = pressure_file(roots, policy);
+    let of_host = file.starts_with(&roots.proc);
+    let group = policy.storage.cgroup.as_ref().filter(|_| of_host);
+    match (pressure_trigger(roots, policy, share), group) {
+        (Ok(_), None) => None,
+        (Ok(_), Some(group)) => Some((
+            format!("pressure information of {group}"),
+            "that of the whole host counts",
+            "control groups of version 2, with the group there when the swapper starts",
+        )),
+        (Err(error), _) => {
+            let remedy = if error.kind() == io::ErrorKind::NotFound {
+                "a kernel with CONFIG_PSI, started with psi=1"
+            } else {
+                "the file to be writable (a unit without ProtectControlGroups), or CAP_SYS_RESOURCE"
+            };
+            Some((
+                format!("a pressure trigger on {}: {error}", file.display()),
+                "only free storage tells when it is short",
+                remedy,
+            ))
+        }
     }
 }
 
@@ -139,5 +164,40 @@ mod tests {
             .unwrap();
             assert_eq!(has_capability(&roots, CAP_SYS_ADMIN), has);
         }
+    }
+
+    #[test]
+    fn a_pressure_trigger_is_there_or_it_is_said_why_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = Roots {
+            proc: dir.path().join("proc"),
+            sys: dir.path().join("sys"),
+        };
+        let policy =
+            |storage: &str| -> Policy { toml::from_str(&format!("[[watch]]\npid = 9\n{storage}")).unwrap() };
+        let share = policy("[storage]\npressure_share = 0.1\n");
+        let of_group = policy("[storage]\npressure_share = 0.1\ncgroup = \"/load\"\n");
+        let lacking = |policy: &Policy| pressure_lacking(&roots, policy);
+        assert_eq!(lacking(&policy("")), None);
+        let (what, _, would_need) = lacking(&share).unwrap();
+        assert!(what.contains("proc/pressure/memory"), "{what}");
+        assert!(would_need.contains("CONFIG_PSI"));
+
+        fs::create_dir_all(roots.proc.join("pressure")).unwrap();
+        fs::write(roots.proc.join("pressure/memory"), "").unwrap();
+        assert_eq!(lacking(&share), None);
+        let (what, instead, _) = lacking(&of_group).unwrap();
+        assert_eq!(
+            (what.as_str(), instead),
+            ("pressure information of /load", "that of the whole host counts")
+        );
+
+        // A directory cannot be written: the file is there, and the trigger is refused.
+        fs::create_dir_all(roots.sys.join("fs/cgroup/load/memory.pressure")).unwrap();
+        fs::write(roots.sys.join("fs/cgroup/cgroup.procs"), "").unwrap();
+        let (what, instead, would_need) = lacking(&of_group).unwrap();
+        assert!(what.contains("load/memory.pressure"), "{what}");
+        assert_eq!(instead, "only free storage tells when it is short");
+        assert!(would_need.contains("ProtectControlGroups"));
     }
 }

@@ -229,7 +229,7 @@ fn why(user: &UserState, now_us: i64) -> String {
     let mut said = match user.state {
         State::Active => "he works, or worked less than queue_drop.idle_seconds ago".to_owned(),
         State::Idle => {
-            "his stay is over; storage has not been short since, so everything he has is kept (logical swap)"
+            "his stay is over; storage has not been short since, so what he has in storage is kept (logical swap)"
                 .to_owned()
         }
         State::Trimmed => "storage was short: what lies outside his working set is out".to_owned(),

@@ -130,6 +130,17 @@ fn group_of(roots: &Roots, policy: &Policy) -> Option<PathBuf> {
         .or_else(|| roots.group_with(group, "memory.max"))
 }
 
+/// The pressure information that counts: of the policy's group, where there is some, else of the whole host.
+pub fn pressure_file(roots: &Roots, policy: &Policy) -> PathBuf {
+    let group = policy.storage.cgroup.as_ref();
+    group
+        .and_then(|group| roots.group_with(group, "memory.pressure"))
+        .map_or_else(
+            || roots.proc.join("pressure/memory"),
+            |group| group.join("memory.pressure"),
+        )
+}
+
 /// A trigger of `/proc/pressure/memory` or a group's `memory.pressure`: its descriptor becomes urgent when tasks waited for
 /// storage longer than the share of two seconds. Shorter windows need a privilege.
 ///
@@ -137,20 +148,11 @@ fn group_of(roots: &Roots, policy: &Policy) -> Option<PathBuf> {
 /// The kernel has no pressure information, or does not allow triggers.
 pub fn pressure_trigger(roots: &Roots, policy: &Policy, share: f64) -> std::io::Result<File> {
     const WINDOW_US: u64 = 2_000_000;
-    let path = policy
-        .storage
-        .cgroup
-        .as_ref()
-        .and_then(|group| roots.group_with(group, "memory.pressure"))
-        .map_or_else(
-            || roots.proc.join("pressure/memory"),
-            |group| group.join("memory.pressure"),
-        );
     let mut file = OpenOptions::new()
         .read(true)
         .write(true)
         .custom_flags(libc::O_NONBLOCK)
-        .open(path)?;
+        .open(pressure_file(roots, policy))?;
     let stall_us = ((share * WINDOW_US as f64) as u64).clamp(1000, WINDOW_US - 1);
     file.write_all(format!("some {stall_us} {WINDOW_US}\0").as_bytes())?;
     Ok(file)

@@ -62,21 +62,20 @@ impl Tiers {
     }
 }
 
-/// Share of a zram device that is in use: data before compression ÷ disk size.
+/// Share of a zram device that compressed storage holds: data before compression ÷ disk size. The kernel goes on counting what it has
+/// written back.
 fn full(device: &std::path::Path) -> Option<f64> {
-    let used: f64 = fs::read_to_string(device.join("mm_stat"))
-        .ok()?
-        .split_whitespace()
-        .next()?
-        .parse()
-        .ok()?;
-    let size: f64 = fs::read_to_string(device.join("disksize"))
-        .ok()?
-        .trim()
-        .parse()
-        .ok()?;
-    (size > 0.0).then_some(used / size)
+    let first = |file: &str| -> Option<f64> {
+        let text = fs::read_to_string(device.join(file)).ok()?;
+        text.split_whitespace().next()?.parse().ok()
+    };
+    let behind = first("bd_stat").unwrap_or(0.0) * BEHIND_UNIT_BYTES;
+    let size = first("disksize")?;
+    (size > 0.0).then_some((first("mm_stat")? - behind) / size)
 }
+
+/// What `bd_stat` counts in, bytes: whatever the size of a page.
+const BEHIND_UNIT_BYTES: f64 = 4096.0;
 
 #[cfg(test)]
 mod tests {
@@ -102,6 +101,7 @@ mod tests {
         let policy: Policy =
             toml::from_str("[[watch]]\npid = 9\n[tiers]\nzram = [\"zram0\", \"zram1\"]\ncold_seconds = 1\n")
                 .unwrap();
+        assert_eq!(full(&device), Some(0.8));
         let mut tiers = Tiers::new(&roots, &policy, false);
         assert_eq!(tiers.devices.len(), 1, "zram1 is not there");
         let until = |file: &str, text: &str| {
@@ -118,5 +118,20 @@ mod tests {
         assert_eq!(fs::read_to_string(device.join("writeback")).unwrap(), "");
         tiers.tick(1_000_000_000);
         until("writeback", "idle");
+    }
+
+    #[test]
+    fn what_was_written_back_is_in_compressed_storage_no_more() {
+        let dir = tempfile::tempdir().unwrap();
+        for (file, text) in [
+            ("mm_stat", "41107456 0 0 0 38301696 23 0 0 8783\n"),
+            ("bd_stat", "   10000        0    10013\n"),
+            ("disksize", "268435456\n"),
+        ] {
+            fs::write(dir.path().join(file), text).unwrap();
+        }
+        assert_eq!(full(dir.path()), Some(147_456.0 / 268_435_456.0));
+        fs::write(dir.path().join("disksize"), "0\n").unwrap();
+        assert_eq!(full(dir.path()), None);
     }
 }

@@ -307,6 +307,24 @@ def test_a_step_that_fails_leaves_nothing_that_looks_whole(tmp_path: Path) -> No
     assert list(tree.iterdir()) == []
 
 
+def test_the_disk_has_the_modules_of_paging_devices_and_of_those_they_need(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modules, tree = tmp_path / "6.1-x", tmp_path / "tree"
+    module(modules / "kernel/zram.ko", "zsmalloc")
+    module(modules / "kernel/mm/zsmalloc.ko", "")
+    module(modules / "kernel/net/other.ko", "")
+    (modules / "modules.order").touch()
+    ran: list[list[str]] = []
+    monkeypatch.setattr(image._Build, "_run", lambda _, command: ran.append(command))
+    monkeypatch.setattr(image, "find_program", lambda name: name)
+    image._Build(tmp_path, "x", "http://y/debian", print)._put_modules(modules, tree)
+    put = {str(path.relative_to(tree)) for path in tree.rglob("*") if path.is_file()}
+    names = ("kernel/zram.ko", "kernel/mm/zsmalloc.ko", "modules.order")
+    assert put == {f"lib/modules/6.1-x/{name}" for name in names}
+    assert ran == [["chroot", str(tree), "depmod", "6.1-x"]]
+
+
 def test_only_root_can_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image, "find_program", lambda name: name)
     monkeypatch.setattr(image.platform, "machine", lambda: "x86_64")

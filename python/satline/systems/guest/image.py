@@ -19,14 +19,16 @@ from pathlib import Path
 
 from satline.errors import InputError, SatlineError
 from satline.systems.guest.files import cache_directory, find_program, one_at_a_time
-from satline.systems.guest.initrd import make_initrd
+from satline.systems.guest.initrd import in_order, make_initrd
 
-VERSION = 2
+VERSION = 3
 PACKAGES = (
-    *("openssh-server", "iproute2", "tini", "busybox-static", "kmod", "util-linux"),
+    *("openssh-server", "iproute2", "tini", "busybox-static", "kmod", "util-linux", "dmsetup"),
     *("python3", "procps", "gawk", "findutils", "bzip2"),  # what workloads ask for
 )
 KERNEL = "linux-image-cloud-amd64"
+# Paging devices beside disks: compressed storage, and devices that can be made to hang or to fail.
+PAGING_MODULES = ("lzo-rle", "zram", "dm-mod", "loop")
 MIRROR = "http://deb.debian.org/debian"
 SPARE_BYTES = 1 << 30
 RESERVED_BYTES = 40_000_000
@@ -268,6 +270,7 @@ class _Build:
         shutil.copy(next((kernel / "boot").glob("vmlinuz-*")), part / "vmlinuz")
         modules = next((kernel / "lib/modules").iterdir())
         make_initrd(modules, tree / "bin/busybox", part / "initrd")
+        self._put_modules(modules, tree)
         for name in ("key", "host_key"):
             self._run(
                 [
@@ -298,6 +301,18 @@ class _Build:
         with disk.open("r+b") as file:
             file.truncate((size * 5 // 4 + SPARE_BYTES) >> 20 << 20)
         self._run([find_program("mke2fs"), "-q", "-t", "ext4", "-d", str(tree), "-L", "satline", str(disk)])
+
+    def _put_modules(self, modules: Path, tree: Path) -> None:
+        wanted = [
+            *in_order(modules, PAGING_MODULES),
+            *modules.glob("modules.builtin*"),
+            modules / "modules.order",
+        ]
+        for path in wanted:
+            target = tree / "lib/modules" / modules.name / path.relative_to(modules)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+        self._run([find_program("chroot"), str(tree), "depmod", modules.name])
 
     def _run(self, command: list[str]) -> None:
         with self._log.open("ab") as log:

@@ -1,0 +1,261 @@
+"""A guest in which the swapper watches users of its own: on another kernel than this host's."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import shlex
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from satline.errors import SatlineError
+from satline.swapper.status import Status, UserStatus
+from satline.systems.binaries import find_binary
+from satline.systems.guest import accelerator, boot
+from satline.systems.guest.files import cache_directory
+from satline.systems.guest.image import ALIAS, find_image
+from satline.systems.guest.settings import GuestSettings
+from satline.systems.guest.snapshot import overlay, swap_files
+from satline.systems.remote.connection import Connection
+from satline.systems.remote.settings import RemoteSettings
+
+from .conftest import TREE
+
+# An emulated processor on a busy machine takes its time.
+WAIT_S = 120.0
+PLACE = "/opt/swapper"
+SETTINGS = GuestSettings(memory_bytes=512_000_000, swap_disks=1, swap_disk_bytes=512 << 20)
+PAGE_BYTES = 4096
+
+
+@dataclasses.dataclass
+class SwapperGuest:
+    """A running guest: commands are run in it by its shell."""
+
+    machine: boot.Machine
+    connection: Connection
+    directory: Path
+
+    def run(self, command: str) -> str:
+        """What a command prints; it must succeed."""
+        return self.connection.run(command, WAIT_S).decode()
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file; the kernel's answer to it must be good."""
+        self.run(f"printf %s {shlex.quote(text)} > {path}")
+
+    def read(self, path: str) -> str:
+        return self.run(f"cat {path}")
+
+    def wait(self, condition: Callable[[], object], what: str) -> Any:
+        """The condition's value once it is true."""
+        end = time.monotonic() + WAIT_S
+        while not (value := condition()):
+            assert self.machine.lives(), "the guest has ended"
+            assert time.monotonic() < end, f"waited in vain for {what}\n{self.tail()}"
+            time.sleep(0.1)
+        return value
+
+    def tail(self) -> str:
+        """What the swapper says of itself and the kernel of its devices, for a test that failed."""
+        return self.run(
+            f"cat {PLACE}/run/status.json {PLACE}/run/said 2>/dev/null; cat /proc/swaps; dmesg | tail -n 8"
+        )
+
+
+@contextmanager
+def started(directory: Path) -> Iterator[SwapperGuest]:
+    """Boot a guest, put the swapper and the users' program into it; its disks are thrown away.
+
+    Raises
+    ------
+    InputError, SatlineError
+        There is no image, or a program is missing.
+    """
+    program = find_binary("satline-swapper")
+    image = find_image()
+    chosen = accelerator.choose(SETTINGS.accelerator, image, cache_directory(), {})
+    overlay(image.disk, "raw", directory / "root.qcow2")
+    disks = boot.Disks(directory / "root.qcow2", swap_files(directory, SETTINGS))
+    port = boot.free_port()
+    with tempfile.TemporaryDirectory(prefix="satline-sg-") as sockets:
+        command = boot.command_line(
+            image, SETTINGS, chosen.name, directory, Path(sockets) / "qmp", disks, port
+        )
+        machine = boot.Machine(command, directory, Path(sockets) / "qmp", {})
+        try:
+            machine.wait_until_ready()
+            machine.wait_until_answers(port)
+            settings = RemoteSettings(
+                host="root@127.0.0.1",
+                port=port,
+                identity=image.identity,
+                known_hosts=image.known_hosts,
+                options=(f"HostKeyAlias={ALIAS}",),
+                config=False,
+                where="the guest",
+            )
+            connection = Connection(settings, Path(sockets), 0, {})
+            connection.open()
+            try:
+                guest = SwapperGuest(machine, connection, directory)
+                _furnish(guest, program)
+                yield guest
+            finally:
+                connection.close()
+        finally:
+            machine.kill()
+
+
+def _furnish(guest: SwapperGuest, program: Path) -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        archive.add(program, "satline-swapper")
+        archive.add(TREE / "workloads/programs/kernel.py", "kernel.py")
+    with guest.connection.start(
+        f"mkdir -p {PLACE}/run && tar -xf - -C {PLACE}", guest.directory / "tar.log"
+    ) as there:
+        there.communicate(buffer.getvalue(), WAIT_S)
+    if there.returncode != 0:
+        raise SatlineError((guest.directory / "tar.log").read_text(errors="replace"))
+
+
+class User:
+    """A process that holds storage and works on part of it at every line, in a group below /load."""
+
+    def __init__(self, guest: SwapperGuest, name: str, megabytes: int, *options: str) -> None:
+        self.guest, self.group = guest, f"/sys/fs/cgroup/load/{name}"
+        self._said, self.lines = f"{PLACE}/run/{name}.said", 0
+        pipe = f"{PLACE}/run/{name}.pipe"
+        words = ["kernel.py", "--megabytes", str(megabytes), "--shape", "pages", "--seed", "7", *options]
+        self.pid = int(
+            guest.run(
+                f"mkdir -p {self.group}; rm -f {pipe} {self._said}; mkfifo {pipe}; cd {PLACE}; "
+                f"(echo $BASHPID > {self.group}/cgroup.procs; exec python3 {shlex.join(words)} "
+                f"<>{pipe} >{self._said} 2>&1) & echo $!"
+            )
+        )
+        self._pipe = pipe
+        guest.wait(lambda: self._has_said() >= 0, f"{name} at his prompt")
+
+    def _has_said(self) -> int:
+        text = self.guest.read(self._said)
+        assert "Traceback" not in text, text
+        return text.count("worked on") if "kernel>" in text else -1
+
+    def type(self) -> None:
+        """Type a line; he works on it. Whoever types waits with him for the page that he reads it into."""
+        self.lines += 1
+        self.guest.run(f"(echo work > {self._pipe}) </dev/null >/dev/null 2>&1 &")
+
+    def has_done(self) -> bool:
+        """Whether all lines are worked on."""
+        return self._has_said() == self.lines
+
+    def work(self) -> None:
+        """Type a line and wait until it is done."""
+        self.type()
+        self.guest.wait(self.has_done, "a line's work")
+
+    def state(self) -> str:
+        """As the kernel has it: S sleeps, D waits for a device; empty: he is gone."""
+        text = self.guest.run(f"grep '^State' /proc/{self.pid}/status || true")
+        return text.split()[1] if text else ""
+
+    def leave_no_copies(self) -> None:
+        """What is in swap is nowhere else: the kernel keeps what it wrote until it needs the frames."""
+        self.guest.wait(lambda: self.stat("anon") < 1 << 20, "pages out of his tables")
+        self.guest.wait(lambda: self._reclaimed() < 64 << 10, "no copies in storage")
+
+    def _reclaimed(self) -> int:
+        """What is left of such copies when the kernel has taken what it can, bytes."""
+        self.guest.run(f"echo 200M > {self.group}/memory.reclaim 2>/dev/null || true")
+        return self.stat("swapcached")
+
+    def end(self) -> None:
+        self.guest.run(f"kill -9 {self.pid}; while test -d /proc/{self.pid}; do sleep 0.1; done")
+
+    def swapped_pages(self) -> int:
+        """His pages outside, as the kernel counts them."""
+        line = self.guest.run(f"grep VmSwap /proc/{self.pid}/status")
+        return int(line.split()[1]) * 1024 // PAGE_BYTES
+
+    def major_faults(self) -> int:
+        fields = self.guest.read(f"/proc/{self.pid}/stat").rpartition(")")[2].split()
+        return int(fields[9])
+
+    def swap_bytes(self) -> int:
+        """What his group has in swap."""
+        return int(self.guest.read(f"{self.group}/memory.swap.current"))
+
+    def stat(self, name: str) -> int:
+        """A number of his group's memory.stat."""
+        return int(self.guest.run(f"grep '^{name} ' {self.group}/memory.stat").split()[1])
+
+
+class Daemon:
+    """The swapper in the guest."""
+
+    def __init__(self, guest: SwapperGuest, policy: str, *options: str) -> None:
+        self.guest = guest
+        guest.write(f"{PLACE}/policy.toml", policy)
+        words = [f"{PLACE}/satline-swapper", "run", "--policy", f"{PLACE}/policy.toml"]
+        words += ["--status", f"{PLACE}/run/status.json", *options]
+        guest.run(f"rm -f {PLACE}/run/status.*")
+        self.pid = int(
+            guest.run(f"setsid {shlex.join(words)} </dev/null >{PLACE}/run/said 2>&1 & echo $!").strip()
+        )
+        guest.wait(lambda: self.status() is not None, "the swapper's status")
+
+    def lives(self) -> bool:
+        return self.guest.run(f"test -d /proc/{self.pid} && echo yes || true") != ""
+
+    def said(self) -> str:
+        return self.guest.read(f"{PLACE}/run/said")
+
+    def status(self) -> Status | None:
+        assert self.lives(), self.said()
+        text = self.guest.run(f"cat {PLACE}/run/status.json 2>/dev/null || true")
+        return Status.model_validate(json.loads(text)) if text else None
+
+    def of(self, name: str) -> UserStatus | None:
+        status = self.status()
+        return next((one for one in status.users if one.user == f"/load/{name}"), None) if status else None
+
+    def wait(self, name: str, which: Callable[[UserStatus], bool], what: str) -> UserStatus:
+        def found() -> UserStatus | None:
+            one = self.of(name)
+            return one if one is not None and which(one) else None
+
+        user = self.guest.wait(found, f"{name}: {what}")
+        assert isinstance(user, UserStatus)
+        return user
+
+    def metrics(self) -> dict[str, float]:
+        """What Prometheus would read."""
+        text = self.guest.run("bash -c 'exec 3<>/dev/tcp/127.0.0.1/9477; echo GET >&3; cat <&3'")
+        lines = [line for line in text.splitlines() if line.startswith("satline_swapper_")]
+        return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in lines}
+
+    def announce(self, name: str) -> None:
+        """Say that he is about to come back, as `satline swapper touch` does."""
+        code = "from socket import *; import sys; name, path = sys.argv[1:]; "
+        code += "socket(AF_UNIX, SOCK_DGRAM).sendto(name.encode(), path)"
+        self.guest.run(f"python3 -c {shlex.quote(code)} /load/{name} {PLACE}/run/status.socket")
+
+    def blocked_threads(self) -> int:
+        """Those of its threads that wait for a device."""
+        return int(self.guest.run(f"cat /proc/{self.pid}/task/*/status | grep -c '^State:.D' || true"))
+
+    def end(self, signal: str = "TERM") -> None:
+        self.send(signal)
+        self.guest.wait(lambda: not self.lives(), "the end of the swapper")
+
+    def send(self, signal: str) -> None:
+        self.guest.run(f"kill -{signal} {self.pid}")
