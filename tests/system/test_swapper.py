@@ -46,13 +46,13 @@ class Swapper:
         self.recording = directory / "run.satline"
         self.started: list[subprocess.Popen[str]] = []
 
-    def policy(self, low: float = 0.0) -> Path:
+    def policy(self, low: float = 0.0, more: str = "") -> Path:
         path = self.directory / "policy.toml"
-        path.write_text(POLICY.format(pids=self.pids, low=low))
+        path.write_text(POLICY.format(pids=self.pids, low=low) + more)
         return path
 
-    def start(self, *words: str, low: float = 0.0) -> "subprocess.Popen[str]":
-        command = [self.program, "run", "--policy", self.policy(low), "--status", self.status, *words]
+    def start(self, *words: str, low: float = 0.0, more: str = "") -> "subprocess.Popen[str]":
+        command = [self.program, "run", "--policy", self.policy(low, more), "--status", self.status, *words]
         return self._started([str(word) for word in command])
 
     def user(self, name: str, *command: str) -> "subprocess.Popen[str]":
@@ -172,10 +172,7 @@ def test_a_killed_daemon_leaves_users_alone_and_the_next_one_starts(swapper: Swa
 def test_who_does_not_fit_is_held_and_a_killed_daemon_holds_nobody(swapper: Swapper) -> None:
     swapper.user("busy", sys.executable, "-c", "while True: pass")
     held = swapper.user("mary")
-    path = swapper.policy()
-    path.write_text(f"{path.read_text()}[admission]\nhold_seconds = 60\nstorage_share = 0\n")
-    words = [swapper.program, "run", "--policy", path, "--status", swapper.status]
-    daemon = swapper._started([str(word) for word in words])
+    daemon = swapper.start(more="[admission]\nhold_seconds = 60\nstorage_share = 0\n")
     swapper.wait("mary", lambda one: one.state == "idle", "the end of a stay")
     announce(swapper.status, "mary")
     swapper.wait("mary", lambda one: one.state == "eligible", "a user who is held")

@@ -4,7 +4,7 @@
 //! ends, and nobody is idle who could be written out: the host does not come back by itself. The classic rule: a user is
 //! admitted while his projected working set and those of the users in the queue fit into storage.
 
-use crate::decision::{Action, Decisions, State, StorageSeen, UserId, UserState};
+use crate::decision::{Action, Decisions, State, StorageSeen, UserId, UserState, seconds};
 use crate::policy::Policy;
 
 impl Decisions {
@@ -27,8 +27,12 @@ impl Decisions {
             return;
         }
         waiting.sort_unstable();
-        let mut filled: u64 = self.users.values().filter_map(UserState::in_queue_bytes).sum();
-        let mut anybody = self.users.values().any(|user| user.in_queue_bytes().is_some());
+        let in_queue: Vec<u64> = self
+            .users
+            .values()
+            .filter_map(UserState::in_queue_bytes)
+            .collect();
+        let (mut filled, mut anybody) = (in_queue.iter().sum::<u64>(), !in_queue.is_empty());
         // Where storage cannot be told nobody can be said not to fit.
         let most = storage.map(|storage| policy.admission.storage_share * storage.total_bytes as f64);
         let mut blocked = false;
@@ -38,8 +42,7 @@ impl Decisions {
             };
             let needed = user.working_set_bytes.unwrap_or(0);
             let fits = !anybody || most.is_none_or(|most| (filled + needed) as f64 <= most);
-            let waited_us = now_us - since_us;
-            let late = waited_us >= (policy.admission.hold_seconds * 1e6) as i64;
+            let late = now_us - since_us >= seconds(policy.admission.hold_seconds);
             if late || user.is_left_alone(now_us) || fits && !blocked {
                 user.let_in(id, now_us, actions);
                 filled += needed;

@@ -377,7 +377,8 @@ impl UserState {
     }
 }
 
-fn seconds(seconds: f64) -> i64 {
+/// In µs.
+pub(crate) fn seconds(seconds: f64) -> i64 {
     (seconds * 1e6) as i64
 }
 
