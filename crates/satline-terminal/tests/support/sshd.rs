@@ -1,6 +1,8 @@
 //! An sshd of our own on a port of loopback, with keys, configuration and accounts' keys in a temporary place.
 
 use std::fs;
+use std::io::Read;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -70,9 +72,7 @@ impl Sshd {
             .unwrap();
         let user = Command::new("id").arg("-un").output().unwrap();
         let user = String::from_utf8(user.stdout).unwrap().trim().to_owned();
-        eventually("sshd listens", || {
-            std::net::TcpStream::connect((address, port)).is_ok()
-        });
+        eventually("sshd listens", || TcpStream::connect((address, port)).is_ok());
         Some(Self {
             address: address.to_owned(),
             port,
@@ -94,6 +94,19 @@ impl Sshd {
             "line = {{ to = \"ssh:{user}@{address}:{port}\", identity = {key:?}, known_hosts = {known:?}, \
              retry_seconds = 0.05{more} }}\n"
         )
+    }
+
+    /// Somebody else's log-on that is under way for as long as the connection is kept: sshd has greeted him.
+    pub fn log_on_under_way(&self) -> TcpStream {
+        let mut kept = None;
+        eventually("a place to log on", || {
+            let mut connection = TcpStream::connect((self.address.as_str(), self.port)).unwrap();
+            let mut greeting = [0; 4];
+            let greeted = connection.read_exact(&mut greeting).is_ok() && greeting == *b"SSH-";
+            kept = greeted.then_some(connection);
+            greeted
+        });
+        kept.unwrap()
     }
 
     /// The processes that serve connections.
