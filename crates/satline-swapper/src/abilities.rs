@@ -8,8 +8,8 @@ use crate::calls::{self, Advice, FaultCounter, Faults};
 use crate::error::SwapperError;
 use crate::pages::Method;
 use crate::policy::Policy;
-use crate::roots::{Roots, value_of};
-use crate::storage::{pressure_file, pressure_trigger};
+use crate::pressure;
+use crate::roots::{Roots, number_in, value_of};
 
 /// Something that is not there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -85,17 +85,12 @@ impl Abilities {
                 "swapon",
             );
         }
-        if let Some((what, instead, would_need)) = pressure_lacking(roots, policy) {
+        for (what, instead, would_need) in pressure_lacking(roots, policy)
+            .into_iter()
+            .chain(holding_lacking(roots, policy))
+            .chain(writeback_lacking(roots, policy))
+        {
             lack(&what, instead, would_need);
-        }
-        for name in &policy.tiers.zram {
-            if !roots.sys.join("block").join(name).join("writeback").exists() {
-                lack(
-                    &format!("writeback of {name}"),
-                    "its coldest pages stay in compressed storage",
-                    "a kernel with CONFIG_ZRAM_WRITEBACK, and a backing device set before the disk size",
-                );
-            }
         }
         Ok(Abilities {
             method,
@@ -106,18 +101,51 @@ impl Abilities {
     }
 }
 
+/// What is lacking, what is done instead, and what it would need.
+type Lack = (String, &'static str, &'static str);
+
+/// What `[admission]` asks for and does not get.
+fn holding_lacking(roots: &Roots, policy: &Policy) -> Option<Lack> {
+    let scope = number_in(&roots.proc.join("sys/kernel/yama/ptrace_scope")).unwrap_or(0);
+    let forbidden = scope > 2 || !has_capability(roots, CAP_SYS_PTRACE);
+    (policy.admission.hold_seconds > 0.0 && forbidden).then(|| {
+        (
+            "holding who comes back: ptrace is forbidden".into(),
+            "whoever comes back is let in at once",
+            "CAP_SYS_PTRACE, and kernel.yama.ptrace_scope below 3 since the host was started",
+        )
+    })
+}
+
+/// Devices of `[tiers]` whose coldest pages cannot be written back.
+fn writeback_lacking<'a>(roots: &'a Roots, policy: &'a Policy) -> impl Iterator<Item = Lack> + 'a {
+    const INSTEAD: &str = "its coldest pages stay in compressed storage";
+    policy.tiers.zram.iter().filter_map(|name| {
+        let file = roots.sys.join("block").join(name).join("writeback");
+        let error = fs::OpenOptions::new().write(true).open(file).err()?;
+        Some(if error.kind() == io::ErrorKind::NotFound {
+            let would_need =
+                "a kernel with CONFIG_ZRAM_WRITEBACK, and a backing device set before the disk size";
+            (format!("writeback of {name}"), INSTEAD, would_need)
+        } else {
+            let would_need = "the file to be writable (a unit without ProtectKernelTunables)";
+            (format!("writeback of {name}: {error}"), INSTEAD, would_need)
+        })
+    })
+}
+
 /// What `storage.pressure_share` asks for and does not get: a trigger is tried, since one may be refused where the file is there.
-fn pressure_lacking(roots: &Roots, policy: &Policy) -> Option<(String, &'static str, &'static str)> {
+fn pressure_lacking(roots: &Roots, policy: &Policy) -> Option<Lack> {
     let share = policy.storage.pressure_share?;
-    let file = pressure_file(roots, policy);
+    let file = pressure::file(roots, policy);
     let of_host = file.starts_with(&roots.proc);
     let group = policy.storage.cgroup.as_ref().filter(|_| of_host);
-    match (pressure_trigger(roots, policy, share), group) {
+    match (pressure::trigger(roots, policy, share), group) {
         (Ok(_), None) => None,
         (Ok(_), Some(group)) => Some((
             format!("pressure information of {group}"),
             "that of the whole host counts",
-            "control groups of version 2, with the group there when the swapper starts",
+            "control groups of version 2, and the group",
         )),
         (Err(error), _) => {
             let remedy = if error.kind() == io::ErrorKind::NotFound {
@@ -136,6 +164,8 @@ fn pressure_lacking(roots: &Roots, policy: &Policy) -> Option<(String, &'static 
 
 /// Number of the right that `/proc/PID/pagemap` asks for before it shows places.
 const CAP_SYS_ADMIN: u32 = 21;
+/// Number of the right to trace processes of others.
+const CAP_SYS_PTRACE: u32 = 19;
 
 /// Whether this process has the right; true where that cannot be told.
 fn has_capability(roots: &Roots, number: u32) -> bool {
@@ -164,6 +194,60 @@ mod tests {
             .unwrap();
             assert_eq!(has_capability(&roots, CAP_SYS_ADMIN), has);
         }
+    }
+
+    #[test]
+    fn where_nobody_can_be_held_it_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = Roots::with_proc(dir.path());
+        let yama = dir.path().join("sys/kernel/yama");
+        fs::create_dir_all(&yama).unwrap();
+        fs::create_dir(dir.path().join("self")).unwrap();
+        let policy = |hold: &str| -> Policy {
+            toml::from_str(&format!(
+                "[[watch]]\npid = 9\n[admission]\nhold_seconds = {hold}\n"
+            ))
+            .unwrap()
+        };
+        for (scope, rights, lacks) in [("2", "80000", false), ("3", "80000", true), ("0", "0", true)] {
+            fs::write(yama.join("ptrace_scope"), format!("{scope}\n")).unwrap();
+            fs::write(dir.path().join("self/status"), format!("CapEff:\t{rights}\n")).unwrap();
+            assert_eq!(
+                holding_lacking(&roots, &policy("5.0")).is_some(),
+                lacks,
+                "{scope} {rights}"
+            );
+            assert_eq!(holding_lacking(&roots, &policy("0.0")), None);
+        }
+    }
+
+    #[test]
+    fn where_a_device_cannot_be_written_back_it_is_said_why() {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = Roots {
+            proc: dir.path().join("proc"),
+            sys: dir.path().join("sys"),
+        };
+        for (name, is_directory) in [("zram0", false), ("zram1", true)] {
+            let file = roots.sys.join("block").join(name).join("writeback");
+            // A directory cannot be written, whoever asks.
+            fs::create_dir_all(if is_directory {
+                &file
+            } else {
+                file.parent().unwrap()
+            })
+            .unwrap();
+            if !is_directory {
+                fs::write(file, "").unwrap();
+            }
+        }
+        let policy: Policy =
+            toml::from_str("[[watch]]\npid = 9\n[tiers]\nzram = [\"zram0\", \"zram1\", \"zram2\"]\n")
+                .unwrap();
+        let told: Vec<Lack> = writeback_lacking(&roots, &policy).collect();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].0.contains("zram1: ") && told[0].2.contains("ProtectKernelTunables"));
+        assert!(told[1].0.ends_with("zram2") && told[1].2.contains("CONFIG_ZRAM_WRITEBACK"));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 mod acting;
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
@@ -20,9 +19,10 @@ use crate::hold::Holds;
 use crate::jobs::Surroundings;
 use crate::policy::Policy;
 use crate::population;
+use crate::pressure::Pressure;
 use crate::roots::Roots;
 use crate::sentry::Sentry;
-use crate::storage::{Storage, pressure_trigger};
+use crate::storage::Storage;
 use crate::tiers::Tiers;
 use crate::user::{Progress, User};
 use crate::workers::Workers;
@@ -42,7 +42,7 @@ pub struct Daemon {
     holds: Holds,
     storage: Storage,
     seen_storage: Option<StorageSeen>,
-    pressure: Option<File>,
+    pressure: Pressure,
     announcements: Option<UnixDatagram>,
     tiers: Tiers,
     face: Face,
@@ -89,10 +89,6 @@ impl Daemon {
         });
         let workers = Workers::new(surroundings.clone())
             .map_err(|error| SwapperError::system("a pair of sockets", error, "raise `ulimit -n`"))?;
-        let pressure = policy
-            .storage
-            .pressure_share
-            .and_then(|share| pressure_trigger(&roots, &policy, share).ok());
         Ok(Daemon {
             storage: Storage::new(&roots, &policy),
             tiers: Tiers::new(&roots, &policy, dry_run),
@@ -103,7 +99,7 @@ impl Daemon {
             workers,
             holds: Holds::default(),
             seen_storage: None,
-            pressure,
+            pressure: Pressure::default(),
             announcements: socket.and_then(announcements),
             face,
             tick: 0,
@@ -129,6 +125,10 @@ impl Daemon {
                 self.look(now_ns);
             }
             let events = self.hear(now_ns);
+            if events.iter().any(|event| matches!(event, Event::Out { .. })) {
+                // What was seen before the page-out would have as much written out again.
+                self.seen_storage = self.storage.look(now_ns < self.pressed_until_ns);
+            }
             self.decide(now_ns, &events);
             if ticked {
                 self.face
@@ -146,6 +146,7 @@ impl Daemon {
     fn scan(&mut self, now_ns: i64) {
         let Surroundings { roots, policy, .. } = &*self.surroundings;
         self.next_scan_ns = now_ns + (policy.activity.rescan_seconds * 1e9) as i64;
+        self.pressure.follow(roots, policy);
         self.lists = list_states(policy);
         let own_pid = i32::try_from(std::process::id()).unwrap_or(0);
         let Ok(found) = population::find(roots, policy, own_pid) else {
@@ -309,11 +310,8 @@ impl Daemon {
     fn wait(&mut self) {
         let mut descriptors: Vec<(RawFd, Interest)> = vec![(self.workers.raw_fd(), Interest::Readable)];
         let pressure_at = descriptors.len();
-        descriptors.extend(
-            self.pressure
-                .iter()
-                .map(|file| (file.as_raw_fd(), Interest::Urgent)),
-        );
+        let pressure = self.pressure.descriptor();
+        descriptors.extend(pressure.map(|fd| (fd, Interest::Urgent)));
         descriptors.extend(
             self.announcements
                 .iter()
@@ -329,10 +327,10 @@ impl Daemon {
         let due_ns = self.next_tick_ns.min(self.next_scan_ns).max(now_ns);
         let wait_ms = i32::try_from((due_ns - now_ns + 999_999) / 1_000_000).unwrap_or(1000);
         let ready = calls::poll(&descriptors, wait_ms);
-        match ready.get(pressure_at).filter(|_| self.pressure.is_some()) {
+        match ready.get(pressure_at).filter(|_| pressure.is_some()) {
             Some(Ready::Yes) => self.pressed_until_ns = calls::monotonic_ns() + PRESSED_NS,
             // The group of the trigger is gone.
-            Some(Ready::Gone) => self.pressure = None,
+            Some(Ready::Gone) => self.pressure.lost(),
             _ => {}
         }
         for ((descriptor, _), _) in descriptors

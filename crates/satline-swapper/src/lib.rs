@@ -23,6 +23,7 @@ pub mod pages;
 pub mod policy;
 mod policy_check;
 pub mod population;
+pub mod pressure;
 pub mod process;
 pub mod recorder;
 pub mod replay;

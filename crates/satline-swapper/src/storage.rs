@@ -1,8 +1,6 @@
 //! How much storage is free: of a control group with a limit, or of the host.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
 use std::path::PathBuf;
 
 use crate::decision::StorageSeen;
@@ -128,34 +126,6 @@ fn group_of(roots: &Roots, policy: &Policy) -> Option<PathBuf> {
     roots
         .group_with(group, "memory.limit_in_bytes")
         .or_else(|| roots.group_with(group, "memory.max"))
-}
-
-/// The pressure information that counts: of the policy's group, where there is some, else of the whole host.
-pub fn pressure_file(roots: &Roots, policy: &Policy) -> PathBuf {
-    let group = policy.storage.cgroup.as_ref();
-    group
-        .and_then(|group| roots.group_with(group, "memory.pressure"))
-        .map_or_else(
-            || roots.proc.join("pressure/memory"),
-            |group| group.join("memory.pressure"),
-        )
-}
-
-/// A trigger of `/proc/pressure/memory` or a group's `memory.pressure`: its descriptor becomes urgent when tasks waited for
-/// storage longer than the share of two seconds. Shorter windows need a privilege.
-///
-/// # Errors
-/// The kernel has no pressure information, or does not allow triggers.
-pub fn pressure_trigger(roots: &Roots, policy: &Policy, share: f64) -> std::io::Result<File> {
-    const WINDOW_US: u64 = 2_000_000;
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(pressure_file(roots, policy))?;
-    let stall_us = ((share * WINDOW_US as f64) as u64).clamp(1000, WINDOW_US - 1);
-    file.write_all(format!("some {stall_us} {WINDOW_US}\0").as_bytes())?;
-    Ok(file)
 }
 
 #[cfg(test)]
