@@ -53,15 +53,15 @@ class Swapper:
 
     def start(self, *words: str, low: float = 0.0, more: str = "") -> "subprocess.Popen[str]":
         command = [self.program, "run", "--policy", self.policy(low, more), "--status", self.status, *words]
-        return self._started([str(word) for word in command])
+        return self.run([str(word) for word in command])
 
     def user(self, name: str, *command: str) -> "subprocess.Popen[str]":
-        process = self._started([sys.executable, "-c", WORK] if not command else list(command))
+        process = self.run([sys.executable, "-c", WORK] if not command else list(command))
         with self.pids.open("a") as file:
             file.write(f"{process.pid}\t{name}\n")
         return process
 
-    def _started(self, command: list[str]) -> "subprocess.Popen[str]":
+    def run(self, command: list[str]) -> "subprocess.Popen[str]":
         pipe = subprocess.PIPE
         process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
         self.started.append(process)
