@@ -9,8 +9,8 @@ from satline.errors import InputError
 from satline.swapper.policy import Policy
 
 _UNIT = """\
-# Made for what the policy asked for when this was printed. Where it asks for more later, the daemon says at its
-# start what it lacks; print the unit again then.
+# Made for what the policy asked for when this was printed. Where it asks for more later,
+# the daemon says at its start what it lacks; print the unit again then.
 [Unit]
 Description=Satline: working-set swapping of idle users
 
@@ -29,7 +29,8 @@ LimitNOFILE=65536
 LimitMEMLOCK=infinity
 # SYS_NICE: advice that moves another process's pages. SYS_PTRACE: their page tables, which is which, and
 # holding them ([admission]).
-# PERFMON: to be woken by their page faults. DAC_READ_SEARCH: /proc files of other users.
+# PERFMON: to be woken by their page faults; Debian's kernels want kernel.perf_event_paranoid=2 besides, else
+# the daemon says that it lacks them. DAC_READ_SEARCH: /proc files of other users.
 # IPC_LOCK: to stay in storage. SYS_ADMIN, if you add it: sets are read in order of their places in swap.
 {rights}AmbientCapabilities=
 NoNewPrivileges=yes
@@ -84,7 +85,7 @@ def make_unit(program: Path, policy_file: Path, policy: Policy, metrics: str | N
         if any(path.is_relative_to(hidden) for hidden in _HIDDEN):
             raise InputError(
                 f"{path} cannot be seen by the unit, which has a /tmp and a /var/tmp of its own (PrivateTmp)",
-                hint="put it elsewhere: programs below /usr/local or /opt, policies below /etc, lists below /run",
+                hint="put it elsewhere: programs below /opt, policies below /etc, lists below /run",
             )
     return _UNIT.format(
         program=program,
@@ -121,8 +122,8 @@ def _writable(policy: Policy) -> str:
 def _families(metrics: str | None) -> str:
     if metrics is None:
         return (
-            "# Nothing but the socket at which users are announced. With --metrics: AF_INET or AF_INET6 too, and no\n"
-            "# PrivateNetwork (`satline swapper unit --metrics ADDRESS:PORT`).\n"
+            "# Nothing but the socket at which users are announced. `satline swapper unit --metrics ADDRESS:PORT`\n"
+            "# prints a unit with AF_INET or AF_INET6, and without PrivateNetwork.\n"
             "PrivateNetwork=yes\n"
             "RestrictAddressFamilies=AF_UNIX\n"
         )
