@@ -122,7 +122,7 @@ def _writable(policy: Policy) -> str:
 def _families(metrics: str | None) -> str:
     if metrics is None:
         return (
-            "# Nothing but the socket at which users are announced. `satline swapper unit --metrics ADDRESS:PORT`\n"
+            "# Only the socket at which users are announced. `satline swapper unit --metrics ADDRESS:PORT`\n"
             "# prints a unit with AF_INET or AF_INET6, and without PrivateNetwork.\n"
             "PrivateNetwork=yes\n"
             "RestrictAddressFamilies=AF_UNIX\n"
