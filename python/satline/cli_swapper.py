@@ -184,10 +184,11 @@ def replay(recording: Path, policies: tuple[Path, ...], as_json: bool) -> None:
 
 @swapper.command(short_help="Print a systemd unit.")
 @click.argument("policy", type=_FILE)
-def unit(policy: Path) -> None:
+@click.option("--metrics", metavar="ADDRESS:PORT", help="Answer Prometheus there, such as 127.0.0.1:9477.")
+def unit(policy: Path, metrics: str | None) -> None:
     """Print satline-swapper.service for POLICY: the privileges it needs, and no other."""
     from satline.swapper import make_unit, read_policy
     from satline.systems.binaries import find_binary
 
-    read_policy(policy)
-    click.echo(make_unit(find_binary("satline-swapper"), policy.absolute()), nl=False)
+    asked = read_policy(policy)
+    click.echo(make_unit(find_binary("satline-swapper"), policy.absolute(), asked, metrics), nl=False)

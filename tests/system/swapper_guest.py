@@ -70,8 +70,13 @@ class SwapperGuest:
 
 
 @contextmanager
-def started(directory: Path) -> Iterator[SwapperGuest]:
+def started(directory: Path, options: str = "") -> Iterator[SwapperGuest]:
     """Boot a guest, put the swapper and the users' program into it; its disks are thrown away.
+
+    Parameters
+    ----------
+    options
+        More words for its kernel's command line.
 
     Raises
     ------
@@ -86,7 +91,7 @@ def started(directory: Path) -> Iterator[SwapperGuest]:
     port = boot.free_port()
     with tempfile.TemporaryDirectory(prefix="satline-sg-") as sockets:
         command = boot.command_line(
-            image, SETTINGS, chosen.name, directory, Path(sockets) / "qmp", disks, port
+            image, SETTINGS, chosen.name, directory, Path(sockets) / "qmp", disks, port, options=options
         )
         machine = boot.Machine(command, directory, Path(sockets) / "qmp", {})
         try:
@@ -129,20 +134,26 @@ def _furnish(guest: SwapperGuest, program: Path) -> None:
 class User:
     """A process that holds storage and works on part of it at every line, in a group below /load."""
 
+    # Below /sys/fs/cgroup.
+    GROUP = "/load/{}"
+
     def __init__(self, guest: SwapperGuest, name: str, megabytes: int, *options: str) -> None:
-        self.guest, self.group = guest, f"/sys/fs/cgroup/load/{name}"
+        self.guest, self.group = guest, f"/sys/fs/cgroup{self.GROUP.format(name)}"
         self._said, self.lines = f"{PLACE}/run/{name}.said", 0
-        pipe = f"{PLACE}/run/{name}.pipe"
-        words = ["kernel.py", "--megabytes", str(megabytes), "--shape", "pages", "--seed", "7", *options]
-        self.pid = int(
-            guest.run(
-                f"mkdir -p {self.group}; rm -f {pipe} {self._said}; mkfifo {pipe}; cd {PLACE}; "
-                f"(echo $BASHPID > {self.group}/cgroup.procs; exec python3 {shlex.join(words)} "
-                f"<>{pipe} >{self._said} 2>&1) & echo $!"
-            )
+        self._pipe = f"{PLACE}/run/{name}.pipe"
+        guest.run(f"rm -f {self._pipe} {self._said}; mkfifo -m 666 {self._pipe}")
+        words = ["--megabytes", str(megabytes), "--shape", "pages", "--seed", "7", *options]
+        self.pid = self._begun(
+            name,
+            f"exec python3 {PLACE}/kernel.py {shlex.join(words)} <>{self._pipe} >{self._said} 2>&1",
         )
-        self._pipe = pipe
         guest.wait(lambda: self._has_said() >= 0, f"{name} at his prompt")
+
+    def _begun(self, name: str, command: str) -> int:
+        """Start a shell's command in his group; his process."""
+        del name
+        started = f"mkdir -p {self.group}; (echo $BASHPID > {self.group}/cgroup.procs; {command}) & echo $!"
+        return int(self.guest.run(started))
 
     def _has_said(self) -> int:
         text = self.guest.read(self._said)
@@ -202,11 +213,14 @@ class User:
 class Daemon:
     """The swapper in the guest."""
 
+    STATUS = f"{PLACE}/run/status.json"
+    USER = User
+
     def __init__(self, guest: SwapperGuest, policy: str, *options: str) -> None:
         self.guest = guest
         guest.write(f"{PLACE}/policy.toml", policy)
         words = [f"{PLACE}/satline-swapper", "run", "--policy", f"{PLACE}/policy.toml"]
-        words += ["--status", f"{PLACE}/run/status.json", *options]
+        words += ["--status", self.STATUS, *options]
         guest.run(f"rm -f {PLACE}/run/status.*")
         self.pid = int(
             guest.run(f"setsid {shlex.join(words)} </dev/null >{PLACE}/run/said 2>&1 & echo $!").strip()
@@ -221,12 +235,12 @@ class Daemon:
 
     def status(self) -> Status | None:
         assert self.lives(), self.said()
-        text = self.guest.run(f"cat {PLACE}/run/status.json 2>/dev/null || true")
+        text = self.guest.run(f"cat {self.STATUS} 2>/dev/null || true")
         return Status.model_validate(json.loads(text)) if text else None
 
     def of(self, name: str) -> UserStatus | None:
-        status = self.status()
-        return next((one for one in status.users if one.user == f"/load/{name}"), None) if status else None
+        status, user = self.status(), self.USER.GROUP.format(name)
+        return next((one for one in status.users if one.user == user), None) if status else None
 
     def wait(self, name: str, which: Callable[[UserStatus], bool], what: str) -> UserStatus:
         def found() -> UserStatus | None:
@@ -247,7 +261,8 @@ class Daemon:
         """Say that he is about to come back, as `satline swapper touch` does."""
         code = "from socket import *; import sys; name, path = sys.argv[1:]; "
         code += "socket(AF_UNIX, SOCK_DGRAM).sendto(name.encode(), path)"
-        self.guest.run(f"python3 -c {shlex.quote(code)} /load/{name} {PLACE}/run/status.socket")
+        socket = Path(self.STATUS).with_suffix(".socket")
+        self.guest.run(f"python3 -c {shlex.quote(code)} {self.USER.GROUP.format(name)} {socket}")
 
     def blocked_threads(self) -> int:
         """Those of its threads that wait for a device."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from satline.errors import InputError
-from satline.swapper import explain_policy, make_unit, read_policy
+from satline.swapper import explain_policy, read_policy
 
 EXAMPLE = Path(__file__).parents[3] / "examples/swapper/policy.toml"
 
@@ -72,12 +72,3 @@ def test_every_key_is_explained() -> None:
     assert len(keys) == len(set(keys))
     for line in lines:
         assert len(line.split(": ", 1)[1]) > 10, line
-
-
-def test_the_unit_has_the_capabilities_that_are_needed_and_hostile_paths_are_refused() -> None:
-    unit = make_unit(Path("/usr/bin/satline-swapper"), Path("/etc/satline/policy.toml"))
-    bounding = next(line for line in unit.splitlines() if line.startswith("CapabilityBoundingSet="))
-    assert "CAP_SYS_ADMIN" not in bounding
-    assert {"CAP_SYS_NICE", "CAP_SYS_PTRACE", "CAP_PERFMON"} <= set(bounding.split("=")[1].split())
-    with pytest.raises(InputError):
-        make_unit(Path("/usr/bin/satline-swapper"), Path("/etc/a b.toml"))

@@ -51,6 +51,7 @@ def command_line(
     disks: Disks,
     port: int,
     restore: bool = False,
+    options: str = "",
 ) -> list[str]:
     """QEMU's command.
 
@@ -64,12 +65,15 @@ def command_line(
         Of 127.0.0.1, which leads to the guest's SSH; nothing else leads in, and nothing out.
     restore
         A saved state is to be taken over.
+    options
+        More words for the kernel's command line.
     """
     command = [find_program("qemu-system-x86_64"), "-nodefaults", "-no-user-config", "-display", "none"]
     command += ["-machine", "pc", *accelerator_words(accelerator)]
     command += ["-m", str(settings.memory_mib()), "-smp", str(settings.processors)]
     command += ["-no-reboot", "-rtc", "base=utc,clock=host"]
-    command += ["-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", KERNEL_OPTIONS]
+    command += ["-kernel", str(image.kernel), "-initrd", str(image.initrd)]
+    command += ["-append", f"{KERNEL_OPTIONS} {options}".strip()]
     command += ["-serial", f"file:{_escaped(directory / 'console.log')}"]
     command += ["-qmp", f"unix:{_escaped(qmp)},server=on,wait=off"]
     command += ["-drive", f"file={_escaped(disks.root)},if=none,id=root,format=qcow2,cache=unsafe"]

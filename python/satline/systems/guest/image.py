@@ -21,10 +21,11 @@ from satline.errors import InputError, SatlineError
 from satline.systems.guest.files import cache_directory, find_program, one_at_a_time
 from satline.systems.guest.initrd import in_order, make_initrd
 
-VERSION = 3
+VERSION = 4
 PACKAGES = (
     *("openssh-server", "iproute2", "tini", "busybox-static", "kmod", "util-linux", "dmsetup"),
     *("python3", "procps", "gawk", "findutils", "bzip2"),  # what workloads ask for
+    "systemd",  # started where it is asked for (SYSTEMD): units are tried there
 )
 KERNEL = "linux-image-cloud-amd64"
 # Paging devices beside disks: compressed storage, and devices that can be made to hang or to fail.
@@ -34,6 +35,8 @@ SPARE_BYTES = 1 << 30
 RESERVED_BYTES = 40_000_000
 ALIAS = "satline-guest"
 READY = "satline: ready"
+# On the kernel's command line: systemd is process 1, not the script below.
+SYSTEMD = "satline.init=systemd"
 _UNWANTED = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info", "var/cache/apt")
 
 _SSHD = """Port 22
@@ -52,6 +55,12 @@ _INIT = f"""#!/bin/sh
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 mount -t proc proc /proc
 mount -t sysfs sys /sys
+hostname {ALIAS}
+ip link set lo up
+ip addr add 10.0.2.15/24 dev eth0
+ip link set eth0 up
+# It mounts the rest itself, and says that it is ready by its unit.
+grep -qw {SYSTEMD} /proc/cmdline && exec /lib/systemd/systemd --unit=satline.target
 mkdir -p /dev/pts /dev/shm
 mount -t devpts -o gid=5,mode=620,ptmxmode=666 devpts /dev/pts
 mount -t tmpfs tmpfs /dev/shm
@@ -64,13 +73,24 @@ echo {RESERVED_BYTES} > /sys/fs/cgroup/system/memory.min
 echo $$ > /sys/fs/cgroup/system/cgroup.procs
 mount -t tracefs tracefs /sys/kernel/tracing
 mkdir -p /run/sshd
-hostname {ALIAS}
-ip link set lo up
-ip addr add 10.0.2.15/24 dev eth0
-ip link set eth0 up
 echo 1 > /proc/sys/kernel/task_delayacct
 echo '{READY}' > /dev/console
 exec tini -- /usr/sbin/sshd -D -e -f /etc/ssh/satline_config
+"""
+# No login, no timers (apt's would run at once), no network of its own: what units need, and the way in.
+_TARGET = """[Unit]
+Description=Satline: units are tried here
+Requires=basic.target satline-ssh.service
+After=basic.target
+AllowIsolate=yes
+"""
+_SSH_UNIT = f"""[Unit]
+Description=Satline: the way into the guest
+
+[Service]
+RuntimeDirectory=sshd
+ExecStartPre=/bin/sh -c "echo '{READY}' > /dev/console"
+ExecStart=/usr/sbin/sshd -D -e -f /etc/ssh/satline_config
 """
 
 
@@ -291,6 +311,9 @@ class _Build:
         _write(tree / "root/.ssh/authorized_keys", (part / "key.pub").read_text(), 0o600)
         _write(tree / "etc/ssh/satline_config", _SSHD, 0o644)
         _write(tree / "sbin/satline-init", _INIT, 0o755)
+        _write(tree / "etc/systemd/system/satline.target", _TARGET, 0o644)
+        _write(tree / "etc/systemd/system/satline-ssh.service", _SSH_UNIT, 0o644)
+        (tree / "etc/systemd/system/timers.target").symlink_to("/dev/null")
         kind, key, *_ = (part / "host_key.pub").read_text().split()
         _write(part / "known_hosts", f"{ALIAS} {kind} {key}\n", 0o600)
         for name in ("host_key", "host_key.pub"):
