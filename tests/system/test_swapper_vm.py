@@ -211,25 +211,31 @@ def test_a_machine_goes_out_stays_out_while_it_idles_and_comes_back(host: Host) 
         host.start()
         host.until(lambda one: one.state == "idle" and one.stays >= 1, "an idle machine")
         assert swapped_pages(pid) == 0
-        for resumes in range(1, 4):
+        for resumes in range(3):
             host.be_short(True)
-            out = host.until(lambda one: one.state == "swapped", "a machine that is out")
-            assert swapped_pages(pid) * PAGE_BYTES > HELD_MIB * MIB
-            # With the default settings the second of these would bring it back.
-            before = swapped_pages(pid)
-            wait_for(lambda: before - swapped_pages(pid) >= 100, "pages that an idle machine touches", WAIT_S)
-            now_ns = time.time_ns()
-            host.until(lambda one: host.said_at() > now_ns, "a word of the swapper's after that")
-            one = host.until(lambda one: one.state != "idle", "out or back")
-            assert (one.state, one.resumes) == ("swapped", out.resumes)
+            goes_out_and_stays(host, pid, resumes)
             host.be_short(False)
             typist.work()
-            one = host.until(
-                lambda one: one.resumes == resumes and one.state == "idle", "back and idle again"
-            )
+            one = is_back_and_idle(host, resumes + 1)
             assert one.working_set_bytes is not None
         assert one.prepaged_pages > 0
         assert one.prepage_errors < one.prepaged_pages / 2
+
+
+def goes_out_and_stays(host: Host, pid: int, resumes: int) -> None:
+    """Out, though its own timers touch pages: by default the second of these would bring it back."""
+    host.until(lambda one: one.state == "swapped", "a machine that is out")
+    before = swapped_pages(pid)
+    assert before * PAGE_BYTES > HELD_MIB * MIB
+    wait_for(lambda: before - swapped_pages(pid) >= 100, "pages that an idle machine touches", WAIT_S)
+    now_ns = time.time_ns()
+    wait_for(lambda: host.said_at() > now_ns, "a word of the swapper's after that", WAIT_S)
+    one = host.until(lambda one: one.state != "idle", "out or back")
+    assert (one.state, one.resumes) == ("swapped", resumes)
+
+
+def is_back_and_idle(host: Host, resumes: int) -> UserStatus:
+    return host.until(lambda one: one.resumes == resumes and one.state == "idle", "back and idle again")
 
 
 def test_shared_storage_of_a_machine_is_left_out_and_it_is_said(host: Host) -> None:
