@@ -9,7 +9,7 @@ import shlex
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -70,11 +70,18 @@ class SwapperGuest:
 
 
 @contextmanager
-def started(directory: Path, options: str = "") -> Iterator[SwapperGuest]:
+def started(
+    directory: Path,
+    settings: GuestSettings = SETTINGS,
+    before: Sequence[str] = (),
+    options: str = "",
+) -> Iterator[SwapperGuest]:
     """Boot a guest, put the swapper and the users' program into it; its disks are thrown away.
 
     Parameters
     ----------
+    before
+        Words before QEMU's command.
     options
         More words for its kernel's command line.
 
@@ -85,19 +92,19 @@ def started(directory: Path, options: str = "") -> Iterator[SwapperGuest]:
     """
     program = find_binary("satline-swapper")
     image = find_image()
-    chosen = accelerator.choose(SETTINGS.accelerator, image, cache_directory(), {})
+    chosen = accelerator.choose(settings.accelerator, image, cache_directory(), {})
     overlay(image.disk, "raw", directory / "root.qcow2")
-    disks = boot.Disks(directory / "root.qcow2", swap_files(directory, SETTINGS))
+    disks = boot.Disks(directory / "root.qcow2", swap_files(directory, settings))
     port = boot.free_port()
     with tempfile.TemporaryDirectory(prefix="satline-sg-") as sockets:
         command = boot.command_line(
-            image, SETTINGS, chosen.name, directory, Path(sockets) / "qmp", disks, port, options=options
+            image, settings, chosen.name, directory, Path(sockets) / "qmp", disks, port, options=options
         )
-        machine = boot.Machine(command, directory, Path(sockets) / "qmp", {})
+        machine = boot.Machine([*before, *command], directory, Path(sockets) / "qmp", {})
         try:
             machine.wait_until_ready()
             machine.wait_until_answers(port)
-            settings = RemoteSettings(
+            remote = RemoteSettings(
                 host="root@127.0.0.1",
                 port=port,
                 identity=image.identity,
@@ -106,7 +113,7 @@ def started(directory: Path, options: str = "") -> Iterator[SwapperGuest]:
                 config=False,
                 where="the guest",
             )
-            connection = Connection(settings, Path(sockets), 0, {})
+            connection = Connection(remote, Path(sockets), 0, {})
             connection.open()
             try:
                 guest = SwapperGuest(machine, connection, directory)

@@ -151,7 +151,7 @@ def booted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SwapperGuest]:
         pytest.skip(f"{error.message}; {error.hint}")
     except SatlineError as error:
         pytest.skip(error.message)
-    with started(tmp_path_factory.mktemp("guest"), SYSTEMD) as guest:
+    with started(tmp_path_factory.mktemp("guest"), options=SYSTEMD) as guest:
         if guest.read("/proc/1/comm").strip() != "systemd":
             pytest.skip("the guest is older than its systemd; `sudo satline guest build --again`")
         guest.run(f"chmod 777 {PLACE}/run && modprobe zram")

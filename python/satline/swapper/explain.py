@@ -12,9 +12,23 @@ from satline.errors import InputError
 from satline.swapper.policy import Policy
 from satline.swapper.status import Status, UserStatus
 
+# Lines of /proc/PID/status, and what the swapper cannot write out of them.
+_LEFT_OUT = {
+    "RssShmem": "shared memory (of a guest: share=on)",
+    "HugetlbPages": "huge pages that have no swap (of a guest: mem-path in hugetlbfs)",
+    "VmLck": "locked (of a guest: mem-lock, or a device that was passed through)",
+}
+# Less than that is of every process.
+_LEAST_LEFT_OUT_BYTES = 4 << 20
 
-def explain_user(status: Status, name: str) -> list[str]:
+
+def explain_user(status: Status, name: str, proc: Path = Path("/proc")) -> list[str]:
     """Sentences on one user.
+
+    Parameters
+    ----------
+    proc
+        Where the kernel tells of his processes.
 
     Raises
     ------
@@ -27,12 +41,16 @@ def explain_user(status: Status, name: str) -> list[str]:
         close = get_close_matches(name, names, n=1)
         hint = f'did you mean "{close[0]}"?' if close else "`satline swapper status` lists them"
         raise InputError(f"the swapper watches no user {name}", hint=hint)
-    return list(_sentences(status, user))
+    return list(_sentences(status, user, proc))
 
 
-def _sentences(status: Status, user: UserStatus) -> Iterator[str]:
+def _sentences(status: Status, user: UserStatus, proc: Path) -> Iterator[str]:
     yield f"{user.user} is {user.state}, for {user.state_seconds:.0f} s: {user.why}."
     yield f"{len(user.processes)} processes; {_mib(user.resident_bytes)} in storage when last counted."
+    for key, what in _LEFT_OUT.items():
+        size_bytes = sum(_status_bytes(proc / str(pid), key) for pid in user.processes)
+        if size_bytes >= _LEAST_LEFT_OUT_BYTES:
+            yield f"{_mib(size_bytes)} are {what}: they are left out."
     if user.working_set_bytes is None:
         yield (
             "His working set is not known: only by coming back after a swap-out do pages show that they "
@@ -56,6 +74,16 @@ def _sentences(status: Status, user: UserStatus) -> Iterator[str]:
         yield f"Storage is {word}: {_mib(free)} free; short below {_mib(low)}, until {_mib(high)}."
     if status.swap_full:
         yield "Swap space is at its reserve: nothing is written out."
+
+
+def _status_bytes(process: Path, key: str) -> int:
+    """A size of a process, 0 where the kernel tells none."""
+    try:
+        text = (process / "status").read_text(errors="replace")
+    except OSError:
+        return 0
+    words = next((line.split() for line in text.splitlines() if line.startswith(f"{key}:")), [])
+    return int(words[1]) * 1024 if len(words) > 1 and words[1].isdecimal() else 0
 
 
 def explain_policy(policy: Policy) -> list[str]:

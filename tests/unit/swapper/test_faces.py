@@ -80,6 +80,18 @@ def test_a_user_is_explained(tmp_path: Path) -> None:
         assert part in said, said
 
 
+def test_what_of_his_storage_cannot_be_written_out_is_said(tmp_path: Path) -> None:
+    status = read_status(put(tmp_path / "s.json"))
+    for pid, kib in ((7, 300_000), (8, 12_000)):
+        (tmp_path / str(pid)).mkdir()
+        text = f"Name:\tRssShmem: 9\nVmLck:\t    8 kB\nRssShmem:\t  {kib} kB\n"
+        (tmp_path / str(pid) / "status").write_text(text)
+    said = explain_user(status, "mary\x1b[31m", tmp_path)
+    left_out = [line for line in said if "left out" in line]
+    assert [line.split(":")[0] for line in left_out] == ["304.7 MiB are shared memory (of a guest"]
+    assert not any("left out" in line for line in explain_user(status, "mary\x1b[31m", tmp_path / "none"))
+
+
 def test_an_unknown_user_gets_the_nearest_name(tmp_path: Path) -> None:
     status = read_status(put(tmp_path / "s.json"))
     with pytest.raises(InputError) as caught:
