@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -45,6 +46,8 @@ class Swapper:
         self.status = directory / "status.json"
         self.recording = directory / "run.satline"
         self.started: list[subprocess.Popen[str]] = []
+        # Words before the daemon's.
+        self.before: list[str] = []
 
     def policy(self, low: float = 0.0, more: str = "") -> Path:
         path = self.directory / "policy.toml"
@@ -53,7 +56,7 @@ class Swapper:
 
     def start(self, *words: str, low: float = 0.0, more: str = "") -> "subprocess.Popen[str]":
         command = [self.program, "run", "--policy", self.policy(low, more), "--status", self.status, *words]
-        return self.run([str(word) for word in command])
+        return self.run([*self.before, *(str(word) for word in command)])
 
     def user(self, name: str, *command: str) -> "subprocess.Popen[str]":
         process = self.run([sys.executable, "-c", WORK] if not command else list(command))
@@ -186,6 +189,22 @@ def test_who_does_not_fit_is_held_and_a_killed_daemon_holds_nobody(swapper: Swap
     held.stdin.write("go\n")
     held.stdin.flush()
     assert held.stdout.readline().strip() == str(sum(range(3_000_000)))
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or which("setpriv") is None, reason="rights are dropped by root, with setpriv"
+)
+def test_another_users_processes_are_held_without_the_right_to_send_them_signals(swapper: Swapper) -> None:
+    nobody = ("setpriv", "--reuid", "65534", "--clear-groups")
+    held = swapper.user("mary", *nobody, "sh", "-c", "while read line; do echo done; done")
+    swapper.user("busy", sys.executable, "-c", "while True: pass")
+    # As under the unit: CAP_KILL is none of its rights.
+    swapper.before = ["setpriv", "--bounding-set", "-kill"]
+    swapper.start(more="[admission]\nhold_seconds = 60\nstorage_share = 0\n")
+    swapper.wait("mary", lambda one: one.state == "idle", "the end of a stay")
+    announce(swapper.status, "mary")
+    swapper.wait("mary", lambda one: one.state == "eligible", "a user who is held")
+    wait_for(lambda: _letter(held.pid) == "t", "a process that stands still")
 
 
 def _letter(pid: int) -> str:

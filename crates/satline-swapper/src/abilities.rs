@@ -67,7 +67,7 @@ impl Abilities {
             lack(
                 "perf events of page faults",
                 "resumes are seen at the next tick, from major faults in /proc/PID/stat",
-                "CAP_PERFMON and a kernel with CONFIG_PERF_EVENTS",
+                "CAP_PERFMON and a kernel with CONFIG_PERF_EVENTS (Debian's: kernel.perf_event_paranoid=2 besides)",
             );
         }
         if !has_capability(roots, CAP_SYS_ADMIN) {

@@ -1,8 +1,9 @@
 //! Tasks of others stopped, and let go on, by way of ptrace: it has no effect that outlives the thread that did it.
 
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 
-use super::check;
+use super::{Interest, Ready, check, poll};
 
 /// What became of a task that was asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,18 +59,7 @@ pub fn detach(tid: i32, signal: i32) {
     let _ = request(libc::PTRACE_DETACH, tid, libc::c_long::from(signal));
 }
 
-/// Whether the process of a descriptor is still there.
-pub fn is_there(pidfd: &std::os::fd::OwnedFd) -> bool {
-    use std::os::fd::AsRawFd;
-    // SAFETY: signal 0 is sent to nobody; the descriptor is open.
-    let sent = unsafe {
-        libc::syscall(
-            libc::SYS_pidfd_send_signal,
-            pidfd.as_raw_fd(),
-            0,
-            std::ptr::null::<libc::c_void>(),
-            0,
-        )
-    };
-    sent == 0
+/// Whether the process of a descriptor has not ended. To ask by a signal would need a right for processes of other users.
+pub fn is_there(pidfd: &OwnedFd) -> bool {
+    poll(&[(pidfd.as_raw_fd(), Interest::Readable)], 0)[..] == [Ready::No]
 }
