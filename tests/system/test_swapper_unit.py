@@ -20,7 +20,7 @@ from satline.systems.guest.image import SYSTEMD, find_image
 
 from .swapper_guest import PLACE, Daemon, SwapperGuest, User, started
 
-pytestmark = [pytest.mark.system, pytest.mark.slow]
+pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.own_machine]
 
 UNITS = "/etc/systemd/system"
 SERVICE = "satline-swapper.service"
@@ -34,7 +34,7 @@ tick_ms = 100
 rescan_seconds = 0.5
 {activity}
 [queue_drop]
-idle_seconds = 2
+idle_seconds = {idle}
 [storage]
 low = 0.5
 high = 0.5
@@ -68,8 +68,8 @@ rm -rf {PLACE}/run/* {UNITS}/{SERVICE}
 """
 
 
-def policy(activity: str = "", storage: str = OF_GROUP, more: str = "") -> str:
-    return POLICY.format(activity=activity, storage=storage, more=more)
+def policy(activity: str = "", storage: str = OF_GROUP, more: str = "", idle: int = 2) -> str:
+    return POLICY.format(activity=activity, storage=storage, more=more, idle=idle)
 
 
 class UnitUser(User):
@@ -182,7 +182,7 @@ def usual(guest: SwapperGuest) -> list[str]:
 def test_a_user_goes_out_and_comes_back(guest: SwapperGuest) -> None:
     guest.write(PARANOID, "2")
     mary = UnitUser(guest, MARY, 40)
-    daemon = UnitDaemon(guest, policy(activity=BLIND), metrics=METRICS)
+    daemon = UnitDaemon(guest, policy(activity=BLIND, idle=6), metrics=METRICS)
     assert daemon.lacking() == usual(guest)
     mask = sum(1 << number for number in RIGHTS.values())
     assert [int(daemon.own(name), 16) for name in ("CapEff", "CapBnd", "CapAmb")] == [mask, mask, 0]

@@ -41,13 +41,13 @@ HELD_MIB = 60
 LOW_BYTES, SHORT_BYTES, AMPLE_BYTES = 768 * MIB, 700 * MIB, 2048 * MIB
 POLICY = """[[watch]]
 pid_file = "{pids}"
-[activity]
-tick_ms = 100
-rescan_seconds = 0.5
 # As the guide has it: an idle guest's own timers touch thousands of pages, and are no return.
 cpu_share = 0.05
 cpu_burst_us = 100_000
 faults = 1_000_000
+[activity]
+tick_ms = 100
+rescan_seconds = 0.5
 [queue_drop]
 idle_seconds = 3
 [storage]

@@ -183,10 +183,11 @@ impl Daemon {
         for (index, user) in self.users.values_mut().enumerate() {
             let quiet = user.sentry.as_ref().is_some_and(Sentry::wakes);
             if !quiet || (self.tick + index as u64) % QUIET_TICKS == 0 {
-                user.active |= user.meter.worked(now_ns, &policy.activity);
+                user.active |= user.meter.worked(now_ns, &policy.activity_of(user.found.watch));
             }
             if let Some(sentry) = user.sentry.as_mut().filter(|sentry| !sentry.wakes()) {
-                user.faulted |= sentry.look_at_list(roots, now_ns, policy.activity.faults);
+                let least = policy.activity_of(user.found.watch).faults;
+                user.faulted |= sentry.look_at_list(roots, now_ns, least);
             }
         }
         self.seen_storage = self.storage.look(now_ns < self.pressed_until_ns);
@@ -239,8 +240,8 @@ impl Daemon {
 
     /// Faults, announcements, and jobs that have ended.
     fn hear(&mut self, now_ns: i64) -> Vec<Event> {
-        let least = self.surroundings.policy.activity.faults;
         for user in self.users.values_mut() {
+            let least = self.surroundings.policy.activity_of(user.found.watch).faults;
             if let Some(sentry) = &mut user.sentry {
                 user.faulted |= sentry.look(now_ns, least);
                 let touched = std::mem::take(&mut sentry.touched);

@@ -145,6 +145,7 @@ mod tests {
         let user = Found {
             name: "u".into(),
             interactive: false,
+            watch: 0,
             accounting: Some(dir.path().join(file)),
             processes: BTreeMap::new(),
         };

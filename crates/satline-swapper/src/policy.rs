@@ -52,6 +52,12 @@ pub struct Watch {
     pub uid: Option<u32>,
     /// Whether these users wait for answers; absent: they do where they have a terminal.
     pub interactive: Option<bool>,
+    /// The same as in `[activity]`, for these users; absent: as there.
+    pub cpu_share: Option<f64>,
+    /// Likewise.
+    pub cpu_burst_us: Option<u64>,
+    /// Likewise.
+    pub faults: Option<u64>,
 }
 
 /// `[allow]`: processes that may be acted on at all.
@@ -332,6 +338,17 @@ impl Default for Safety {
 }
 
 impl Policy {
+    /// What counts as work of the users whom this `[[watch]]` names.
+    pub fn activity_of(&self, watch: usize) -> Activity {
+        let mut activity = self.activity.clone();
+        if let Some(watch) = self.watch.get(watch) {
+            activity.cpu_share = watch.cpu_share.unwrap_or(activity.cpu_share);
+            activity.cpu_burst_us = watch.cpu_burst_us.unwrap_or(activity.cpu_burst_us);
+            activity.faults = watch.faults.unwrap_or(activity.faults);
+        }
+        activity
+    }
+
     /// Reads and checks a policy file.
     ///
     /// # Errors

@@ -151,6 +151,12 @@ impl Watch {
         if self.pid.is_some_and(|pid| pid <= 1) || self.parent_pid.is_some_and(|pid| pid < 1) {
             return Err("process 1 is never swapped".into());
         }
+        if let Some(share) = self.cpu_share.filter(|share| !(0.0..=1.0).contains(share)) {
+            return Err(format!("cpu_share: {share} is not a share from 0 to 1"));
+        }
+        if self.faults == Some(0) {
+            return Err("faults must be 1 or more".into());
+        }
         Ok(())
     }
 }
@@ -186,10 +192,23 @@ mod tests {
     }
 
     #[test]
+    fn some_users_may_be_judged_by_figures_of_their_own() {
+        let text = "[[watch]]\npid = 9\n[[watch]]\npid = 10\ncpu_share = 0.05\nfaults = 7\n[activity]\ncpu_burst_us = 5\n";
+        let policy = parse(text).unwrap();
+        let of = |watch| {
+            let activity = policy.activity_of(watch);
+            (activity.cpu_share, activity.cpu_burst_us, activity.faults)
+        };
+        assert_eq!((of(0), of(1)), ((0.005, 5, 2), (0.05, 5, 7)));
+    }
+
+    #[test]
     fn what_cannot_be_is_refused_by_its_key() {
         for (text, key) in [
             ("[queue_drop]\nidle_seconds = 0.0\n", "queue_drop.idle_seconds"),
             ("[queue_drop]\nidle_second = 3\n", "idle_second"),
+            ("cpu_share = 5.0\n", "cpu_share"),
+            ("faults = 0\n", "faults"),
             (
                 "[queue_drop]\nworking_set_stays = 0\n",
                 "queue_drop.working_set_stays",

@@ -13,6 +13,8 @@ use crate::stat::Stat;
 pub struct Found {
     pub name: String,
     pub interactive: bool,
+    /// Which `[[watch]]` names him, the first one.
+    pub watch: usize,
     /// The file that counts the processor time of his control group, where that is all his.
     pub accounting: Option<PathBuf>,
     /// In order of number.
@@ -68,7 +70,7 @@ pub fn find(roots: &Roots, policy: &Policy, own_pid: i32) -> std::io::Result<Vec
     let processes = Processes::read(roots)?;
     let mut taken: HashSet<i32> = HashSet::from([1, own_pid]);
     let mut users: Vec<Found> = Vec::new();
-    for watch in &policy.watch {
+    for (index, watch) in policy.watch.iter().enumerate() {
         for (name, accounting, pids) in claims(roots, watch, &processes) {
             let mut found = BTreeMap::new();
             for pid in pids {
@@ -94,6 +96,7 @@ pub fn find(roots: &Roots, policy: &Policy, own_pid: i32) -> std::io::Result<Vec
                 None => users.push(Found {
                     name,
                     interactive,
+                    watch: index,
                     accounting,
                     processes: found,
                 }),

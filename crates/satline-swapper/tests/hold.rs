@@ -36,6 +36,7 @@ impl Works {
         Found {
             name: "u".into(),
             interactive: true,
+            watch: 0,
             accounting: None,
             processes: BTreeMap::from([(self.pid(), stat)]),
         }

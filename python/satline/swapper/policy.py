@@ -40,6 +40,13 @@ class Watch(_Part):
     interactive: bool | None = Field(
         default=None, description="whether these users wait for answers; absent: those with a terminal do"
     )
+    cpu_share: Share | None = Field(default=None, description="as activity.cpu_share, for these users")
+    cpu_burst_us: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="as activity.cpu_burst_us, for these users"
+    )
+    faults: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="as activity.faults, for these users"
+    )
 
     @model_validator(mode="after")
     def _one_kind(self) -> Watch:
