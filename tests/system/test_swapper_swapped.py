@@ -62,7 +62,7 @@ def group() -> Iterator[Path]:
     roots = [path for path in (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified")) if is_version_2(path)]
     if not roots:
         pytest.skip("no control groups of version 2 here")
-    made = roots[0] / f"satline-test-{os.getpid()}"
+    made = roots[0] / f"swapper-test-{os.getpid()}"
     made.mkdir()
     yield made
     for path in [*made.iterdir(), made]:

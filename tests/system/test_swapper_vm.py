@@ -169,7 +169,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
     made = Host(tmp_path, program)
     with ExitStack() as stack:
         stack.enter_context(paging_file(tmp_path / "swap"))
-        made.group = stack.enter_context(group(f"satline-vm-{os.getpid()}"))
+        made.group = stack.enter_context(group(f"swapper-test-{os.getpid()}"))
         # Whatever was started ends first.
         stack.callback(made.end)
         yield made
