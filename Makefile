@@ -58,7 +58,7 @@ test test-fast: export CARGO_INCREMENTAL = $(if $(wildcard target/debug/incremen
 
 # The crates' tests are compiled beside the set-up and run beside pytest: many of
 # both wait for what they started. The study that is `alone` comes when all the rest is done.
-test: ## Set everything up and run all tests (about 14 minutes on 2 cores).
+test: ## Set everything up and run all tests (about 11 minutes on 2 cores).
 	@$(MAKE) --no-print-directory --jobs=2 test-crates test-python
 	$(BIN)/python -m pytest -m alone tests/system
 
