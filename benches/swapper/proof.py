@@ -3,7 +3,7 @@
     python benches/swapper/proof.py --out DIR [--page FILE]
                                     [--parts resume,users,idle,factors,advised,read-ahead]
 
-A part whose results are in DIR is not measured again. Needs root, a quiet host and less than two hours. Each table
+A part whose results are in DIR is not measured again. Needs root, a quiet host and two hours. Each table
 of the page stands between `<!-- figures NAME -->` and `<!-- end -->`; others stay as they are.
 """
 
