@@ -14,11 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from satline.errors import SatlineError
+import pytest
+
+from satline.errors import InputError, SatlineError
 from satline.swapper.status import Status, UserStatus
 from satline.systems.binaries import find_binary
 from satline.systems.guest import accelerator, boot
-from satline.systems.guest.files import cache_directory
+from satline.systems.guest.files import cache_directory, find_program
 from satline.systems.guest.image import ALIAS, find_image
 from satline.systems.guest.settings import GuestSettings
 from satline.systems.guest.snapshot import overlay, swap_files
@@ -67,6 +69,18 @@ class SwapperGuest:
         return self.run(
             f"cat {PLACE}/run/status.json {PLACE}/run/said 2>/dev/null; cat /proc/swaps; dmesg | tail -n 8"
         )
+
+
+def swapper_or_skip() -> Path:
+    """The swapper's program, where there are QEMU and an image for a guest too; else the test is skipped."""
+    try:
+        find_program("qemu-system-x86_64")
+        find_image()
+        return find_binary("satline-swapper")
+    except InputError as error:
+        pytest.skip(f"{error.message}; {error.hint}")
+    except SatlineError as error:
+        pytest.skip(error.message)
 
 
 @contextmanager

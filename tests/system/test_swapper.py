@@ -70,6 +70,15 @@ class Swapper:
         self.started.append(process)
         return process
 
+    def end(self) -> None:
+        """End the daemon and the users."""
+        for process in self.started:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+
     def said(self) -> Status | None:
         try:
             return read_status(self.status)
@@ -96,12 +105,7 @@ def swapper(tmp_path: Path) -> Iterator[Swapper]:
         pytest.skip("this kernel or these privileges give no advice on pages of other processes")
     made = Swapper(tmp_path, program)
     yield made
-    for process in made.started:
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
+    made.end()
 
 
 def test_a_user_works_rests_and_goes(swapper: Swapper) -> None:

@@ -12,14 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from satline.errors import InputError, SatlineError
 from satline.recording import Recording, check
 from satline.swapper.explain import explain_user
-from satline.systems.binaries import find_binary
-from satline.systems.guest.files import find_program
-from satline.systems.guest.image import find_image
 
-from .swapper_guest import PAGE_BYTES, PLACE, Daemon, SwapperGuest, User, started
+from .swapper_guest import PAGE_BYTES, PLACE, Daemon, SwapperGuest, User, started, swapper_or_skip
 
 pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.own_machine]
 
@@ -68,14 +64,7 @@ def policy(low: float = 0.5, high: float = 0.5, storage: str = "", more: str = "
 
 @pytest.fixture(scope="module")
 def booted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SwapperGuest]:
-    try:
-        find_program("qemu-system-x86_64")
-        find_image()
-        find_binary("satline-swapper")
-    except InputError as error:
-        pytest.skip(f"{error.message}; {error.hint}")
-    except SatlineError as error:
-        pytest.skip(error.message)
+    swapper_or_skip()
     with started(tmp_path_factory.mktemp("guest")) as guest:
         if guest.run("modprobe -a zram dm-mod && command -v dmsetup || true") == "":
             pytest.skip("the guest is older than its paging modules; `sudo satline guest build --again`")
@@ -121,7 +110,7 @@ def is_out(daemon: Daemon, user: User, *states: str) -> None:
     assert user.swap_bytes() > 0
 
 
-@pytest.mark.parametrize(("mglru", "huge_pages"), [(0, "never"), (7, "always")])
+@pytest.mark.parametrize(("mglru", "huge_pages"), [(0, "never"), (7, "never"), (7, "always")])
 def test_a_user_goes_out_and_comes_back_on_control_groups_of_version_2(
     guest: SwapperGuest, mglru: int, huge_pages: str
 ) -> None:

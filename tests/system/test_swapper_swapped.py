@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,13 +12,13 @@ import pytest
 from satline.recording import Recording
 
 from .conftest import TREE, wait_for
+from .paging import PAGE_BYTES, paging_file, swapped_pages
 from .test_swapper import Swapper, swapper
 
 __all__ = ["swapper"]
 
 pytestmark = [pytest.mark.system, pytest.mark.skipif(os.geteuid() != 0, reason="swap is root's")]
 
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 SWAP_BYTES = 192 << 20
 # However much of the host's storage is free, it is less than all: somebody idle is always written out.
 POLICY = """[[watch]]
@@ -42,18 +41,10 @@ swap_reserve = 0
 
 
 @pytest.fixture
-def swap(tmp_path: Path) -> Iterator[Path]:
+def swap(tmp_path: Path) -> Iterator[None]:
     """A swap file of the test's own."""
-    file = tmp_path / "swap"
-    with file.open("wb") as opened:
-        os.posix_fallocate(opened.fileno(), 0, SWAP_BYTES)
-    file.chmod(0o600)
-    for command in ("mkswap", "swapon"):
-        done = subprocess.run([command, file], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            pytest.skip(f"no swap file here: {done.stderr.strip()}")
-    yield file
-    subprocess.run(["swapoff", file], check=True)
+    with paging_file(tmp_path / "swap", SWAP_BYTES):
+        yield
 
 
 @pytest.fixture
@@ -73,12 +64,6 @@ def group() -> Iterator[Path]:
 
 def is_version_2(path: Path) -> bool:
     return (path / "cgroup.controllers").exists()
-
-
-def swapped_pages(pid: int) -> int:
-    """A process's pages outside, as the kernel counts them."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.partition("VmSwap:")[2].split()[0]) * 1024 // PAGE_BYTES
 
 
 @pytest.mark.usefixtures("swap")

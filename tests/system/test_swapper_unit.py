@@ -12,13 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from satline.errors import InputError, SatlineError
 from satline.swapper import Policy, Status, make_unit
-from satline.systems.binaries import find_binary
-from satline.systems.guest.files import find_program
-from satline.systems.guest.image import SYSTEMD, find_image
+from satline.systems.guest.image import SYSTEMD
 
-from .swapper_guest import PLACE, Daemon, SwapperGuest, User, started
+from .swapper_guest import PLACE, Daemon, SwapperGuest, User, started, swapper_or_skip
 
 pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.own_machine]
 
@@ -143,14 +140,7 @@ class UnitDaemon(Daemon):
 
 @pytest.fixture(scope="module")
 def booted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SwapperGuest]:
-    try:
-        find_program("qemu-system-x86_64")
-        find_image()
-        find_binary("satline-swapper")
-    except InputError as error:
-        pytest.skip(f"{error.message}; {error.hint}")
-    except SatlineError as error:
-        pytest.skip(error.message)
+    swapper_or_skip()
     with started(tmp_path_factory.mktemp("guest"), options=SYSTEMD) as guest:
         if guest.read("/proc/1/comm").strip() != "systemd":
             pytest.skip("the guest is older than its systemd; `sudo satline guest build --again`")

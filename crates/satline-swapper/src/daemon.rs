@@ -241,8 +241,8 @@ impl Daemon {
     /// Faults, announcements, and jobs that have ended.
     fn hear(&mut self, now_ns: i64) -> Vec<Event> {
         for user in self.users.values_mut() {
-            let least = self.surroundings.policy.activity_of(user.found.watch).faults;
             if let Some(sentry) = &mut user.sentry {
+                let least = self.surroundings.policy.activity_of(user.found.watch).faults;
                 user.faulted |= sentry.look(now_ns, least);
                 let touched = std::mem::take(&mut sentry.touched);
                 if user.resume.is_some() && !touched.is_empty() {

@@ -32,9 +32,7 @@ impl Policy {
             ),
         ];
         for (key, share) in shares {
-            if !(0.0..=1.0).contains(&share) {
-                return Err(format!("{key}: {share} is not a share from 0 to 1"));
-            }
+            check_share(key, share)?;
         }
         let times = [
             (
@@ -151,14 +149,21 @@ impl Watch {
         if self.pid.is_some_and(|pid| pid <= 1) || self.parent_pid.is_some_and(|pid| pid < 1) {
             return Err("process 1 is never swapped".into());
         }
-        if let Some(share) = self.cpu_share.filter(|share| !(0.0..=1.0).contains(share)) {
-            return Err(format!("cpu_share: {share} is not a share from 0 to 1"));
+        if let Some(share) = self.cpu_share {
+            check_share("cpu_share", share)?;
         }
         if self.faults == Some(0) {
             return Err("faults must be 1 or more".into());
         }
         Ok(())
     }
+}
+
+fn check_share(key: &str, share: f64) -> Result<(), String> {
+    if (0.0..=1.0).contains(&share) {
+        return Ok(());
+    }
+    Err(format!("{key}: {share} is not a share from 0 to 1"))
 }
 
 #[cfg(test)]
