@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from satline.errors import SatlineError
+from satline.recording import Recording
 from satline.systems.binaries import find_binary
 from satline.systems.undo import marked_processes
 
@@ -130,6 +131,20 @@ def _program(pid: int) -> str:
         return Path(f"/proc/{pid}/exe").readlink().name
     except OSError:
         return ""
+
+
+def samples_without(recording: Recording) -> tuple[float, float]:
+    """How long the emulator's transactions go on before the monitor's first sample and after its last, s.
+
+    Both are below zero where its samples span them. A user may still type after the last sample.
+    """
+    connection = recording.connect()
+    first_s, last_s = connection.execute(
+        "SELECT ((SELECT min(monotonic_ns) FROM system) - min(monotonic_ns)) / 1e9, "
+        "(max(monotonic_ns) - (SELECT max(monotonic_ns) FROM system)) / 1e9 FROM transaction"
+    ).fetchall()[0]
+    connection.close()
+    return float(first_s), float(last_s)
 
 
 def wait_for(condition: Callable[[], object], what: str, within_s: float = WAIT_S) -> object:

@@ -13,11 +13,12 @@ from satline.systems.guest.files import cache_directory, find_program
 from satline.systems.guest.image import find_image
 from satline.systems.undo import marked_processes
 
-from .conftest import Satline, wait_for
+from .conftest import Satline, samples_without, wait_for
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 # An emulated processor on a busy machine takes its time.
 WAIT_S = 300.0
+MOST_AFTER_THE_LAST_SAMPLE_S = 5.0
 
 STUDY = """title = "guest"
 workload = "working-sets"
@@ -85,14 +86,13 @@ def test_a_study_on_a_guest_runs_to_its_verdict_and_leaves_only_the_recording(sa
     connection = recording.connect()
     users = {row[0] for row in connection.execute('SELECT DISTINCT "user" FROM "user"').fetchall()}
     disks = {row[0] for row in connection.execute("SELECT DISTINCT device FROM device").fetchall()}
-    spans = connection.execute(
-        "SELECT (SELECT min(monotonic_ns) FROM system) <= min(monotonic_ns), "
-        "(SELECT max(monotonic_ns) FROM system) >= max(monotonic_ns) FROM transaction"
-    ).fetchone()
     connection.close()
     assert {"user-001", "user-002"} <= users
     assert {"vdb", "vdc"} <= disks
-    assert spans == (True, True)
+    before_s, after_s = samples_without(recording)
+    # An emulated machine on a busy host takes its samples when it can.
+    assert before_s <= 0
+    assert after_s < MOST_AFTER_THE_LAST_SAMPLE_S
 
 
 def _qemu(run_id: str) -> list[int]:
