@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from shutil import which
@@ -12,7 +13,7 @@ from shutil import which
 import pytest
 
 from satline.errors import SatlineError
-from satline.recording import check
+from satline.recording import Recording, check
 from satline.swapper import Policy, Status, UserStatus, announce, read_status, replay
 from satline.systems.binaries import find_binary
 
@@ -193,6 +194,34 @@ def test_who_does_not_fit_is_held_and_a_killed_daemon_holds_nobody(swapper: Swap
     held.stdin.write("go\n")
     held.stdin.flush()
     assert held.stdout.readline().strip() == str(sum(range(3_000_000)))
+
+
+@pytest.mark.parametrize(
+    ("hold_seconds", "words", "recorded"), [(60, (), True), (0, (), False), (60, ("--dry-run",), False)]
+)
+def test_who_is_held_is_recorded_where_somebody_can_be(
+    swapper: Swapper, hold_seconds: int, words: tuple[str, ...], recorded: bool
+) -> None:
+    swapper.user("busy", sys.executable, "-c", "while True: pass")
+    swapper.user("mary")
+    daemon = swapper.start(
+        "--recording",
+        str(swapper.recording),
+        *words,
+        more=f"[admission]\nhold_seconds = {hold_seconds}\nstorage_share = 0\n",
+    )
+    swapper.wait("mary", lambda one: one.state == "idle", "the end of a stay")
+    announce(swapper.status, "mary")
+    if recorded:
+        swapper.wait("mary", lambda one: one.state == "eligible", "a user who is held")
+    time.sleep(1.5)
+    daemon.terminate()
+    assert daemon.wait(20) == 0
+    with Recording.open(swapper.recording).connect() as connection:
+        found = connection.execute("SELECT count(*), max(users_eligible) FROM swapper").fetchall()
+    ((samples, most),) = found
+    assert samples > 0
+    assert most == (1 if recorded else None)
 
 
 @pytest.mark.skipif(

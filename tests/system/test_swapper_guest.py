@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -194,6 +195,11 @@ def swapped_in(guest: SwapperGuest) -> int:
     return int(guest.run("grep '^pswpin ' /proc/vmstat").split()[1])
 
 
+def swapped_out(guest: SwapperGuest) -> int:
+    """Pages that the kernel has begun to write to swap."""
+    return int(guest.run("grep '^pswpout ' /proc/vmstat").split()[1])
+
+
 def test_a_pressure_trigger_of_the_group_begins_swap_out(guest: SwapperGuest) -> None:
     mary = User(guest, MARY, 40)
     # Free storage alone never is below `low`.
@@ -257,12 +263,17 @@ def compressed_bytes(guest: SwapperGuest) -> int:
     return total - written_back(guest) * PAGE_BYTES
 
 
-def swapped_on_a_mapped_device(guest: SwapperGuest) -> tuple[User, Daemon]:
-    """Mary, with a known working set, all of her out on a device that can be made to hang or to fail."""
+def swap_on_a_mapped_device(guest: SwapperGuest) -> None:
+    """The guest's swap device can be made to hang or to fail."""
     guest.run(
         "swapoff /dev/vdb; dmsetup create sw --noudevsync --table "
         '"0 $(blockdev --getsz /dev/vdb) linear /dev/vdb 0" && mkswap /dev/dm-0 && swapon /dev/dm-0'
     )
+
+
+def swapped_on_a_mapped_device(guest: SwapperGuest) -> tuple[User, Daemon]:
+    """Mary, with a known working set, all of her out on such a device."""
+    swap_on_a_mapped_device(guest)
     return swapped(guest)
 
 
@@ -356,6 +367,36 @@ def test_reads_that_fail_kill_nobody_who_does_not_touch_their_pages(guest: Swapp
     guest.wait(lambda: mary.state() == "", "her end")
     guest.wait(lambda: daemon.of(MARY) is None, "a swapper that knows it")
     map_to(guest, good)
+
+
+def test_writes_that_fail_lose_nothing(guest: SwapperGuest) -> None:
+    swap_on_a_mapped_device(guest)
+    good = guest.run("dmsetup table sw").strip()
+    mary = User(guest, MARY, 40)
+    daemon = Daemon(guest, policy())
+    mary.work()
+    daemon.wait(MARY, lambda one: one.state == "idle" and one.stays >= 1, "idle")
+    map_to(guest, "0 $(blockdev --getsz /dev/vdb) error")
+    other = hog(guest, 100)
+    daemon.wait(MARY, lambda one: one.state in ("partly", "swapped"), "a page-out that fails")
+    assert "Write-error on swap-device" in guest.run("dmesg | tail -n 20")
+    # It does not write the same again and again.
+    written = swapped_out(guest)
+    time.sleep(5)
+    assert swapped_out(guest) - written < 2 * (40 << 20) / PAGE_BYTES
+    # Everything of hers is still in storage: she waits for no device, and none ends her.
+    faults = mary.major_faults()
+    mary.work()
+    assert mary.major_faults() == faults
+    other.end()
+    map_to(guest, good)
+    daemon.wait(MARY, lambda one: one.state == "idle", "idle")
+    other = hog(guest, 100)
+    daemon.wait(MARY, lambda one: one.state == "swapped", "swapped on the mended device")
+    other.end()
+    mary.leave_no_copies()
+    mary.work()
+    assert mary.major_faults() > faults
 
 
 def map_to(guest: SwapperGuest, table: str) -> None:

@@ -81,7 +81,10 @@ fn run(options: Run) -> Result<(), SwapperError> {
         );
     }
     let recorder = match &options.recording {
-        Some(directory) => Some(Recorder::open(directory, &policy_text, &abilities)?),
+        Some(directory) => {
+            let holds = policy.admission.hold_seconds > 0.0 && !options.dry_run;
+            Some(Recorder::open(directory, &policy_text, holds, &abilities)?)
+        }
         None => None,
     };
     let mut face = Face::new(

@@ -68,6 +68,8 @@ pub struct Recorder {
     /// What was seen of users since the last sample: active, faulted, announced.
     seen: HashMap<UserId, [bool; 3]>,
     policy: String,
+    /// Its policy holds users back, and is carried out.
+    holds: bool,
     created: bool,
 }
 
@@ -82,11 +84,11 @@ fn open_table(
 }
 
 impl Recorder {
-    /// Opens the writer `swapper`; makes the recording where there is none.
+    /// Opens the writer `swapper`; makes the recording where there is none. `holds`: users can be held back.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn open(directory: &Path, policy: &str, abilities: &Abilities) -> Result<Self, SwapperError> {
+    pub fn open(directory: &Path, policy: &str, holds: bool, abilities: &Abilities) -> Result<Self, SwapperError> {
         let host = HostFacts::read(Path::new("/proc"), Path::new("/etc/os-release"));
         let description = RecordingDescription::plain("satline-swapper", calls::real_ns(), host)?;
         let created = create_if_absent(directory, &description)?;
@@ -98,6 +100,7 @@ impl Recorder {
             writer,
             seen: HashMap::new(),
             policy: policy.to_owned(),
+            holds,
             created,
         };
         write_toml_atomically(&recorder.source(), &recorder.description(abilities, None))?;
@@ -182,7 +185,8 @@ impl Recorder {
             Some(count(State::Trimmed)),
             Some(count(State::Partly)),
             Some(count(State::Swapped)),
-            Some(count(State::Eligible)),
+            // That nobody is held where nobody can be says nothing of storage: not recorded.
+            self.holds.then(|| count(State::Eligible)),
             Some(count(State::Resuming)),
         ];
         let writer = &mut self.writer;

@@ -74,7 +74,7 @@ def expand(
     """)
     if "transaction" in scopes:
         _each_transaction(connection)
-    for table in ("observation", "processor", "cgroup"):
+    for table in ("observation", "processor", "cgroup", "swapper"):
         if table == "observation" or table in scopes:
             run(f"""
                 CREATE OR REPLACE TEMP TABLE satline_{table} AS

@@ -154,6 +154,13 @@ def make_scopes(
         counters, _ = of("lock", "spin_us")
         source = differenced("lock", interval, ("lock",), counters)
         create("lock", whole(counters), source, 'obs, "lock"')
+    if "swapper" in columns:
+        # Its rows come at instants of its own: each belongs to the observation that it lies in.
+        _, levels = of("swapper")
+        source = """
+            SELECT o.obs, r.* FROM swapper r ASOF JOIN satline_observation o
+            ON r.monotonic_ns <= o.t1 WHERE r.monotonic_ns > o.t0"""
+        create("swapper", _mean(levels, "swapper_"), source)
     if "task" in columns:
         source = differenced(
             "task",

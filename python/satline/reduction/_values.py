@@ -25,6 +25,7 @@ _MEMORY_BYTES_A_THREAD = 128 << 20
 _EXTRAS = {
     "processor": ("processors",),
     "cgroup": ("cgroup_quota_limit_millicpu",),
+    "swapper": (),
     "user": ("users_with_cpu", "user_cpu_largest_us"),
     "task": ("task_busiest_us",),
     "device": ("device_busiest_us",),

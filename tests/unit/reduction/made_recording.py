@@ -22,6 +22,7 @@ TABLES = (
     "lock",
     "transaction",
     "thermometer",
+    "swapper",
     "event",
 )
 _TYPES = {"int": pa.int64(), "text": pa.string(), "float": pa.float64()}

@@ -145,6 +145,21 @@ def test_what_was_not_recorded_is_missing_never_zero() -> None:
     )
 
 
+def test_users_whom_a_swapper_holds_are_held_back_in_the_observation_they_are_seen_in() -> None:
+    rows = steady(30, interval=10, processors=1, **CPU)
+    rows["swapper"] = [
+        {**at(k + 0.3), "users_eligible": held} for k, held in enumerate([0] * 10 + [1, 3] * 5 + [None] * 10)
+    ]
+    # A swapper that was started once more counts its runs by itself.
+    for row in rows["swapper"][15:]:
+        row["run"] = 2
+    reduced = reduce(MadeRecording(rows))
+    np.testing.assert_array_equal(reduced.observations["user_eligible"], [0, 2, np.nan])
+    np.testing.assert_array_equal(reduced.observations["eligible"], [0, 2, np.nan])
+    del rows["swapper"]
+    assert "user_eligible" in reduce(MadeRecording(rows)).missing
+
+
 def test_reasons_name_what_a_recording_can_hold() -> None:
     catalogue = variables()
     known = {d.name for d in catalogue.derived} | {f"table {t}" for t in catalogue.counters}
