@@ -91,6 +91,8 @@ def capacity(recording: Path, within_s: float, part: str, what: What, as_json: b
 
 def words(answer: Capacity) -> list[str]:
     """The answer in sentences."""
+    from satline.diagnosis import LOG_ON_ADVICE
+
     aim = f"{answer.part:.0%} of {answer.what}s within {answer.within_s:g} s"
     least, most = answer.steps[0].users, answer.steps[-1].users
     if answer.users is not None:
@@ -120,7 +122,9 @@ def words(answer: Capacity) -> list[str]:
     if answer.between is not None:
         low_load, high_load = answer.between
         found.append(f"Between {low_load} and {high_load} users, which were seen, a straight line is taken.")
-    if not answer.told:
+    if answer.absent is not None:
+        found.append(f"No interval: {answer.absent}. {LOG_ON_ADVICE}")
+    elif not answer.told:
         found.append(
             "No interval: some load has too few transactions, or in too few moments; use longer windows."
         )

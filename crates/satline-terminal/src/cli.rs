@@ -102,8 +102,8 @@ pub struct RunOptions {
     /// Time for answers that are outstanding at the end.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
     pub drain: i64,
-    /// Time within which a shell must give its first prompt.
-    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = parse_duration)]
+    /// Time within which a shell must give its first prompt; the last one given counts.
+    #[arg(long, overrides_with = "logon_timeout", value_name = "TIME", default_value = "15s", value_parser = parse_duration)]
     pub logon_timeout: i64,
     /// Seed of all random draws.
     #[arg(long, value_name = "N", default_value_t = 1)]

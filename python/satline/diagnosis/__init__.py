@@ -1,5 +1,6 @@
 """Diagnosis: is it saturated, at what load, and what holds it back [Bard]."""
 
+from satline.diagnosis._absent import LOG_ON_ADVICE, absent_users
 from satline.diagnosis._diagnose import diagnose, vm_words
 from satline.diagnosis._json import as_plain, to_dict, to_json
 from satline.diagnosis._late import invalid_run
@@ -21,6 +22,7 @@ from satline.diagnosis.rules import RULES
 from satline.diagnosis.saturation import saturation
 
 __all__ = [
+    "LOG_ON_ADVICE",
     "RULES",
     "Diagnosis",
     "Estimate",
@@ -32,6 +34,7 @@ __all__ = [
     "WaitPart",
     "WaitShares",
     "WaitingUser",
+    "absent_users",
     "as_plain",
     "diagnose",
     "failed_part",

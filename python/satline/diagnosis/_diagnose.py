@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from satline.diagnosis._absent import LOG_ON_ADVICE, absent_users
 from satline.diagnosis._histories import Histories
 from satline.diagnosis._late import invalid_run
 from satline.diagnosis._load import load_units
@@ -60,6 +61,9 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
             f"{failures:.0%} of the transactions failed: what is left of the load says little",
             "See why they failed (time-outs, dead sessions), mend it, and run it again.",
         )
+    absent = absent_users(recording)
+    if absent is not None and verdict.outcome == "not-saturated":
+        verdict = _withdrawn(verdict, absent, LOG_ON_ADVICE)
     context = context_of(recording, reduction, verdict)
     words = vm_words(recording.description)
     found = weighed([(rule, judge(context)) for rule, judge in RULES], context)
@@ -76,7 +80,7 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
         findings=holding,
         others=others,
         unseen=unseen(recording.sources, reduction),
-        warnings=warnings(recording, context, invalid),
+        warnings=warnings(recording, context, invalid, absent),
         conditions=conditions(recording, reduction),
         waits=wait_shares(reduction, recording),
     )

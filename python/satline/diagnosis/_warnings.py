@@ -8,8 +8,8 @@ from satline.diagnosis.rules import Context
 from satline.reduction import Reduction, Source
 
 
-def warnings(recording: Source, context: Context, invalid: str | None) -> tuple[str, ...]:
-    """What weakens the answer; `invalid`: why the run is, if it is."""
+def warnings(recording: Source, context: Context, invalid: str | None, absent: str | None) -> tuple[str, ...]:
+    """What weakens the answer; `invalid`: why the run is, if it is; `absent`: who could not log on."""
     reduction = context.reduction
     found: list[str] = []
     for damage in getattr(recording, "damage", ()) or ():
@@ -26,6 +26,8 @@ def warnings(recording: Source, context: Context, invalid: str | None) -> tuple[
         )
     if invalid is not None:
         found.append(f"{invalid}: the run is marked invalid")
+    if absent is not None:
+        found.append(absent)
     for writer, source in recording.sources.items():
         if source.get("end_reason") in {"failed", "disk-full"}:
             found.append(

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from satline.diagnosis._absent import absent_users
 from satline.diagnosis._late import invalid_run
 from satline.diagnosis._results import Diagnosis
 from satline.diagnosis.rules._worth import undecided
@@ -70,6 +71,9 @@ class Capacity:
         named. Where the lightest load seen does not reach the part either, it is not load that is too much.
     saturation
         The diagnosis' outcome; ``never-reached``: the lightest load seen does not reach the part.
+    absent
+        Who could not log on, where somebody could not: the loads were lighter than they say, and no interval
+        is told.
     """
 
     what: What
@@ -83,6 +87,7 @@ class Capacity:
     causes: tuple[str, ...]
     saturation: str
     steps: tuple[Step, ...]
+    absent: str | None = None
 
 
 def capacity(
@@ -124,7 +129,8 @@ def capacity(
         )
     users = np.array([step.users for step, _ in found], dtype=np.float64)
     counts = [blocks for _, blocks in found]
-    told = all(s.reactions >= LEAST_REACTIONS and len(b) >= LEAST_BLOCKS for s, b in found)
+    absent = absent_users(recording)
+    told = absent is None and all(s.reactions >= LEAST_REACTIONS and len(b) >= LEAST_BLOCKS for s, b in found)
     good, whole = (np.array([b[:, k].sum() for b in counts]) for k in (0, 1))
     value = crossing(users, good, whole, part)
     draws = np.array([crossing(users, *sums, part) for sums in _resampled(counts)])
@@ -145,6 +151,7 @@ def capacity(
         causes,
         saturation,
         tuple(step for step, _ in found),
+        absent,
     )
 
 

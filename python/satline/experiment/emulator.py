@@ -59,7 +59,9 @@ def command_line(
     steps: Sequence[int] | None = None,
 ) -> list[str]:
     """The emulator's command for a study's load under the conditions in force; `steps`: not its users."""
-    command = [str(program), "run", "--workload", str(workload), "--recording", str(recording)]
+    # What the study says comes later, and counts.
+    command = [str(program), "run", *conditions.emulator_options]
+    command += ["--workload", str(workload), "--recording", str(recording)]
     command += ["--steps", ",".join(map(str, steps or load.users)), "--seed", str(load.seed)]
     command += ["--max-users", str(max(load.users))]
     for name, seconds in (
@@ -68,6 +70,8 @@ def command_line(
         ("window", load.window_seconds),
     ):
         command += [f"--{name}", f"{round(seconds * 1000)}ms"]
+    if load.log_on_seconds is not None:
+        command += ["--logon-timeout", f"{round(load.log_on_seconds * 1000)}ms"]
     if load.line is not None:
         command += ["--line", load.line]
     if load.allow is not None:

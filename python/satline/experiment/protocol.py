@@ -280,8 +280,7 @@ class _Run:
                 self._study.file.load,
                 conditions,
                 series.steps,
-            )
-            + conditions.emulator_options,
+            ),
             conditions.environment,
             conditions.data.parent / "satline-terminal.log",
         )

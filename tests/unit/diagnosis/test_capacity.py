@@ -72,6 +72,31 @@ def test_what_failed_was_not_in_time(tmp_path: Path) -> None:
     assert [step.failed for step in answer(timeouts).steps] == [200, 200]
 
 
+def test_a_load_that_not_all_could_bring_has_no_interval(tmp_path: Path) -> None:
+    path = tmp_path / "a.satline"
+    assert answer(recorded(path, {4: 1.0, 8: 0.0})).told
+    with RecordingWriter(path, "terminal") as writer:
+        writer.write_rows(
+            "event",
+            [
+                {
+                    "event": "log-on-failed",
+                    "text": f"user-00{k}: the shell gave no prompt within 15 s{'!' * 500}",
+                    "time_ns": k * S,
+                    "monotonic_ns": k * S,
+                }
+                for k in (4, 3)
+            ],
+        )
+    found = answer(Recording.open(path))
+    assert (found.told, found.low, found.high) == (False, None, None)
+    (said,) = (line for line in words(found) if line.startswith("No interval"))
+    assert "2 log-ons failed for good" in said
+    assert "(user-003: the shell gave no prompt within 15 s!!!" in said
+    assert "log_on_seconds" in said
+    assert len(said) < 400
+
+
 def test_a_command_that_says_nothing_answers_with_its_prompt(tmp_path: Path) -> None:
     silent = recorded(tmp_path / "a.satline", {4: 1.0, 8: 0.0}, reaction_us=None)
     assert [step.within for step in answer(silent).steps] == [1.0, 0.0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from made_recording import at
 from made_study import Made
 
 from satline.diagnosis import RULES, Diagnosis, Finding, diagnose, to_dict, to_json
@@ -187,6 +188,18 @@ def test_a_light_load_of_which_much_failed_is_not_called_unsaturated() -> None:
     answer = diagnose(recording)
     assert answer.saturation.outcome == "cannot-tell"
     assert "25% of the transactions failed" in answer.headline
+
+
+@pytest.mark.parametrize(("name", "outcome"), [("light", "cannot-tell"), ("cpu_bound", "saturated")])
+def test_users_who_could_not_log_on_weaken_the_answer(name: str, outcome: str) -> None:
+    recording = CASES[name].make()
+    assert not any("log-on" in warning for warning in diagnose(recording).warnings)
+    recording.rows["event"].append(
+        {**at(1), "source": "terminal", "event": "log-on-failed", "text": "user-002: no prompt"}
+    )
+    answer = diagnose(recording)
+    assert answer.saturation.outcome == outcome
+    assert any("1 log-on failed for good" in warning for warning in answer.warnings)
 
 
 def test_full_processors_are_not_named_when_it_is_unknown_whether_users_wait_for_them() -> None:

@@ -17,7 +17,7 @@ from satline.experiment.designed._store import Attempt, Store
 from satline.experiment.designs import Run
 from satline.experiment.protocol import NotSetError
 from satline.experiment.study import designed_study, read_study
-from satline.recording import describe
+from satline.recording import RecordingWriter, describe
 
 STUDY = """title = "t"
 workload = "compute"
@@ -72,6 +72,15 @@ class False_:
             raise NotSetError("cannot be set")
         end = "interrupted" if way == "stop" else "complete"
         record_run(recording, {"a": 0.2}, study={"design": dict(place)}, late=way == "late", end=end)
+        if way == "absent":
+            with RecordingWriter(recording, "terminal") as writer:
+                failed = {
+                    "event": "log-on-failed",
+                    "text": "user-004: no prompt",
+                    "time_ns": 1,
+                    "monotonic_ns": 1,
+                }
+                writer.write_rows("event", [failed])
         return ([], 2) if way == "stop" else ([], None)
 
 
@@ -106,6 +115,16 @@ def test_it_goes_on_after_a_signal_and_runs_the_unfinished_one_anew(tmp_path: Pa
     carried, _ = go(tmp_path, again)
     assert again.ran == [3, 4]
     assert len(list((tmp_path / "out/aside").iterdir())) == 1
+
+
+def test_a_run_whose_users_could_not_all_log_on_is_flagged(tmp_path: Path) -> None:
+    carried, lines = go(tmp_path, False_(r2=["absent"]))
+    flags = [carried.store.attempts()[number].flags for number in (1, 2)]
+    assert flags[0] == []
+    assert flags[1] == [
+        "1 log-on failed for good, so that fewer users worked than the load says (user-004: no prompt)"
+    ]
+    assert any("run 2 flagged: 1 log-on failed" in line for line in lines)
 
 
 def test_what_a_kill_left_half_written_is_set_aside(tmp_path: Path) -> None:

@@ -51,6 +51,14 @@ def test_the_command_says_everything(tmp_path: Path) -> None:
     ).split(" ")
 
 
+def test_the_studys_time_to_log_on_comes_after_the_systems(tmp_path: Path) -> None:
+    load = Load(users=[1], log_on_seconds=90)
+    system = conditions(tmp_path, emulator_options=["--logon-timeout", "120s"])
+    made = command_line(Path("t"), Path("/w.toml"), Path("/r.satline"), load, system)
+    given = [made[k + 1] for k, word in enumerate(made) if word == "--logon-timeout"]
+    assert given == ["120s", "90000ms"]
+
+
 def test_progress_lines_are_read_and_others_left() -> None:
     progress = Progress.parse(LINE)
     assert progress is not None

@@ -207,7 +207,7 @@ def _attempt(
     if outcome == "complete":
         flags += within_run(before, read_state(scratch))
         compact(recording)
-        flags += work_of_others(recording) + _unsteady(recording)
+        flags += _of_recording(recording)
         reason = invalid_run(Recording.open(recording)) or ""
         outcome = "late" if reason else "complete"
         describe.update(recording, {"study": {"design": {"flags": flags, "host": before.plain()}}})
@@ -223,8 +223,13 @@ def _settle(recording: Path) -> None:
     if "flags" in describe.read(recording).get("study", {}).get("design", {}):
         return
     compact(recording)
-    flags = ["ended by a kill before the host was looked at again", *work_of_others(recording)]
-    describe.update(recording, {"study": {"design": {"flags": flags + _unsteady(recording)}}})
+    flags = ["ended by a kill before the host was looked at again", *_of_recording(recording)]
+    describe.update(recording, {"study": {"design": {"flags": flags}}})
+
+
+def _of_recording(recording: Path) -> list[str]:
+    """What a run's recording itself says against it."""
+    return work_of_others(recording) + _unsteady(recording) + _absent(recording)
 
 
 def _unsteady(recording: Path) -> list[str]:
@@ -239,6 +244,14 @@ def _unsteady(recording: Path) -> list[str]:
     finally:
         connection.close()
     return [found.words] if found is not None and found.steady is False else []
+
+
+def _absent(recording: Path) -> list[str]:
+    from satline.diagnosis import absent_users
+    from satline.recording import Recording
+
+    found = absent_users(Recording.open(recording))
+    return [] if found is None else [found]
 
 
 def _note_end(carried: Carried, run: Run, attempt: Attempt, view: View) -> None:
