@@ -1,22 +1,29 @@
 """All measurements of docs/concepts/swapper-proof.md, and their tables in that page.
 
     python benches/swapper/proof.py --out DIR [--page FILE]
-                                    [--parts resume,users,idle,factors,advised,read-ahead]
+                                    [--parts resume,users,few,idle,factors,devices,advised,read-ahead]
 
-A part whose results are in DIR is not measured again. Needs root, a quiet host and two hours. Each table
-of the page stands between `<!-- figures NAME -->` and `<!-- end -->`; others stay as they are.
+A part whose results are in DIR is not measured again. Needs root, a quiet host and three and a half hours.
+Each table of the page stands between `<!-- figures NAME -->` and `<!-- end -->`; others stay as they are.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
+import math
 import re
+import statistics
 import subprocess
 import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+
+from costs import HEADS, costs
+
+from satline.distributions import t_quantile
 
 HERE = Path(__file__).parent
 STUDIES = HERE.parents[1] / "studies"
@@ -42,8 +49,22 @@ def users(out: Path) -> list[list[str]]:
     return [satline("study", str(STUDIES / f"{arm}.toml"), "--out", str(out / arm)) for arm in arms]
 
 
+def few(out: Path) -> list[list[str]]:
+    """The same below the loads of that series, where the working sets fit."""
+    commands = []
+    for arm in ("swapper-users-off", "swapper-users"):
+        text = re.sub(r"^users = .*$", "users = [2, 6]", (STUDIES / f"{arm}.toml").read_text(), flags=re.M)
+        (out / f"{arm}.toml").write_text(text)
+        commands.append(satline("study", str(out / f"{arm}.toml"), "--out", str(out / arm)))
+    return commands
+
+
 def factors(out: Path) -> list[list[str]]:
     return [satline("study", str(STUDIES / "swapper-factors.toml"), "--out", str(out / "study"))]
+
+
+def devices(out: Path) -> list[list[str]]:
+    return [satline("study", str(STUDIES / "swapper-resume.toml"), "--out", str(out / "study"))]
 
 
 def idle(out: Path) -> list[list[str]]:
@@ -53,8 +74,10 @@ def idle(out: Path) -> list[list[str]]:
 PARTS: dict[str, Callable[[Path], list[list[str]]]] = {
     "resume": resume,
     "users": users,
+    "few": few,
     "idle": idle,
     "factors": factors,
+    "devices": devices,
     "advised": lambda out: resume(out, *ADVISED),
     "read-ahead": lambda out: resume(out, "--page-cluster", "0"),
 }
@@ -82,8 +105,13 @@ def resume_table(out: Path) -> str:
     return "\n".join(lines)
 
 
+def header(*heads: str) -> list[str]:
+    return [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+
+
 def users_table(out: Path) -> str:
-    lines = ["| arm | users | reactions | within 2 s | median s | 90 % s |", "|---|---|---|---|---|---|"]
+    lines = header("arm", "users", "reactions", "within 2 s", "median s", "90 % s")
+    dear = header("arm", "users", *HEADS)
     said = []
     for arm, name in (("swapper-users-off", "kernel"), ("swapper-users", "swapper")):
         command = satline("capacity", str(out / arm), "--json")
@@ -95,7 +123,48 @@ def users_table(out: Path) -> str:
             )
             cells = [name, step["users"], step["reactions"], f"{step['within']:.0%}", middle, high]
             lines.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join([*said, "", *lines])
+        for users, one in costs(out / arm).items():
+            dear.append(f"| {' | '.join((name, str(users), *one.cells()))} |")
+    return "\n".join([*said, "", *lines, "", "What it cost (± standard errors):", "", *dear])
+
+
+def devices_table(out: Path) -> str:
+    """The mean reaction of each device's runs, both arms, and their ratio.
+
+    log reaction = device × swapper + residual [Jain]; the ratios' intervals are by the residual of all cells
+    and Student's t, Šidák's for all devices together.
+    """
+    rows = list(csv.DictReader((out / "study/results.csv").read_text().splitlines()))
+    found: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for row in (row for row in rows if row["class"] == "all"):
+        found.setdefault((row["device"], row["swapper"]), []).append(row)
+    logs = {cell: [math.log(float(row["reaction_s"])) for row in rows] for cell, rows in found.items()}
+    free = sum(len(values) - 1 for values in logs.values())
+    squares = sum((v - statistics.mean(values)) ** 2 for values in logs.values() for v in values)
+    named = list(dict.fromkeys(device for device, _ in logs))
+    heads = ("device", "arm", "runs", "reactions", "mean s", "90 % s", "within 2 s", "sooner")
+    lines, dear = header(*heads), header("device", "arm", *HEADS)
+    for device in named:
+        off, on = logs[device, "false"], logs[device, "true"]
+        half = t_quantile(0.95 ** (1 / len(named)), free) * math.sqrt(
+            squares / free * (1 / len(off) + 1 / len(on))
+        )
+        gain = statistics.mean(off) - statistics.mean(on)
+        low, middle, high = (math.exp(gain + d) for d in (-half, 0.0, half))
+        for arm, name, ratio in (
+            ("false", "kernel", ""),
+            ("true", "swapper", f"{middle:.2f} × [{low:.2f}, {high:.2f}]"),
+        ):
+            runs = found[device, arm]
+            cells = [device, name, str(len(runs)), str(sum(int(row["interactions"]) for row in runs))]
+            cells.append(f"{math.exp(statistics.mean(logs[device, arm])):.2f}")
+            cells.append(f"{statistics.mean(float(row['reaction_p90_s']) for row in runs):.2f}")
+            cells.append(f"{statistics.mean(float(row['satisfaction']) for row in runs):.0%}")
+            lines.append(f"| {' | '.join((*cells, ratio))} |")
+            for row in runs:
+                one = costs(out / "study/runs" / row["recording"])[int(row["users"])]
+                dear.append(f"| {' | '.join((device, name, *one.cells()))} |")
+    return "\n".join([*lines, "", "What each run cost (± standard errors):", "", *dear])
 
 
 def idle_table(out: Path) -> str:
@@ -118,8 +187,10 @@ def factors_table(out: Path) -> str:
 TABLES = {
     "resume": resume_table,
     "users": users_table,
+    "few": users_table,
     "idle": idle_table,
     "factors": factors_table,
+    "devices": devices_table,
     "advised": resume_table,
     "read-ahead": resume_table,
 }
