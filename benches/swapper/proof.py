@@ -1,7 +1,7 @@
 """All measurements of docs/concepts/swapper-proof.md, and their tables in that page.
 
     python benches/swapper/proof.py --out DIR [--page FILE]
-                                    [--parts resume,users,few,idle,factors,devices,advised,read-ahead]
+                                    [--parts resume,users,idle,factors,devices,advised,read-ahead]
 
 A part whose results are in DIR is not measured again. Needs root, a quiet host and three and a half hours.
 Each table of the page stands between `<!-- figures NAME -->` and `<!-- end -->`; others stay as they are.
@@ -49,16 +49,6 @@ def users(out: Path) -> list[list[str]]:
     return [satline("study", str(STUDIES / f"{arm}.toml"), "--out", str(out / arm)) for arm in arms]
 
 
-def few(out: Path) -> list[list[str]]:
-    """The same below the loads of that series, where the working sets fit."""
-    commands = []
-    for arm in ("swapper-users-off", "swapper-users"):
-        text = re.sub(r"^users = .*$", "users = [2, 6]", (STUDIES / f"{arm}.toml").read_text(), flags=re.M)
-        (out / f"{arm}.toml").write_text(text)
-        commands.append(satline("study", str(out / f"{arm}.toml"), "--out", str(out / arm)))
-    return commands
-
-
 def factors(out: Path) -> list[list[str]]:
     return [satline("study", str(STUDIES / "swapper-factors.toml"), "--out", str(out / "study"))]
 
@@ -74,7 +64,6 @@ def idle(out: Path) -> list[list[str]]:
 PARTS: dict[str, Callable[[Path], list[list[str]]]] = {
     "resume": resume,
     "users": users,
-    "few": few,
     "idle": idle,
     "factors": factors,
     "devices": devices,
@@ -187,7 +176,6 @@ def factors_table(out: Path) -> str:
 TABLES = {
     "resume": resume_table,
     "users": users_table,
-    "few": users_table,
     "idle": idle_table,
     "factors": factors_table,
     "devices": devices_table,
