@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # What changes with time and is differenced, and what has times of its own within the window.
 _READ = ("system", "processor", "device", "channel", "cgroup", "user", "lock")
-_TIMED = ("transaction", "event")
+_TIMED = ("transaction", "event", "swapper")
 _LONGEST_TRANSACTION_NS = 3600 * 10**9
 _MISSED = 5  # intervals without a sample, and at least this long: nobody writes any more
 _MISSED_S = 30.0

@@ -116,6 +116,6 @@ def test_every_derived_variable_has_words_a_unit_and_known_names() -> None:
         assert d.meaning, d.name
         for name in d.names:
             bare = name.removeprefix("d_")
-            plain = {bare, bare.removeprefix("user_"), bare.removeprefix("cgroup_")}
+            plain = {bare, *(bare.removeprefix(prefix) for prefix in ("user_", "cgroup_", "swapper_"))}
             assert name in bases | above or plain & columns, (d.name, name)
         above.add(d.name)
