@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from satline.recording import Recording
+from satline.reduction import reduce
 
 RATES = ("swap_in_rate", "paging_rate", "load_major_fault_rate", "total_cpu")
 WINDOWS = """
@@ -63,17 +61,16 @@ HEADS = [
 
 def costs(path: Path) -> dict[int, Costs]:
     """Of each window of a recording, by its users."""
-    words = ("reduce", str(path), "--variables", ",".join(RATES), "--json")
-    command = [sys.executable, "-c", "from satline.cli import main; main()", *words]
-    reduced = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-    connection = Recording.open(path).connect()
+    recording = Recording.open(path)
+    reduced = reduce(recording, variables=RATES)
+    connection = recording.connect()
     own = dict(connection.execute(SWAPPER).fetchall())
     prepaged = {users: (pages, errors) for users, pages, errors in connection.execute(PREPAGED).fetchall()}
     connection.close()
     found = {}
-    for number, one in enumerate(reduced["classes"]):
-        users = round(one["midpoint"])
-        points = {name: reduced["curves"][name]["points"][number] for name in RATES}
-        rates = {name: (point["mean"], point["honest_error"]) for name, point in points.items()}
+    for number, one in enumerate(reduced.classes):
+        users = round(one.midpoint)
+        points = {name: reduced.curves[name].points[number] for name in RATES}
+        rates = {name: (point.mean, point.honest_error) for name, point in points.items()}
         found[users] = Costs(rates, own.get(users), *prepaged.get(users, (None, None)))
     return found

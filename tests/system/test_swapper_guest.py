@@ -162,12 +162,12 @@ def test_a_user_goes_out_and_comes_back_on_control_groups_of_version_2(
     mary.leave_no_copies()
     # She is announced: her sets are read before she touches anything.
     cached, outside, faults = mary.stat("swapcached"), mary.swapped_pages(), mary.major_faults()
-    read = swapped_in(guest)
+    read = vmstat(guest, "pswpin")
     daemon.announce(MARY)
     back = daemon.wait(MARY, lambda one: one.prepaged_pages > 0 and one.state == "active", "prepaged")
     assert mary.swapped_pages() == outside, "prepaging maps nothing"
     # The kernel's counters come together once a second, and its reclaim may have left some copies.
-    guest.wait(lambda: swapped_in(guest) - read > back.prepaged_pages / 2, "her sets read")
+    guest.wait(lambda: vmstat(guest, "pswpin") - read > back.prepaged_pages / 2, "her sets read")
     assert mary.stat("swapcached") > cached
     mary.work()
     found = outside - mary.swapped_pages()
@@ -190,14 +190,9 @@ def test_a_user_goes_out_and_comes_back_on_control_groups_of_version_2(
     assert changes[-1] == ("active", "idle")
 
 
-def swapped_in(guest: SwapperGuest) -> int:
-    """Pages that the kernel has read from swap."""
-    return int(guest.run("grep '^pswpin ' /proc/vmstat").split()[1])
-
-
-def swapped_out(guest: SwapperGuest) -> int:
-    """Pages that the kernel has begun to write to swap."""
-    return int(guest.run("grep '^pswpout ' /proc/vmstat").split()[1])
+def vmstat(guest: SwapperGuest, name: str) -> int:
+    """A count of the guest's kernel: `pswpin`, pages read from swap; `pswpout`, pages begun to be written."""
+    return int(guest.run(f"grep '^{name} ' /proc/vmstat").split()[1])
 
 
 def test_a_pressure_trigger_of_the_group_begins_swap_out(guest: SwapperGuest) -> None:
@@ -381,9 +376,9 @@ def test_writes_that_fail_lose_nothing(guest: SwapperGuest) -> None:
     daemon.wait(MARY, lambda one: one.state in ("partly", "swapped"), "a page-out that fails")
     assert "Write-error on swap-device" in guest.run("dmesg | tail -n 20")
     # It does not write the same again and again.
-    written = swapped_out(guest)
+    written = vmstat(guest, "pswpout")
     time.sleep(5)
-    assert swapped_out(guest) - written < 2 * (40 << 20) / PAGE_BYTES
+    assert vmstat(guest, "pswpout") - written < 2 * (40 << 20) / PAGE_BYTES
     # Everything of hers is still in storage: she waits for no device, and none ends her.
     faults = mary.major_faults()
     mary.work()
