@@ -259,6 +259,16 @@ def test_an_empty_recording_is_told(before: Path, tmp_path: Path, capsys: Captur
     assert "no two samples" in fails(capsys, before, empty)
 
 
+def test_users_who_could_not_log_on_weaken_the_answer(before: Path, make: Maker, capsys: Capture) -> None:
+    same = make("absent", seed=3, start=MONDAY + 14 * DAY)
+    assert not any("log-on" in note for note in compared(capsys, before, same)["notes"])
+    at = {"time_ns": (MONDAY + 14 * DAY) * 10**9, "monotonic_ns": 0}
+    with RecordingWriter(same, "terminal") as writer:
+        writer.write_rows("event", [{**at, "event": "log-on-failed", "text": f"{HOSTILE}: no prompt"}])
+    notes = compared(capsys, before, same)["notes"]
+    assert any(f"{same}: 1 log-on failed for good" in note for note in notes)
+
+
 def test_too_short_a_side_never_gives_a_verdict(before: Path, make: Maker, capsys: Capture) -> None:
     short = make("short", days=1, slow=3.0, start=MONDAY + 14 * DAY)
     found = compared(capsys, before, short, "--hours", "9-10")

@@ -16,6 +16,7 @@ from satline.comparison._sides import check_apart
 from satline.comparison._trade_off import trade_off
 from satline.comparison._verdict import condition_of, judge, signed, weaknesses
 from satline.comparison._work import per_unit
+from satline.diagnosis import absent_users
 from satline.diagnosis._load import load_units
 from satline.errors import InputError
 from satline.recording import Recording
@@ -149,6 +150,8 @@ class _Work:
             for name, r in both.items()
             if r.damage
         ]
+        absent = ((name, absent_users(r)) for name, r in both.items())
+        notes += [f"recording {name}: {why}" for name, why in absent if why is not None]
         if drift is not None and drift.sure:
             notes.insert(
                 0,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from satline.diagnosis import Estimate, invalid_run
+from satline.diagnosis import Estimate, absent_users, invalid_run
 from satline.diagnosis._blocks import student
 from satline.diagnosis._hinge import Integers, make_levels
 from satline.diagnosis._load import in_users, nongranular
@@ -99,6 +99,7 @@ def predict(
         )
     model = fit(found, made, think_s)
     seen = _measured(every, seed)
+    absent = absent_users(recording)
     changed = [(" and ".join(c.words for c in wanted), apply(model, wanted)) for wanted in what_if]
     rows = _rows(users, seen, model, [m for _, m in changed])
     base = _scenario(AS_IT_IS, model, rows, seen, every.unit, widen)
@@ -127,6 +128,7 @@ def predict(
         usl=_law(chosen),
         by_class=by_class(recording, reduction, asked, filters) if classes else None,
         warnings=(
+            *([absent] if absent is not None else []),
             *weaknesses(reduction, chosen, model, found, made, widen),
             *assumptions(found, what_if),
             *([] if classes else taken_for_alike(recording)),

@@ -53,6 +53,18 @@ def test_the_measured_loads_beyond_are_shown_and_not_used(compute: Study) -> Non
     assert again.base.rows[-1] == half.base.rows[-1]
 
 
+def test_users_who_could_not_log_on_weaken_it(compute: Study) -> None:
+    recording, reduction = compute
+    assert not any("log-on" in warning for warning in predict(recording, reduction).warnings)
+    failed = {**at(1), "source": "terminal", "event": "log-on-failed", "text": "user-002: no prompt"}
+    recording.rows["event"].append(failed)
+    try:
+        warnings = predict(recording, reduction).warnings
+    finally:
+        recording.rows["event"].remove(failed)
+    assert any("1 log-on failed for good" in warning for warning in warnings)
+
+
 def test_a_quota_is_what_the_load_may_use() -> None:
     made = Made(cpu=0.06, quota=0.5, levels=(1, 2, 4, 6, 9, 12))
     answer = predict(*study(made), what_if=[changes("quota=2x")])
