@@ -38,7 +38,9 @@ fn dropped(policy: &Policy, sets: &[Option<u64>]) -> Decisions {
         .map(|(id, set)| Event::Recorded {
             id,
             working_set_bytes: set.map(|mb| mb * MB),
+            wanted_bytes: 0,
             trimmable_bytes: 0,
+            cold_bytes: 0,
             resident_bytes: 0,
             prepaged_pages: 0,
             prepage_errors: 0,

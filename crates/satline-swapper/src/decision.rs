@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::policy::{Order, Policy, Rest};
+use crate::policy::{Policy, Rest};
+use crate::room::Past;
 pub use crate::seen::{Action, Event, State, StorageSeen, UserId, UserSeen, Work};
 
 /// What is remembered of a user.
@@ -21,14 +22,18 @@ pub struct UserState {
     pub interactive: bool,
     pub resident_bytes: u64,
     pub working_set_bytes: Option<u64>,
+    /// Of it, outside storage when last looked. Of no account while he is in the queue.
+    pub wanted_bytes: u64,
     pub trimmable_bytes: u64,
+    /// Of these, what a stay is known not to have touched.
+    pub cold_bytes: u64,
     /// Nothing is done for him until then, and why.
     pub left_alone: Option<(i64, &'static str)>,
     prepaged_pages: f64,
     prepage_errors: f64,
     judged_stays: u64,
     /// A queue-drop waits until the work under way has ended.
-    record_due: bool,
+    pub(crate) record_due: bool,
     /// A prepaging waits likewise.
     pub(crate) read_due: bool,
     /// His processes are stopped.
@@ -37,7 +42,7 @@ pub struct UserState {
 }
 
 /// Least that a page-out is begun for, bytes: less is not worth a scan of the page tables.
-const LEAST_OUT_BYTES: u64 = 256 << 10;
+pub(crate) const LEAST_OUT_BYTES: u64 = 256 << 10;
 /// How long a user is left alone after a page-out that brought next to nothing, µs.
 const FRUITLESS_US: i64 = 60_000_000;
 /// Weight of the past in the share of prepage errors.
@@ -50,6 +55,9 @@ pub struct Decisions {
     /// Below `low` it becomes true, at `high` false.
     pub short: bool,
     pub swap_full: bool,
+    /// Room is being made by writing out more than cold pages: begun below `low`, it goes on until there is enough.
+    pub(crate) making_room: bool,
+    pub(crate) past: Past,
 }
 
 impl Default for Decisions {
@@ -65,6 +73,8 @@ impl Decisions {
             users: BTreeMap::new(),
             short: false,
             swap_full: false,
+            making_room: false,
+            past: Past::default(),
         }
     }
 
@@ -97,7 +107,7 @@ impl Decisions {
         }
         self.admit(now_us, policy, storage, &mut actions);
         for (&id, user) in &mut self.users {
-            user.go_on(id, policy, &mut actions);
+            user.go_on(id, now_us, policy, &mut actions);
         }
         if let Some(storage) = storage {
             self.swap_out(now_us, policy, storage, &mut actions);
@@ -116,14 +126,18 @@ impl Decisions {
         match *event {
             Event::Recorded {
                 working_set_bytes,
+                wanted_bytes,
                 trimmable_bytes,
+                cold_bytes,
                 resident_bytes,
                 prepaged_pages,
                 prepage_errors,
                 ..
             } => {
                 user.working_set_bytes = working_set_bytes;
+                user.wanted_bytes = wanted_bytes;
                 user.trimmable_bytes = trimmable_bytes;
+                user.cold_bytes = cold_bytes;
                 user.resident_bytes = resident_bytes;
                 user.judge(now_us, policy, prepaged_pages, prepage_errors);
             }
@@ -131,11 +145,14 @@ impl Decisions {
                 asked_bytes,
                 freed_bytes,
                 left_bytes,
+                wanted_bytes,
                 trimmed_only,
                 ..
             } => {
                 user.resident_bytes = left_bytes;
-                user.trimmable_bytes = user.trimmable_bytes.saturating_sub(freed_bytes);
+                user.wanted_bytes = wanted_bytes;
+                user.trimmable_bytes = user.trimmable_bytes.saturating_sub(asked_bytes.max(freed_bytes));
+                user.cold_bytes = user.cold_bytes.saturating_sub(asked_bytes);
                 let is_back = matches!(user.state, State::Eligible | State::Resuming);
                 if !is_back && freed_bytes * 8 < asked_bytes {
                     user.left_alone = Some((now_us + FRUITLESS_US, "writing him out freed next to nothing"));
@@ -152,7 +169,10 @@ impl Decisions {
                         false => State::Partly,
                     };
                     if trimmed_only && asked_bytes == 0 {
-                        user.trimmable_bytes = 0;
+                        if user.cold_bytes == 0 {
+                            user.trimmable_bytes = 0;
+                        }
+                        user.cold_bytes = 0;
                     }
                     user.enter(state, now_us);
                 }
@@ -171,53 +191,6 @@ impl Decisions {
             }
         }
     }
-
-    fn swap_out(&mut self, now_us: i64, policy: &Policy, storage: StorageSeen, actions: &mut Vec<Action>) {
-        self.short = storage.pressed
-            || storage.free_bytes < storage.low_bytes
-            || (self.short && storage.free_bytes < storage.high_bytes);
-        self.swap_full = storage.swap_free_bytes <= storage.swap_reserve_bytes;
-        let out = self.users.values().any(|user| user.work == Some(Work::Out));
-        if !self.short || self.swap_full || out || policy.swap_out.order == Order::Kernel {
-            return;
-        }
-        let room = storage.swap_free_bytes - storage.swap_reserve_bytes;
-        let lacking = storage.high_bytes.saturating_sub(storage.free_bytes);
-        let bytes = lacking.max(LEAST_OUT_BYTES).min(room);
-        let chosen = self
-            .users
-            .iter()
-            .filter_map(|(&id, user)| Some((user.rank(now_us, policy)?, id)))
-            .min();
-        let Some((rank, id)) = chosen else {
-            return;
-        };
-        if let Some(user) = self.users.get_mut(&id) {
-            user.work = Some(Work::Out);
-            actions.push(if rank.stage == Stage::Trim {
-                Action::Trim { id, bytes }
-            } else {
-                Action::SwapOut { id, bytes }
-            });
-        }
-    }
-}
-
-/// What is done first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Stage {
-    Trim,
-    /// A user who is partly out goes on before the next begins.
-    Finish,
-    Whole,
-}
-
-/// Who goes first: by stage, noninteractive users before interactive ones, then by the end of their last stay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
-    stage: Stage,
-    interactive: bool,
-    last_active_us: i64,
 }
 
 impl UserState {
@@ -230,7 +203,9 @@ impl UserState {
             interactive: false,
             resident_bytes: 0,
             working_set_bytes: None,
+            wanted_bytes: 0,
             trimmable_bytes: 0,
+            cold_bytes: 0,
             left_alone: None,
             prepaged_pages: 0.0,
             prepage_errors: 0.0,
@@ -304,12 +279,12 @@ impl UserState {
     }
 
     /// Begins what was to be done once the work under way has ended.
-    fn go_on(&mut self, id: UserId, policy: &Policy, actions: &mut Vec<Action>) {
+    fn go_on(&mut self, id: UserId, now_us: i64, policy: &Policy, actions: &mut Vec<Action>) {
         if self.record_due && self.work.is_none() {
             self.record(id, actions);
         }
         if self.read_due && self.work != Some(Work::Out) {
-            self.begin_in(id, policy, actions);
+            self.begin_in(id, now_us, policy, actions);
         }
     }
 
@@ -327,11 +302,11 @@ impl UserState {
     }
 
     /// Begins to read his sets, unless the policy or his record says not to, or something is still being done for him.
-    fn begin_in(&mut self, id: UserId, policy: &Policy, actions: &mut Vec<Action>) {
+    fn begin_in(&mut self, id: UserId, now_us: i64, policy: &Policy, actions: &mut Vec<Action>) {
         self.read_due = false;
         let wanted = policy.prepage.sets > 0 || policy.prepage.rest != Rest::Demand;
         if self.work.is_some() || self.left_alone.is_some() || !wanted {
-            self.state = State::Active;
+            self.enter(State::Active, now_us);
             return;
         }
         self.work = Some(Work::In);
@@ -353,27 +328,6 @@ impl UserState {
             let until = now_us + seconds(policy.give_up.retry_seconds);
             self.left_alone = Some((until, "too many of his prepaged pages were not touched"));
         }
-    }
-
-    /// His place among those who may be written out; none if he may not.
-    fn rank(&self, now_us: i64, policy: &Policy) -> Option<Rank> {
-        if self.work.is_some() || self.record_due || self.is_left_alone(now_us) {
-            return None;
-        }
-        if self.working_set_bytes.is_none() && policy.swap_out.unknown == Order::Kernel {
-            return None;
-        }
-        let stage = match self.state {
-            State::Idle if policy.swap_out.trim && self.trimmable_bytes >= LEAST_OUT_BYTES => Stage::Trim,
-            State::Partly if self.resident_bytes >= LEAST_OUT_BYTES => Stage::Finish,
-            State::Idle | State::Trimmed if self.resident_bytes >= LEAST_OUT_BYTES => Stage::Whole,
-            _ => return None,
-        };
-        Some(Rank {
-            stage,
-            interactive: self.interactive,
-            last_active_us: self.last_active_us,
-        })
     }
 }
 

@@ -31,6 +31,47 @@ fn moments() -> impl Strategy<Value = Vec<Moment>> {
     prop::collection::vec(made, 1..120)
 }
 
+/// 60 MB lie outside his working set of 20; so many twelfths of them were not touched.
+fn part_cold(id: UserId, share: u64) -> Event {
+    match recorded(id, Some(20), 60) {
+        Event::Recorded {
+            working_set_bytes,
+            trimmable_bytes,
+            resident_bytes,
+            ..
+        } => Event::Recorded {
+            id,
+            working_set_bytes,
+            wanted_bytes: share * 5 * MB,
+            trimmable_bytes,
+            cold_bytes: share * 5 * MB,
+            resident_bytes,
+            prepaged_pages: 0,
+            prepage_errors: 0,
+        },
+        other => other,
+    }
+}
+
+fn swapped(id: UserId, share: u64) -> Event {
+    match out(id, 20 * share, 80 - 20 * share, false) {
+        Event::Out {
+            asked_bytes,
+            freed_bytes,
+            left_bytes,
+            ..
+        } => Event::Out {
+            id,
+            asked_bytes,
+            freed_bytes,
+            left_bytes,
+            wanted_bytes: share * 5 * MB,
+            trimmed_only: false,
+        },
+        other => other,
+    }
+}
+
 proptest! {
     /// Whatever is seen: one action at a time for a user, one page-out at a time for all, none for a user in a stay, none
     /// while storage is ample or the swap devices are full. Who is held is released once, in time, and nothing is read for him before.
@@ -52,9 +93,9 @@ proptest! {
             if moment.end_work {
                 for (id, action) in std::mem::take(&mut under_way) {
                     events.push(match action {
-                        Action::Record { .. } => recorded(id, Some(20), 60),
+                        Action::Record { .. } => part_cold(id, moment.freed_share),
                         Action::Trim { .. } => out(id, 15 * moment.freed_share, 80 - 15 * moment.freed_share, true),
-                        Action::SwapOut { .. } => out(id, 20 * moment.freed_share, 80 - 20 * moment.freed_share, false),
+                        Action::SwapOut { .. } => swapped(id, moment.freed_share),
                         Action::Prepage { .. } => Event::In { id },
                         Action::Stop { .. } | Action::Hold { .. } | Action::Release { .. } => unreachable!(),
                     });

@@ -1,4 +1,5 @@
 use super::*;
+use crate::policy::Order;
 
 #[path = "decision_properties.rs"]
 mod properties;
@@ -53,7 +54,9 @@ fn recorded(id: UserId, set: Option<u64>, trimmable: u64) -> Event {
     Event::Recorded {
         id,
         working_set_bytes: set.map(|mb| mb * MB),
+        wanted_bytes: 0,
         trimmable_bytes: trimmable * MB,
+        cold_bytes: 0,
         resident_bytes: 80 * MB,
         prepaged_pages: 0,
         prepage_errors: 0,
@@ -66,6 +69,7 @@ fn out(id: UserId, freed: u64, left: u64, trimmed_only: bool) -> Event {
         asked_bytes: freed * MB,
         freed_bytes: freed * MB,
         left_bytes: left * MB,
+        wanted_bytes: 0,
         trimmed_only,
     }
 }
@@ -130,6 +134,7 @@ fn trimming_comes_before_swapping_out_and_high_ends_both() {
     let actions = decisions.step(now, &policy, storage(50), &all, &[]);
     let wanted = Action::Trim {
         id: 2,
+        cold_only: false,
         bytes: 150 * MB,
     };
     assert_eq!(actions, [wanted]);
@@ -271,6 +276,7 @@ fn swap_that_is_full_and_a_fruitless_page_out_end_it() {
         asked_bytes: 80 * MB,
         freed_bytes: MB,
         left_bytes: 79 * MB,
+        wanted_bytes: 0,
         trimmed_only: false,
     };
     assert_eq!(
@@ -291,7 +297,9 @@ fn too_many_prepage_errors_and_he_is_left_alone_for_a_time() {
     let errors = Event::Recorded {
         id: 1,
         working_set_bytes: Some(MB),
+        wanted_bytes: 0,
         trimmable_bytes: 70 * MB,
+        cold_bytes: 0,
         resident_bytes: 80 * MB,
         prepaged_pages: 100,
         prepage_errors: 60,

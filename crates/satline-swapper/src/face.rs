@@ -232,7 +232,7 @@ fn why(user: &UserState, now_us: i64) -> String {
             "his stay is over; storage has not been short since, so what he has in storage is kept (logical swap)"
                 .to_owned()
         }
-        State::Trimmed => "storage was short: what lies outside his working set is out".to_owned(),
+        State::Trimmed => "storage was short: of what lies outside his working set as much is out as was needed".to_owned(),
         State::Partly => {
             "storage was short: a part of his working set is out too; enough was free before all was"
                 .to_owned()

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+pub use crate::book::Part;
 use crate::book::{Book, Drop};
 use crate::budget::Budget;
 use crate::calls::{self, Advice, MAX_RANGES};
@@ -46,7 +47,11 @@ pub struct Outside {
 pub struct Recorded {
     pub working_set_pages: Option<u64>,
     pub working_set_runs: u64,
+    /// Of the working set, outside.
+    pub wanted_pages: u64,
     pub trimmable_pages: u64,
+    /// Of these, known not to have been touched in a stay.
+    pub cold_pages: u64,
     pub resident_pages: u64,
     pub drop: Drop,
     pub outside: Vec<Outside>,
@@ -58,6 +63,8 @@ pub struct Written {
     pub asked_pages: u64,
     pub freed_pages: u64,
     pub left_pages: u64,
+    /// Of the working set, outside.
+    pub wanted_pages: u64,
     pub sets: u64,
     pub outside: Vec<Outside>,
 }
@@ -135,6 +142,8 @@ pub fn record(surroundings: &Surroundings, books: &mut Books) -> Recorded {
             all.working_set_runs += working.len() as u64;
         }
         all.trimmable_pages += book.knowledge.trimmable(&now).map_or(0, |runs| runs.pages());
+        all.cold_pages += book.knowledge.cold(&now).pages();
+        all.wanted_pages += book.knowledge.wanted(&now).pages();
         all.resident_pages += now.present.pages();
         all.outside.push(Outside {
             pid: book.process.pid,
@@ -144,12 +153,11 @@ pub fn record(surroundings: &Surroundings, books: &mut Books) -> Recorded {
     all
 }
 
-/// Swap-out: first the pages outside the working sets, then (unless only these are to go) the working sets, each in order of
-/// address, until `bytes` have gone.
+/// Swap-out, part after part up to the `last`, each in order of address, until `bytes` have gone.
 pub fn write_out(
     surroundings: &Surroundings,
     books: &mut Books,
-    trim_only: bool,
+    last: Part,
     bytes: u64,
     control: &Control,
 ) -> Written {
@@ -159,24 +167,24 @@ pub fn write_out(
         .iter()
         .map(|book| census(surroundings, &book.process))
         .collect();
-    let mut parts: Vec<(&Process, Runs, Runs)> = Vec::new();
-    for working in [false, true] {
-        for (book, now) in books.iter().zip(&before) {
+    let mut parts: Vec<(usize, Runs, Runs)> = Vec::new();
+    let wanted = [Part::Cold, Part::Unknown, Part::Working];
+    for part in wanted.into_iter().filter(|part| *part <= last) {
+        for (index, (book, now)) in books.iter().zip(&before).enumerate() {
             let Some(now) = now else { continue };
-            let rest = book.knowledge.trimmable(now);
-            let (runs, between) = match rest {
-                Some(rest) if !working => (rest, now.swapped.clone()),
-                rest if working && !trim_only => (
-                    now.present.difference(&rest.unwrap_or_default()),
-                    now.swapped.union(&now.present),
-                ),
-                _ => continue,
+            let between = match part {
+                Part::Cold | Part::Unknown => now.swapped.clone(),
+                Part::Working => now.swapped.union(&now.present),
             };
-            parts.push((&book.process, runs, between));
+            parts.push((index, book.knowledge.part(part, now), between));
         }
     }
+    let mut asked = vec![Runs::default(); books.len()];
     let mut left = bytes / surroundings.page_bytes;
-    'parts: for (process, runs, between) in &parts {
+    'parts: for (index, runs, between) in &parts {
+        let (Some(book), Some(asked)) = (books.get(*index), asked.get_mut(*index)) else {
+            continue;
+        };
         for set in runs.sets(surroundings.policy.swap_out.set_pages.max(LEAST_WRITE_PAGES)) {
             if left == 0 || control.stops() {
                 break 'parts;
@@ -190,24 +198,32 @@ pub fn write_out(
             }
             written.sets += pages.div_ceil(surroundings.policy.swap_out.set_pages);
             written.asked_pages += pages;
+            *asked = asked.union(&set);
             left = left.saturating_sub(pages);
-            advise(surroundings, process, &runs, Advice::PageOut);
+            advise(surroundings, &book.process, &runs, Advice::PageOut);
         }
     }
     if surroundings.dry_run {
-        let present: u64 = before.iter().flatten().map(|now| now.present.pages()).sum();
+        for ((book, now), asked) in books.iter().zip(before.iter().flatten()).zip(&asked) {
+            let gone = Census {
+                present: now.present.difference(asked),
+                swapped: now.swapped.union(asked),
+            };
+            written.left_pages += gone.present.pages();
+            written.wanted_pages += book.knowledge.wanted(&gone).pages();
+        }
         written.freed_pages = written.asked_pages;
-        written.left_pages = present.saturating_sub(written.asked_pages);
         return written;
     }
     let swap_total = swap_total_bytes(surroundings);
-    for (book, before) in books.iter_mut().zip(&before) {
+    for ((book, before), asked) in books.iter_mut().zip(&before).zip(&asked) {
         let (Some(before), Some(now)) = (before, census(surroundings, &book.process)) else {
             continue;
         };
         written.freed_pages += before.present.difference(&now.present).pages();
         written.left_pages += now.present.pages();
-        book.knowledge.swapped_out(&now);
+        written.wanted_pages += book.knowledge.wanted(&now).pages();
+        book.knowledge.swapped_out(&now, asked);
         book.swap_total_bytes = swap_total;
         written.outside.push(Outside {
             pid: book.process.pid,

@@ -27,6 +27,7 @@ pub mod pressure;
 pub mod process;
 pub mod recorder;
 pub mod replay;
+pub mod room;
 pub mod roots;
 pub mod runs;
 pub mod seen;

@@ -113,9 +113,10 @@ impl Default for Activity {
 pub struct QueueDrop {
     /// Idleness after which a stay is over, s.
     pub idle_seconds: f64,
-    /// A stay that touched less than this share of the recorded working set adds to it and does not replace it.
+    /// A stay that touched less than this share of what earlier stays touched and was outside adds to the working set and does not
+    /// replace it.
     pub short_stay_share: f64,
-    /// Pages that each of so many stays touched, the last ones, are the working set.
+    /// Pages that each of so many stays touched, the last ones that could tell, are the working set.
     pub working_set_stays: usize,
 }
 
@@ -135,7 +136,7 @@ impl Default for QueueDrop {
 pub struct Storage {
     /// Free storage below which idle users are swapped out.
     pub low: Amount,
-    /// Free storage at which that ends.
+    /// Free storage at which that ends at the latest; of all but cold pages only as much goes as others may ask for.
     pub high: Amount,
     /// The control group whose limit and usage count; absent: the whole host.
     pub cgroup: Option<String>,

@@ -88,7 +88,12 @@ impl Recorder {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn open(directory: &Path, policy: &str, holds: bool, abilities: &Abilities) -> Result<Self, SwapperError> {
+    pub fn open(
+        directory: &Path,
+        policy: &str,
+        holds: bool,
+        abilities: &Abilities,
+    ) -> Result<Self, SwapperError> {
         let host = HostFacts::read(Path::new("/proc"), Path::new("/etc/os-release"));
         let description = RecordingDescription::plain("satline-swapper", calls::real_ns(), host)?;
         let created = create_if_absent(directory, &description)?;

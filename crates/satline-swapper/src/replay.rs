@@ -45,6 +45,15 @@ struct Replayed {
     outside_bytes: u64,
 }
 
+impl Replayed {
+    /// The working set is the last that goes.
+    fn wanted_bytes(&self) -> u64 {
+        let set = self.working_bytes.unwrap_or(0);
+        set.saturating_sub(self.whole_bytes - self.outside_bytes)
+            .min(self.outside_bytes)
+    }
+}
+
 /// Reads observations, one JSON object a line, and writes what is decided, likewise.
 ///
 /// Work takes no time. Free storage is the recorded one, plus what the replayed policy has outside beyond the recorded policy.
@@ -157,13 +166,16 @@ impl Replay {
                 Some(Event::Recorded {
                     id,
                     working_set_bytes: user.working_bytes,
+                    wanted_bytes: user.wanted_bytes(),
                     trimmable_bytes: user.working_bytes.map_or(0, |set| resident.saturating_sub(set)),
+                    // A recording does not tell which pages these are.
+                    cold_bytes: 0,
                     resident_bytes: resident,
                     prepaged_pages: 0,
                     prepage_errors: 0,
                 })
             }
-            Action::Trim { id, bytes } | Action::SwapOut { id, bytes } => {
+            Action::Trim { id, bytes, .. } | Action::SwapOut { id, bytes } => {
                 let trimmed_only = matches!(action, Action::Trim { .. });
                 let user = self.users.get_mut(&id)?;
                 let resident = user.whole_bytes - user.outside_bytes;
@@ -179,6 +191,7 @@ impl Replay {
                     asked_bytes: gone,
                     freed_bytes: gone,
                     left_bytes: resident - gone,
+                    wanted_bytes: user.wanted_bytes(),
                     trimmed_only,
                 })
             }

@@ -13,7 +13,7 @@ pub enum State {
     Active,
     /// Logically swapped: the stay is over, its pages are kept.
     Idle,
-    /// Pages outside the working set are out.
+    /// Of the pages outside the working set as many are out as was needed.
     Trimmed,
     /// Some of the working set is out.
     Partly,
@@ -84,8 +84,12 @@ pub enum Event {
     Recorded {
         id: UserId,
         working_set_bytes: Option<u64>,
-        /// Present, outside the working set.
+        /// Of the working set, outside storage.
+        wanted_bytes: u64,
+        /// Present, and not known to be in the working set.
         trimmable_bytes: u64,
+        /// Of these, known not to have been touched in a stay.
+        cold_bytes: u64,
         resident_bytes: u64,
         prepaged_pages: u64,
         prepage_errors: u64,
@@ -96,6 +100,8 @@ pub enum Event {
         asked_bytes: u64,
         freed_bytes: u64,
         left_bytes: u64,
+        /// Of the working set, outside storage now.
+        wanted_bytes: u64,
         trimmed_only: bool,
     },
     In {
@@ -114,7 +120,12 @@ pub enum Action {
     /// Learn the working set of the stay that is over.
     Record { id: UserId },
     /// Write out pages outside the working set, up to so many bytes.
-    Trim { id: UserId, bytes: u64 },
+    Trim {
+        id: UserId,
+        /// Only pages that a stay is known not to have touched.
+        cold_only: bool,
+        bytes: u64,
+    },
     /// Write out whatever he has, the working set last, up to so many bytes.
     SwapOut { id: UserId, bytes: u64 },
     /// End the work under way for him.

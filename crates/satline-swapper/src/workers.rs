@@ -8,13 +8,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::decision::UserId;
-use crate::jobs::{Books, Control, Read, Recorded, Surroundings, Written, read_in, record, write_out};
+use crate::jobs::{Books, Control, Part, Read, Recorded, Surroundings, Written, read_in, record, write_out};
 
 /// What is to be done for a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
     Record,
-    Out { trim_only: bool, bytes: u64 },
+    Out { last: Part, bytes: u64 },
     In { first_pid: Option<i32>, free_bytes: u64 },
 }
 
@@ -175,9 +175,9 @@ impl Workers {
 fn run(surroundings: &Surroundings, books: &mut Books, task: Task, control: &Control) -> Outcome {
     match task {
         Task::Record => Outcome::Recorded(record(surroundings, books)),
-        Task::Out { trim_only, bytes } => Outcome::Written {
-            written: write_out(surroundings, books, trim_only, bytes, control),
-            trimmed_only: trim_only,
+        Task::Out { last, bytes } => Outcome::Written {
+            written: write_out(surroundings, books, last, bytes, control),
+            trimmed_only: last != Part::Working,
         },
         Task::In {
             first_pid,

@@ -58,7 +58,7 @@ def _sentences(status: Status, user: UserStatus, proc: Path) -> Iterator[str]:
         )
     else:
         size = _mib(user.working_set_bytes)
-        yield f"The working set of his last stay is {size} in {user.working_set_runs:,} runs of pages."
+        yield f"His working set is {size} in {user.working_set_runs:,} runs of pages."
     if user.resumes:
         mean_ms = user.resume_us / user.resumes / 1e3
         yield (

@@ -97,11 +97,12 @@ class QueueDrop(_Part):
     )
     short_stay_share: Share = Field(
         default=0.25,
-        description="a stay that touched less than this share of the recorded working set adds to it, "
-        "and does not replace it",
+        description="a stay that touched less than this share of what earlier stays touched and was outside "
+        "adds to the working set, and does not replace it",
     )
     working_set_stays: Annotated[int, Field(ge=1, le=8)] = Field(
-        default=2, description="the working set is what each of so many stays touched, the last ones"
+        default=2,
+        description="the working set is what each of so many stays touched, the last ones that could tell",
     )
 
 
@@ -109,7 +110,11 @@ class Storage(_Part):
     """[storage]: when storage is short."""
 
     low: Amount = Field(default=0.10, description="free storage below which idle users are swapped out")
-    high: Amount = Field(default=0.20, description="free storage at which that ends")
+    high: Amount = Field(
+        default=0.20,
+        description="free storage at which that ends at the latest; of all but cold pages only as much goes "
+        "as others may ask for",
+    )
     cgroup: str | None = Field(
         default=None, description="the control group whose limit and usage count; absent: the whole host"
     )

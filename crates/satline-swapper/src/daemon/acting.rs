@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Daemon, RESUME_TICK_MS};
 use crate::decision::{Action, Event, State, UserId, UserSeen};
-use crate::jobs::{Surroundings, Written};
+use crate::jobs::{Part, Surroundings, Written};
 use crate::policy::{FaultEvent, Rest};
 use crate::sentry::Sentry;
 use crate::user::User;
@@ -25,7 +25,9 @@ impl Daemon {
                 Event::Recorded {
                     id,
                     working_set_bytes: recorded.working_set_pages.map(|pages| pages * page_bytes),
+                    wanted_bytes: recorded.wanted_pages * page_bytes,
                     trimmable_bytes: recorded.trimmable_pages * page_bytes,
+                    cold_bytes: recorded.cold_pages * page_bytes,
                     resident_bytes: recorded.resident_pages * page_bytes,
                     prepaged_pages: recorded.drop.prepaged_pages,
                     prepage_errors: recorded.drop.prepage_errors,
@@ -39,6 +41,7 @@ impl Daemon {
                     asked_pages,
                     freed_pages,
                     left_pages,
+                    wanted_pages,
                     sets,
                     outside,
                 } = written;
@@ -53,6 +56,7 @@ impl Daemon {
                     asked_bytes: asked_pages * page_bytes,
                     freed_bytes: freed_pages * page_bytes,
                     left_bytes: left_pages * page_bytes,
+                    wanted_bytes: wanted_pages * page_bytes,
                     trimmed_only,
                 }
             }
@@ -88,17 +92,14 @@ impl Daemon {
                 return;
             }
             Action::Record { id } => (id, Task::Record),
-            Action::Trim { id, bytes } => (
-                id,
-                Task::Out {
-                    trim_only: true,
-                    bytes,
-                },
-            ),
+            Action::Trim { id, cold_only, bytes } => {
+                let last = if cold_only { Part::Cold } else { Part::Unknown };
+                (id, Task::Out { last, bytes })
+            }
             Action::SwapOut { id, bytes } => (
                 id,
                 Task::Out {
-                    trim_only: false,
+                    last: Part::Working,
                     bytes,
                 },
             ),
