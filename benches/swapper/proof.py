@@ -1,9 +1,9 @@
 """All measurements of docs/concepts/swapper-proof.md, and their tables in that page.
 
     python benches/swapper/proof.py --out DIR [--page FILE]
-                                    [--parts resume,users,idle,factors,devices,advised,read-ahead]
+                                    [--parts resume,users,idle,factors,devices,fit,advised,read-ahead]
 
-A part whose results are in DIR is not measured again. Needs root, a quiet host and three and a half hours.
+A part whose results are in DIR is not measured again. Needs root, a quiet host and four hours.
 Each table of the page stands between `<!-- figures NAME -->` and `<!-- end -->`; others stay as they are.
 """
 
@@ -57,6 +57,10 @@ def devices(out: Path) -> list[list[str]]:
     return [satline("study", str(STUDIES / "swapper-resume.toml"), "--out", str(out / "study"))]
 
 
+def fit(out: Path) -> list[list[str]]:
+    return [satline("study", str(STUDIES / "swapper-fit.toml"), "--out", str(out / "study"))]
+
+
 def idle(out: Path) -> list[list[str]]:
     return [[sys.executable, str(HERE / "idle.py"), "--json", str(out / "result.json")]]
 
@@ -67,6 +71,7 @@ PARTS: dict[str, Callable[[Path], list[list[str]]]] = {
     "idle": idle,
     "factors": factors,
     "devices": devices,
+    "fit": fit,
     "advised": lambda out: resume(out, *ADVISED),
     "read-ahead": lambda out: resume(out, "--page-cluster", "0"),
 }
@@ -179,6 +184,7 @@ TABLES = {
     "idle": idle_table,
     "factors": factors_table,
     "devices": devices_table,
+    "fit": devices_table,
     "advised": resume_table,
     "read-ahead": resume_table,
 }
