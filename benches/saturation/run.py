@@ -1,6 +1,6 @@
 """How often the verdict on saturation is right, on systems whose saturation is known.
 
-    python benches/saturation/run.py [--systems N] [--first N] [--json] [--jobs N] [--wrong]
+    python benches/saturation/run.py [--systems N] [--first N] [--kind mixed] [--json] [--jobs N] [--wrong]
 
 Judges N systems of twelve kinds (`systems.py` beside this file makes them; the same N are the same systems)
 and prints: by kind and truth how often each verdict was given, how often the 95 % interval of a sharp knee
@@ -18,11 +18,12 @@ import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from systems import made
+from systems import MORE, made
 
 OUTCOMES = ("saturated", "not-saturated", "cannot-tell", "nongranular")
 
@@ -43,9 +44,9 @@ class Judged:
     reason: str
 
 
-def judged(index: int) -> Judged:
+def judged(index: int, kind: str | None = None) -> Judged:
     """Make system number `index` and judge it."""
-    system = made(index)
+    system = made(index, kind)
     began = time.perf_counter()
     answer = system.verdict()
     seconds = time.perf_counter() - began
@@ -121,6 +122,7 @@ def main() -> None:
     )
     parser.add_argument("--systems", type=int, default=1000, help="how many systems (1000)")
     parser.add_argument("--first", type=int, default=0, help="number of the first system (0)")
+    parser.add_argument("--kind", choices=MORE, help="only systems of this kind, which is none of the twelve")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at the same time")
     parser.add_argument("--wrong", action="store_true", help="list the wrong answers and missed knees too")
@@ -128,7 +130,7 @@ def main() -> None:
     answers = []
     numbers = range(options.first, options.first + options.systems)
     with ProcessPoolExecutor(options.jobs) as pool:
-        for answer in pool.map(judged, numbers, chunksize=4):
+        for answer in pool.map(partial(judged, kind=options.kind), numbers, chunksize=4):
             answers.append(answer)
             if sys.stderr.isatty():
                 print(f"\r{len(answers)} of {options.systems}", end="", file=sys.stderr)

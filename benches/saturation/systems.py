@@ -20,6 +20,7 @@ sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests/unit/diagnosis"), str(RO
 
 from closed_system import Closed  # noqa: E402
 from made_study import Made  # noqa: E402
+from mixed_study import Mixed  # noqa: E402
 
 from satline.diagnosis import Saturation  # noqa: E402
 from satline.diagnosis.saturation import Series, judge, saturation  # noqa: E402
@@ -45,11 +46,11 @@ class System:
     tolerance
         Part by which an interval is widened on each side before a knee outside it counts as wrong.
     series
-        What is judged; a `Made` study is written, reduced and judged as a whole.
+        What is judged; a `Made` or `Mixed` study is written, reduced and judged as a whole.
     """
 
     kind: str
-    series: Series | Made
+    series: Series | Made | Mixed
     knee: float | None
     sharp: bool = False
     moved: bool = False
@@ -64,7 +65,7 @@ class System:
 
     def verdict(self) -> Saturation:
         """What the product says."""
-        if isinstance(self.series, Made):
+        if isinstance(self.series, Made | Mixed):
             return saturation(reduce(self.series.make(self.seed)))
         axis = "users" if self.series.closed else "active_users"
         return judge(self.series, load_axis=axis, variable=self.variable, unit="per second")
@@ -343,6 +344,35 @@ KINDS = (
 )
 
 
-def made(index: int) -> System:
-    """System number `index`."""
+def mixed(random: Random) -> System:
+    """Commands of very different length, served alike or the short ones first, typed by all users or by some.
+
+    Beyond the knee short commands go on completing, and ever more of them where their users type no other.
+    """
+    count, processors = int(random.integers(3, 8)), int(random.choice([1, 1, 2]))
+    demands = np.exp(random.uniform(np.log(0.004), np.log(1.0), count))
+    study = Mixed(
+        tuple(demands.tolist()),
+        tuple(random.dirichlet(np.ones(count)).tolist()),
+        processors=processors,
+        window=float(random.choice([20, 30, 60])),
+        at_once=float(random.choice([0, 0.01, 0.05])),
+        by_user=bool(random.integers(2)),
+    ).paused_for(max(_knee(random), 1.3 * processors))
+    top = study.saturation * float(np.exp(random.uniform(np.log(0.3), np.log(4))))
+    steps = int(random.integers(7, 11))
+    levels = tuple(sorted({max(1, round(top * x)) for x in np.linspace(1 / steps, 1, steps)}))
+    knee = study.saturation if levels[-1] > study.saturation else None
+    seed = int(random.integers(1 << 30))
+    return System("mixed", replace(study, levels=levels), knee, tolerance=0.25, seed=seed)
+
+
+# Judged by themselves (`run.py --kind`), so that the numbers of the others stay.
+MORE = {"mixed": mixed}
+
+
+def made(index: int, kind: str | None = None) -> System:
+    """System number `index`, of all kinds in turn or of one of `MORE`."""
+    if kind is not None:
+        return MORE[kind](np.random.default_rng([index, 2026]))
     return KINDS[index % len(KINDS)](np.random.default_rng([index, 2026]))

@@ -33,6 +33,9 @@ class Series:
         When each observation began, in seconds since 1970; ``None``: they follow each other without gaps.
     counted
         Throughput is the number of completed transactions.
+    work_kept
+        Part of the throughput at light load that users keep at the top load, each counted by the work they
+        do; ``None``: not known.
     """
 
     load: Floats
@@ -46,6 +49,7 @@ class Series:
     closed: bool = True
     time_s: Floats | None = None
     counted: bool = True
+    work_kept: float | None = None
 
     @property
     def usable(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

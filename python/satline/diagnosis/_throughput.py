@@ -1,4 +1,4 @@
-"""What throughput is judged by: completed transactions, or problem state."""
+"""What throughput is judged by: completed transactions, the work that they bring, or problem state."""
 
 from __future__ import annotations
 
@@ -24,6 +24,26 @@ def useful_work(reduction: Reduction) -> Floats | None:
     problem, total, users = (np.asarray(observed[name], dtype=np.float64) for name in names)
     work = np.maximum(0.0, problem - np.maximum(0.0, total - users))
     return work if np.isfinite(work).any() else None
+
+
+def work_completed(reduction: Reduction) -> Floats | None:
+    """Work completed (`work_rate` of the catalogue), where commands differ in what they take."""
+    rate, work = (
+        np.asarray(reduction.observations[name], dtype=np.float64) if name in reduction.observations else None
+        for name in ("transaction_rate", "work_rate")
+    )
+    if rate is None or work is None or "mpl_exact" in reduction.curves:
+        return None
+    done = np.isfinite(work) & (rate > 0)
+    if not done.any() or np.ptp(work[done] / rate[done]) < 1e-9:
+        return None
+    return work
+
+
+def work_kept(reduction: Reduction) -> float | None:
+    """At the top load, `work_kept` of the catalogue; ``None``: not known."""
+    curve = reduction.curves.get("work_kept")
+    return curve.points[-1].mean if curve and curve.points and reduction.load_axis == "users" else None
 
 
 def mix_changes(reduction: Reduction, work: Floats) -> bool:

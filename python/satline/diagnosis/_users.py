@@ -88,6 +88,22 @@ def absent(series: Series, levels: Levels) -> str | None:
     return None
 
 
+def uneven(series: Series) -> tuple[str, str] | None:
+    """Why throughput that goes on rising need not tell that nothing is saturated; ``None``: it does.
+
+    Where short commands are served first, who types them keeps his throughput while who does the work has
+    long lost his.
+    """
+    if series.work_kept is None or series.work_kept > KEPT:
+        return None
+    top = float(series.load.max())
+    return (
+        f"throughput still rises at {top:g} users, but by the work that they do users keep only "
+        f"{series.work_kept:.0%} of the throughput of the lightest loads: the long commands wait",
+        f"Record more loads beyond {top:g} users, up to about {round(2 * top)}.",
+    )
+
+
 def doubt(series: Series, part: tuple[float, float] | None) -> tuple[str, str] | None:
     """Why a bend in throughput need not be saturation, and what to do; ``None``: no doubt."""
     if part is not None and part[1] > KEPT:

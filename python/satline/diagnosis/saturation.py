@@ -23,7 +23,7 @@ from satline.diagnosis._load import contended, in_users, load_units, nongranular
 from satline.diagnosis._results import Estimate, Outcome, Saturation, UslFit
 from satline.diagnosis._series import Series, finer, independent, levels_of, time_of_day
 from satline.diagnosis._stability import change, rests_on_one_part
-from satline.diagnosis._throughput import mix_changes, useful_work
+from satline.diagnosis._throughput import mix_changes, useful_work, work_completed, work_kept
 from satline.diagnosis._usl import fit_usl, peak_of, usl
 from satline.reduction import Reduction
 
@@ -35,6 +35,7 @@ LEAST_BLOCKS = 8
 CREEP = 0.15
 ROUNDER = 2.0
 USL_REPLICATES = 200
+WORK_UNIT = "seconds of work per second"
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ def _verdict(bend: Bend, outcome: _Verdict) -> Saturation:
             peak=_peak(bend, outcome.usl) if falls else None,
         )
     if likely_not and straight is not None:
-        doubt = _unstable(bend, saturated)
+        doubt = _unstable(bend, saturated) or _users.uneven(bend.series)
         return outcome("cannot-tell", *doubt) if doubt else outcome("not-saturated", straight)
     return outcome("cannot-tell", *_why_not(bend))
 
@@ -270,7 +271,8 @@ def saturation(reduction: Reduction, *, seed: int = 1) -> Saturation:
     """The verdict on a reduced recording.
 
     Throughput is completed transactions per second where there are transactions, else processors in
-    problem state; the latter, too, where the mix of completed transactions changes with load.
+    problem state; the latter, too, where the mix of completed transactions changes with load. Where they
+    cannot tell, or only later, the work of the completed transactions may.
     """
     observed = reduction.observations
     rate = observed["transaction_rate"]
@@ -307,12 +309,37 @@ def saturation(reduction: Reduction, *, seed: int = 1) -> Saturation:
         closed=reduction.load_axis == "users",
         time_s=_time_s(reduction),
         counted=counted,
+        work_kept=work_kept(reduction) if counted else None,
     )
     verdict = judge(series, load_axis=reduction.load_axis, variable=variable, unit=unit, seed=seed)
+    if counted:
+        verdict = _by_work(verdict, series, reduction, seed)
     if work is not None:
         why = "the heavier the load, the shorter the transactions that complete: useful work is judged"
         verdict = replace(verdict, reasons=(*verdict.reasons, why))
     return verdict if in_users(reduction.load_axis) else _in_units(verdict, *load_units(reduction.load_axis))
+
+
+def _by_work(verdict: Saturation, series: Series, reduction: Reduction, seed: int) -> Saturation:
+    """The verdict by completed transactions, or by their work where that tells more, or earlier.
+
+    Beyond saturation short commands go on completing where the scheduler serves them first; the work does
+    not rise. Weights change nothing of what a system does that is not saturated: each class's throughput is
+    then in proportion to the users.
+    """
+    work = work_completed(reduction)
+    if work is None or verdict.outcome == "not-saturated":
+        return verdict
+    by_work = replace(series, throughput=work, counted=False)
+    other = judge(by_work, load_axis=reduction.load_axis, variable="work_rate", unit=WORK_UNIT, seed=seed)
+    if other.at is None or (verdict.at is not None and other.at.value >= verdict.at.low):
+        return verdict
+    why = (
+        "how many transactions complete does not tell, since short ones go on completing: each is counted as "
+        "what one of its class takes at light load"
+    )
+    # A window sees the end of a long command or not: how work goes on beyond saturation is not claimed.
+    return replace(other, reasons=(*other.reasons, why), retrograde=None, peak=None, usl=None)
 
 
 def _in_units(verdict: Saturation, one: str, many: str) -> Saturation:

@@ -29,7 +29,14 @@ _EXTRAS = {
     "user": ("users_with_cpu", "user_cpu_largest_us"),
     "task": ("task_busiest_us",),
     "device": ("device_busiest_us",),
-    "transaction": ("transactions_completed", "transactions_failed", "transaction_seconds"),
+    "transaction": (
+        "transactions_completed",
+        "transactions_failed",
+        "transaction_seconds",
+        "transaction_work_seconds",
+        "transaction_work_alone",
+        "transaction_work_here",
+    ),
 }
 _JOINS = {
     "task": "(SELECT obs, max(cpu_us) AS task_busiest_us FROM satline_task GROUP BY obs)",

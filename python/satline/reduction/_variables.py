@@ -84,6 +84,9 @@ _MADE_OF = {
     "transactions_completed": "transaction",
     "transactions_failed": "transaction",
     "transaction_seconds": "transaction",
+    "transaction_work_seconds": "transaction",
+    "transaction_work_alone": "transaction",
+    "transaction_work_here": "transaction",
     "processors": "processor",
     "capacity": "processor",
 }

@@ -33,6 +33,7 @@ GROUP_AXES = {"time": "time", "hour": "hour of the day", "user": "user", "device
 
 # Variables that no report labels but evidence may name.
 _MORE = {
+    "work_rate": "work of the transactions completed",
     "problem_fraction": "problem state",
     "supervisor_fraction": "supervisor state",
     "total_cpu_fraction": "processors busy",

@@ -31,7 +31,7 @@ PlotKind = Literal["lines", "stacked", "scatter", "bars", "none"]
 
 SHIPPED = Path(__file__).resolve().parent / "definitions"
 THROUGHPUT = "throughput"  # the variable by which the verdict judges
-MEASURES = ("transaction_rate", "problem_state")  # of throughput, best first
+MEASURES = ("transaction_rate", "problem_state", "work_rate")  # of throughput, best first
 WHOLE = "diagnosis"  # the report without a name
 _OWN = ("rate", "zero", "nonzero")  # statistics that have words of their own
 BY_NAME = ("user", "device", "lock")

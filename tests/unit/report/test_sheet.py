@@ -96,7 +96,7 @@ def test_throughput_is_what_the_verdict_judged_or_the_best_there_is(
     assert make_sheet(definition, curves_without({"transaction_rate"})).columns[0].variable == "problem_state"
     judged = make_sheet(definition, curves, throughput="load_cpu")
     assert judged.columns[0].variable == "load_cpu"
-    assert definition.variables() == ["transaction_rate", "problem_state"]
+    assert definition.variables() == ["transaction_rate", "problem_state", "work_rate"]
 
 
 def test_the_unit_asked_for_is_used(sheet_of: Callable[[str], Sheet]) -> None:
