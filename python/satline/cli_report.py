@@ -109,6 +109,9 @@ def report(
         raise click.UsageError("name a recording, or a report and a recording", context)
     if as_csv and as_json:
         raise click.UsageError("--json and --csv exclude each other", context)
+    if html is not None and html.suffix in {".svg", ".png", ".csv", ".json"}:
+        other = f"--{html.suffix[1:]}"
+        raise click.UsageError(f"-o writes an HTML page: for {html.name} see {other}", context)
     definition = find(arguments[0] if len(arguments) == 2 else WHOLE)
     by = definition.body.group.by
     if load_axis is not None and by != "load" and definition.body.variables:

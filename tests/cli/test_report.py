@@ -336,6 +336,7 @@ def test_without_a_name_it_is_the_whole_report(
         (["a", "b", "c"], "name a recording"),
         (["--list", "x.satline"], "take no recording"),
         (["users", "x.satline", "--csv", "--json"], "exclude each other"),
+        (["users", "x.satline", "-o", "x.png"], "for x.png see --png"),
         (["users", "x.satline", "--load", "users"], "the report users is by user, not by load"),
         (["processor", "x.satline"], "there is no report processor"),
         (["users", "nowhere.satline"], "nowhere.satline"),
