@@ -1,13 +1,11 @@
 use super::*;
 use crate::decision::{Event, UserSeen};
+use crate::decision_examples::{self, MB, SECOND, recorded};
 
-const MB: u64 = 1 << 20;
-const SECOND: i64 = 1_000_000;
 const HOLD: &str = "hold_seconds = 3.0\nstorage_share = 0.7";
 
 fn policy(admission: &str) -> Policy {
-    let text = format!("[[watch]]\npid = 9\n[queue_drop]\nidle_seconds = 10.0\n[admission]\n{admission}\n");
-    toml::from_str(&text).unwrap()
+    decision_examples::policy(&format!("[admission]\n{admission}\n"))
 }
 
 /// Ample, so that nobody is written out meanwhile.
@@ -35,16 +33,7 @@ fn dropped(policy: &Policy, sets: &[Option<u64>]) -> Decisions {
     decisions.step(10 * SECOND, policy, storage(), &all, &[]);
     let events: Vec<Event> = (1..)
         .zip(sets)
-        .map(|(id, set)| Event::Recorded {
-            id,
-            working_set_bytes: set.map(|mb| mb * MB),
-            wanted_bytes: 0,
-            trimmable_bytes: 0,
-            cold_bytes: 0,
-            resident_bytes: 0,
-            prepaged_pages: 0,
-            prepage_errors: 0,
-        })
+        .map(|(id, set)| recorded(id, *set, 0, 0))
         .collect();
     decisions.step(10 * SECOND, policy, storage(), &all, &events);
     decisions

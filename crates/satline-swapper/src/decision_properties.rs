@@ -33,7 +33,7 @@ fn moments() -> impl Strategy<Value = Vec<Moment>> {
 
 /// 60 MB lie outside his working set of 20; so many twelfths of them were not touched.
 fn part_cold(id: UserId, share: u64) -> Event {
-    match recorded(id, Some(20), 60) {
+    match recorded(id, Some(20), 0, 60) {
         Event::Recorded {
             working_set_bytes,
             trimmable_bytes,

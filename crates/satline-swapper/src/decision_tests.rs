@@ -1,30 +1,15 @@
 use super::*;
+use crate::decision_examples::{self, MB, SECOND, recorded, storage};
 use crate::policy::Order;
 
 #[path = "decision_properties.rs"]
 mod properties;
 
-const MB: u64 = 1 << 20;
-const SECOND: i64 = 1_000_000;
-
+/// In most tests no working set is known, and users are written out all the same.
 fn policy(more: &str) -> Policy {
-    let text = format!("[[watch]]\npid = 9\n[queue_drop]\nidle_seconds = 10.0\n{more}");
-    let mut policy: Policy = toml::from_str(&text).unwrap();
-    // In most tests no working set is known, and users are written out all the same.
+    let mut policy = decision_examples::policy(more);
     policy.swap_out.unknown = Order::Address;
     policy
-}
-
-fn storage(free: u64) -> Option<StorageSeen> {
-    Some(StorageSeen {
-        total_bytes: 1000 * MB,
-        free_bytes: free * MB,
-        low_bytes: 100 * MB,
-        high_bytes: 200 * MB,
-        pressed: false,
-        swap_free_bytes: 1000 * MB,
-        swap_reserve_bytes: 10 * MB,
-    })
 }
 
 fn quiet(id: UserId) -> UserSeen {
@@ -47,19 +32,6 @@ fn faulting(id: UserId) -> UserSeen {
     UserSeen {
         faulted: true,
         ..quiet(id)
-    }
-}
-
-fn recorded(id: UserId, set: Option<u64>, trimmable: u64) -> Event {
-    Event::Recorded {
-        id,
-        working_set_bytes: set.map(|mb| mb * MB),
-        wanted_bytes: 0,
-        trimmable_bytes: trimmable * MB,
-        cold_bytes: 0,
-        resident_bytes: 80 * MB,
-        prepaged_pages: 0,
-        prepage_errors: 0,
     }
 }
 
@@ -92,7 +64,7 @@ fn idle(policy: &Policy, n: u32) -> (Decisions, i64) {
     }
     let now = (i64::from(n) + 30) * SECOND;
     decisions.step(now, policy, storage(500), &all, &[]);
-    let events: Vec<Event> = (1..=n).map(|id| recorded(id, None, 0)).collect();
+    let events: Vec<Event> = (1..=n).map(|id| recorded(id, None, 0, 0)).collect();
     assert_eq!(decisions.step(now, policy, storage(500), &all, &events), []);
     (decisions, now)
 }
@@ -108,7 +80,7 @@ fn while_storage_is_ample_an_idle_user_is_swapped_logically_only() {
     );
     let actions = decisions.step(10 * SECOND, &policy, storage(500), &[quiet(1)], &[]);
     assert_eq!(actions, [Action::Record { id: 1 }]);
-    let events = [recorded(1, Some(20), 60)];
+    let events = [recorded(1, Some(20), 0, 60)];
     assert_eq!(
         decisions.step(11 * SECOND, &policy, storage(500), &[quiet(1)], &events),
         []
@@ -177,7 +149,7 @@ fn a_user_of_whom_no_working_set_is_known_is_left_to_the_kernel() {
     let mut policy = policy("");
     policy.swap_out.unknown = Order::Kernel;
     let (mut decisions, now) = idle(&policy, 2);
-    let events = [recorded(1, None, 0), recorded(2, Some(20), 0)];
+    let events = [recorded(1, None, 0, 0), recorded(2, Some(20), 0, 0)];
     let actions = decisions.step(now + SECOND, &policy, storage(50), &[quiet(1), quiet(2)], &events);
     assert!(
         matches!(actions[..], [Action::SwapOut { id: 2, .. }]),

@@ -12,6 +12,8 @@ pub mod budget;
 pub mod calls;
 pub mod daemon;
 pub mod decision;
+#[cfg(test)]
+mod decision_examples;
 pub mod error;
 pub mod face;
 pub mod hold;
