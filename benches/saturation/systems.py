@@ -350,7 +350,7 @@ def mixed(random: Random) -> System:
     Beyond the knee short commands go on completing, and ever more of them where their users type no other.
     """
     count, processors = int(random.integers(3, 8)), int(random.choice([1, 1, 2]))
-    demands = np.exp(random.uniform(np.log(0.004), np.log(1.0), count))
+    demands = np.exp(random.uniform(np.log(0.004), np.log(float(random.choice([1, 10]))), count))
     study = Mixed(
         tuple(demands.tolist()),
         tuple(random.dirichlet(np.ones(count)).tolist()),
@@ -358,6 +358,7 @@ def mixed(random: Random) -> System:
         window=float(random.choice([20, 30, 60])),
         at_once=float(random.choice([0, 0.01, 0.05])),
         by_user=bool(random.integers(2)),
+        pauses=tuple(np.exp(random.normal(0, 0.7, count)).tolist()) if random.integers(2) else None,
     ).paused_for(max(_knee(random), 1.3 * processors))
     top = study.saturation * float(np.exp(random.uniform(np.log(0.3), np.log(4))))
     steps = int(random.integers(7, 11))

@@ -245,6 +245,7 @@ def test_wrong_input_is_told(before: Path, after: Path, make: Maker, tmp_path: P
     assert "did you mean" in fails(capsys, before, after, "--measure", "respons")
     assert "--load mpl" in fails(capsys, before, after, "--load", "mpl")
     assert "--throughput response" in fails(capsys, before, after, "--throughput", "response")
+    assert "its own light load" in fails(capsys, before, after, "--throughput", "work_rate")
     assert "for each device" in fails(capsys, before, after, "--measure", "device_busy")
     assert "did you mean user_cpu@" in fails(capsys, before, after, "--measure", "user_cpu@nobody")
     lacking = make("lacking", users=False, start=MONDAY + 14 * DAY)

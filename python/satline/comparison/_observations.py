@@ -20,6 +20,8 @@ from satline.reduction._variables import Derived, variables
 # What may be compared where nothing is asked for, the best first.
 OF_TRANSACTIONS = ("interactive_response", "response", "reaction")
 OF_SYSTEM = ("pressure_cpu", "runnable_tasks", "load_average_1", "total_cpu")
+# Measured against the recording itself.
+OF_ITS_OWN = ("work_rate", "work_kept")
 THROUGHPUT = ("problem_state", "transaction_rate", "user_run")
 AXES = ("active_users", "in_queue", "run_queue", "load_average")
 USERS = ("users", "active_users", "in_queue", "sessions")
@@ -153,6 +155,12 @@ def read(
         raise InputError(
             f"--throughput {throughput}: an observation has not one value of it",
             hint=f"choose {', '.join(THROUGHPUT)}, or another variable of the whole system",
+        )
+    own = next((d.name for d in asked if d.name in OF_ITS_OWN), None)
+    if own is not None:
+        raise InputError(
+            f"{own}: each recording counts work by its own light load: two cannot be held against each other",
+            hint="choose transaction_rate",
         )
     wanted = [d.name for d in asked if not d.per]
     names = tuple(dict.fromkeys((*_ALWAYS, *wanted)))

@@ -31,6 +31,8 @@ from satline.reduction._variables import variables as shipped
 
 MOMENTS = 10_000
 _MOST_BYTES = 4 << 30
+# Work is made of these, whatever its formula names.
+_OF_WORK = {"transactions_completed", "transaction_seconds", "response_us"}
 # Tables with one row per entity and sample; the entity's column is called as the table.
 _ENTITIES = ("user", "processor", "device", "cgroup", "lock", "channel")
 
@@ -187,6 +189,8 @@ class _Reader:
         for name, values in self._values.together(known):
             d = known[name]
             bases = {n for one in self._catalogue.closure([d]) for n in one.names} - derived
+            if any(name.startswith("transaction_work_") for name in bases):
+                bases |= _OF_WORK
             yield (
                 Name(name, "", "system", d.unit, d.meaning, frozenset(bases - {"period_s", "processors"})),
                 values,

@@ -41,9 +41,12 @@ def work_completed(reduction: Reduction) -> Floats | None:
 
 
 def work_kept(reduction: Reduction) -> float | None:
-    """At the top load, `work_kept` of the catalogue; ``None``: not known."""
+    """The least of `work_kept` of the catalogue over the upper third of the loads; ``None``: not known."""
     curve = reduction.curves.get("work_kept")
-    return curve.points[-1].mean if curve and curve.points and reduction.load_axis == "users" else None
+    if curve is None or reduction.load_axis != "users" or "mpl_exact" in reduction.curves:
+        return None
+    upper = curve.points[-max(2, len(curve.points) // 3) :]
+    return min((point.mean for point in upper if point.mean is not None), default=None)
 
 
 def mix_changes(reduction: Reduction, work: Floats) -> bool:

@@ -324,11 +324,13 @@ def _by_work(verdict: Saturation, series: Series, reduction: Reduction, seed: in
     """The verdict by completed transactions, or by their work where that tells more, or earlier.
 
     Beyond saturation short commands go on completing where the scheduler serves them first; the work does
-    not rise. Weights change nothing of what a system does that is not saturated: each class's throughput is
-    then in proportion to the users.
+    not rise. Where the mix of users is the same at every load and nothing is short, each class's throughput
+    is in proportion to the users, whatever its weight.
     """
     work = work_completed(reduction)
-    if work is None or verdict.outcome == "not-saturated":
+    if work is None or verdict.outcome == "not-saturated" or verdict.retrograde is not None:
+        return verdict
+    if not series.closed or _users.absent(series, levels_of(series, series.throughput, 2, seed)):
         return verdict
     by_work = replace(series, throughput=work, counted=False)
     other = judge(by_work, load_axis=reduction.load_axis, variable="work_rate", unit=WORK_UNIT, seed=seed)
@@ -338,7 +340,7 @@ def _by_work(verdict: Saturation, series: Series, reduction: Reduction, seed: in
         "how many transactions complete does not tell, since short ones go on completing: each is counted as "
         "what one of its class takes at light load"
     )
-    # A window sees the end of a long command or not: how work goes on beyond saturation is not claimed.
+    # A window sees the end of a long command or not: that work falls beyond saturation is not claimed.
     return replace(other, reasons=(*other.reasons, why), retrograde=None, peak=None, usl=None)
 
 

@@ -15,8 +15,8 @@ transactions_completed     transactions whose prompt came in the observation
 transactions_failed        those given up in it: time-out or dead session
 transaction_seconds        the integral over the observation of the number of users in a transaction
 transaction_work_seconds   what the transactions that completed would have taken at light load, by their class
-transaction_work_alone     the sum of w (Z + w) over these, w that time, Z the mean pause of all users
-transaction_work_here      the sum of w (Z + R) over these, R the response time
+transaction_work_alone     and what pauses and transactions would take, each counted by that (`_work.py`)
+transaction_work_here      what they take here
 =========================  ================================================================================
 """
 

@@ -6,9 +6,7 @@ from __future__ import annotations
 import duckdb
 
 from satline.reduction._filters import Filters
-
-# So many completions of a class, those at the least loads, tell what one of it takes at light load.
-LIGHT_COMPLETIONS = 10
+from satline.reduction._work import make_work
 
 
 def make_transactions(connection: duckdb.DuckDBPyConnection, filters: Filters) -> bool:
@@ -34,17 +32,7 @@ def make_transactions(connection: duckdb.DuckDBPyConnection, filters: Filters) -
         WHERE w.ended <= o.t1 AND w.phase IS DISTINCT FROM 'logon' AND w.outcome <> 'cut'
             AND {filters.transaction_sql()}
     """)
-    connection.execute(f"""
-        CREATE OR REPLACE TEMP TABLE satline_class_work AS
-        WITH seen AS (
-            SELECT class, users, response_us, count(*) OVER (PARTITION BY class ORDER BY users) AS up_to,
-                count(*) OVER (PARTITION BY class) AS of_all
-            FROM satline_completion WHERE outcome IN ('ok', 'unexpected') AND users IS NOT NULL)
-        SELECT class, avg(response_us) / 1e6 AS work_s FROM seen
-        WHERE users <= (SELECT min(users) FROM seen s
-            WHERE s.class IS NOT DISTINCT FROM seen.class AND up_to >= least({LIGHT_COMPLETIONS}, of_all))
-        GROUP BY class
-    """)
+    make_work(connection, filters)
     # Integral to T of the number in a transaction: Σ (T − begin) over those begun − Σ (T − end) over those
     # ended.
     connection.execute("""
@@ -59,24 +47,14 @@ def make_transactions(connection: duckdb.DuckDBPyConnection, filters: Filters) -
         integrals AS (
             SELECT obs, sum(sign * coalesce(n * moment - nt, 0))::DOUBLE / 1e6 AS transaction_seconds
             FROM bounds ASOF LEFT JOIN sums ON bounds.moment >= sums.t GROUP BY obs),
-        pause AS (
-            SELECT coalesce(avg(coalesce(think_us, 0) + coalesce(typing_us, 0)), 0) / 1e6 AS think_s
-            FROM satline_completion),
         counts AS (
             SELECT obs, count(*) FILTER (outcome IN ('ok', 'unexpected')) AS done,
-                count(*) FILTER (outcome NOT IN ('ok', 'unexpected')) AS failed,
-                sum(work_s) FILTER (outcome IN ('ok', 'unexpected')) AS work_s,
-                sum(work_s * (think_s + work_s)) FILTER (outcome IN ('ok', 'unexpected')) AS work_alone,
-                sum(work_s * (think_s + response_us / 1e6))
-                    FILTER (outcome IN ('ok', 'unexpected')) AS work_here
-            FROM satline_completion c
-            LEFT JOIN satline_class_work w ON c.class IS NOT DISTINCT FROM w.class, pause GROUP BY obs)
+                count(*) FILTER (outcome NOT IN ('ok', 'unexpected')) AS failed
+            FROM satline_completion GROUP BY obs)
         SELECT obs, coalesce(done, 0)::DOUBLE AS transactions_completed,
             coalesce(failed, 0)::DOUBLE AS transactions_failed, transaction_seconds,
-            CASE WHEN (SELECT count(*) > 0 FROM satline_class_work) THEN coalesce(work_s, 0) END
-                AS transaction_work_seconds,
-            work_alone AS transaction_work_alone, work_here AS transaction_work_here
-        FROM integrals LEFT JOIN counts USING (obs)
+            transaction_work_seconds, transaction_work_alone, transaction_work_here
+        FROM integrals LEFT JOIN counts USING (obs) LEFT JOIN satline_class_work USING (obs)
     """)
     if not present:
         connection.execute("DELETE FROM satline_transaction")

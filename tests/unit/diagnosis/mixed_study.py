@@ -28,6 +28,10 @@ class Mixed:
 
     by_user
         Each user types commands of one class only.
+    pauses
+        By class, the part of Z that is the mean think time before its commands; all: 1.
+    come
+        Users beyond this number never come, whatever the steps intend.
 
     The asymptotes cross at N* = m (Z + D) / D, with D the mean demand of all commands [Bard].
     """
@@ -40,6 +44,8 @@ class Mixed:
     spread: float = 0.3
     at_once: float = 0.0
     by_user: bool = False
+    pauses: tuple[float, ...] | None = None
+    come: int | None = None
     ramp: float = 3.0
     warmup: float = 4.0
     window: float = 20.0
@@ -55,8 +61,14 @@ class Mixed:
         """N* of the asymptotes; of users who differ, where what they do alone fills the processors."""
         if self.by_user:
             each = np.array(self.demands) * np.exp(self.spread**2 / 2)
-            return self.processors / float(each / (self.think + each) @ np.array(self.chances))
-        return self.processors * (self.think + self.demand) / self.demand
+            return self.processors / float(each / (self.thinks + each) @ np.array(self.chances))
+        think = float(self.thinks @ np.array(self.chances))
+        return self.processors * (think + self.demand) / self.demand
+
+    @property
+    def thinks(self) -> np.ndarray:
+        """Mean think time before a command, by class."""
+        return self.think * np.array(self.pauses or [1.0] * len(self.demands))
 
     def paused_for(self, knee: float) -> Mixed:
         """The same with think times such that it saturates at so many users."""
@@ -86,6 +98,7 @@ class _Maker:
         self.length = made.ramp + made.warmup + made.window
         self.rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
         self.cpu: list[tuple[float, float]] = [(0.0, 0.0)]
+        self.kinds = _apportioned(made.chances, max(made.levels))
 
     def recording(self) -> MadeRecording:
         made = self.made
@@ -107,21 +120,14 @@ class _Maker:
     def run(self) -> None:
         """Users come step by step, think, and are served: at first at once, then all who are there alike."""
         made, random = self.made, self.random
-        arrivals: list[tuple[float, int]] = []
+        arrivals: list[tuple[float, int, int]] = []
         for step, users in enumerate(made.levels):
             before = made.levels[step - 1] if step else 0
             begin = step * self.length
-            arrivals += [
-                (
-                    begin
-                    + made.ramp * (n - before + 0.5) / (users - before)
-                    + random.exponential(made.think),
-                    n,
-                )
-                for n in range(before, users)
-            ]
+            for user in range(before, users if made.come is None else min(users, made.come)):
+                came = begin + made.ramp * (user - before) / (users - before)
+                arrivals.append(self.next_line(came, user))
         heapq.heapify(arrivals)
-        kinds = _apportioned(made.chances, max(made.levels))
         end, now, served, spent = self.length * len(made.levels), 0.0, 0.0, 0.0
         fresh: list[
             tuple[float, float, _Command]
@@ -151,19 +157,24 @@ class _Maker:
                 else:
                     ended = command
             else:
-                _, user = heapq.heappop(arrivals)
-                kind = kinds[user] if made.by_user else int(random.choice(len(made.demands), p=made.chances))
+                _, user, kind = heapq.heappop(arrivals)
                 demand = made.demands[kind] * float(np.exp(made.spread * random.normal()))
                 waiting.append(_Command(user, kind, now, demand))
             if ended is not None:
                 self.note(ended, now)
-                heapq.heappush(arrivals, (now + float(random.exponential(made.think)), ended.user))
+                heapq.heappush(arrivals, self.next_line(now, ended.user))
             while waiting and len(fresh) < made.processors:
                 command = waiting.popleft()
                 part = min(command.demand, made.at_once)
                 heapq.heappush(fresh, (now + part, command.demand - part, command))
         for command in (*waiting, *(c for _, c in sharing), *(c for _, _, c in fresh)):
             self.note(command, None)
+
+    def next_line(self, now: float, user: int) -> tuple[float, int, int]:
+        """When this user has thought, and what he types then."""
+        made, random = self.made, self.random
+        kind = self.kinds[user] if made.by_user else int(random.choice(len(made.demands), p=made.chances))
+        return now + float(random.exponential(made.thinks[kind])), user, kind
 
     def note(self, command: _Command, ended: float | None) -> None:
         began = command.began
@@ -178,7 +189,7 @@ class _Maker:
                 "phase": "window",
                 "class": f"class-{command.kind}",
                 "outcome": "cut" if ended is None else "ok",
-                "think_us": round(self.made.think * 1e6),
+                "think_us": round(self.made.thinks[command.kind] * 1e6),
                 "typing_us": 0,
                 "response_us": response,
                 "reaction_us": response,

@@ -67,3 +67,39 @@ def test_the_made_study_is_what_its_description_says() -> None:
     assert {row["response_us"] for row in alone.rows["transaction"]} <= {200_000, 199_999, 200_001, None}
     heavy = reduce(replace(USERS, levels=(60,)).make(1))
     assert np.nanmean(heavy.observations["total_cpu"]) == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize("demand", [4.0, 8.0, 30.0])
+def test_who_never_gets_an_answer_is_not_forgotten(demand: float) -> None:
+    """A twentieth of the users types what beyond saturation never ends: no completed command tells of it."""
+    starving = Mixed(
+        demands=(demand, 0.02), chances=(0.05, 0.95), think=2.0, at_once=0.05, by_user=True, window=30.0
+    )
+    top = 4.5 * starving.saturation
+    levels = tuple(round(top * part / 8) for part in range(1, 9))
+    reduction = reduce(replace(starving, levels=levels).make(1))
+    assert saturation(reduction).outcome != "not-saturated"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_short_pauses_of_those_who_do_the_work_are_theirs(seed: int) -> None:
+    busy = Mixed(
+        demands=(0.05, 0.005),
+        chances=(0.05, 0.95),
+        pauses=(0.025, 1.0),
+        levels=(20, 30, 40, 50, 60, 70, 80, 90, 100),
+        at_once=0.01,
+        by_user=True,
+    )
+    reduction = reduce(busy.make(seed))
+    verdict = saturation(reduction)
+    assert busy.saturation < 40
+    assert verdict.outcome != "not-saturated"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_users_who_never_came_are_no_load_by_work_either(seed: int) -> None:
+    some = replace(USERS, levels=(4, 8, 12, 16, 24, 32, 40, 48, 56), come=30)
+    verdict = saturation(reduce(some.make(seed)))
+    assert verdict.outcome == "cannot-tell"
+    assert "not all of the intended users took part" in verdict.reasons[0]

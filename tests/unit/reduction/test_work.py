@@ -90,3 +90,30 @@ def test_where_no_loads_were_intended_the_work_is_missing() -> None:
     assert "work_rate" in reduction.missing
     assert "work_kept" in reduction.missing
     assert mean(reduction, "transaction_rate", 0) == pytest.approx(20 / WINDOW_S)
+
+
+def test_what_never_ends_counts_against_what_users_keep() -> None:
+    never = {"user": "bob", "outcome": "cut", "response_us": None, "reaction_us": None}
+    stuck = transactions(2, "stuck", 1, 0.0, **never)
+    reduction = reduced(*light(), transactions(2, "short", 20, 0.1), stuck)
+    under_way = WINDOW_S - 9.0  # begun 0.1 of 90 s after the window
+    alone = 20 * 0.1 * (THINK_S + 0.1)
+    assert mean(reduction, "work_rate", 1) == pytest.approx(20 * 0.1 / WINDOW_S)
+    assert mean(reduction, "work_kept", 1) == pytest.approx(alone / (alone + under_way**2), rel=1e-3)
+
+
+def test_a_pause_is_that_of_the_class() -> None:
+    heavy = [transactions(2, "short", 20, 0.2), transactions(2, "long", 10, 3.0)]
+    quick = [[{**row, "think_us": 0} for row in group] for group in (light()[1], heavy[1])]
+    reduction = reduced(light()[0], heavy[0], *quick)
+    alone = 20 * 0.1 * (THINK_S + 0.1) + 10 * 1.0 * 1.0
+    here = 20 * 0.1 * (THINK_S + 0.2) + 10 * 1.0 * 3.0
+    assert mean(reduction, "work_kept", 1) == pytest.approx(alone / here)
+
+
+def test_a_class_of_which_only_the_intended_loads_are_missing_makes_the_work_unknown() -> None:
+    odd = transactions(2, "odd", 10, 0.5, users=None)
+    reduction = reduced(*light(), transactions(2, "short", 20, 0.2), odd)
+    assert mean(reduction, "work_rate", 0) == pytest.approx(11.0 / WINDOW_S)
+    point = reduction.curves["work_rate"].points[1]
+    assert point.n < reduction.curves["transaction_rate"].points[1].n
