@@ -25,6 +25,15 @@ def make_work(connection: duckdb.DuckDBPyConnection, filters: Filters) -> None:
     What never completes at any load takes at least as long as it was under way. Without intended loads all
     are null, and so is an observation in which a class completes of which nothing is known.
     """
+    known = connection.execute("SELECT count(users) FROM satline_completion").fetchone()
+    if not known or not known[0]:
+        # An imported log has no intended loads, and may have ever so many classes.
+        columns = (f"NULL::DOUBLE AS transaction_work_{name}" for name in ("seconds", "alone", "here"))
+        connection.execute(f"""
+            CREATE OR REPLACE TEMP TABLE satline_class_work AS
+            SELECT obs, {", ".join(columns)} FROM satline_observation LIMIT 0
+        """)
+        return
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE satline_class AS
         WITH began AS (
