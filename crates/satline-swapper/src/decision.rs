@@ -21,8 +21,6 @@ pub struct UserState {
     pub work: Option<Work>,
     pub interactive: bool,
     pub resident_bytes: u64,
-    /// As the process list has it.
-    listed_bytes: u64,
     pub working_set_bytes: Option<u64>,
     /// Of it, outside storage when last looked. Of no account while he is in the queue.
     pub wanted_bytes: u64,
@@ -204,7 +202,6 @@ impl UserState {
             work: None,
             interactive: false,
             resident_bytes: 0,
-            listed_bytes: 0,
             working_set_bytes: None,
             wanted_bytes: 0,
             trimmable_bytes: 0,
@@ -249,12 +246,10 @@ impl UserState {
         // A page-out counts what it leaves; what was seen may be older.
         if matches!(self.state, State::Active | State::Resuming) {
             self.resident_bytes = seen.resident_bytes;
-        } else if self.working_set_bytes.is_none() {
+        } else if self.state == State::Idle && self.working_set_bytes.is_none() {
             // The kernel writes him out, and tells nobody.
-            let gone = self.listed_bytes.saturating_sub(seen.resident_bytes);
-            self.resident_bytes = self.resident_bytes.saturating_sub(gone);
+            self.resident_bytes = self.resident_bytes.min(seen.resident_bytes);
         }
-        self.listed_bytes = seen.resident_bytes;
         if self.left_alone.is_some_and(|(until, _)| now_us >= until) {
             self.left_alone = None;
             self.judged_stays = 0;

@@ -203,10 +203,16 @@ fn when_next_to_nothing_is_free_nobody_waits_for_the_kernel() {
     for (free, written) in [(26, None), (24, Some(125 - 24))] {
         let mut decisions = idle(&policy, &[0, 0]);
         // The longest idle is the second now.
-        decisions.users.get_mut(&2).unwrap().last_active_us = 0;
-        decisions.users.get_mut(&2).unwrap().working_set_bytes = None;
-        decisions.users.get_mut(&2).unwrap().resident_bytes = 500 * MB;
-        assert_eq!(written_mb(&mut decisions, &policy, 50, free), written);
+        let two = decisions.users.get_mut(&2).unwrap();
+        (two.last_active_us, two.working_set_bytes, two.resident_bytes) = (0, None, 500 * MB);
+        let mut all = [seen(1, false), seen(2, false)];
+        all[1].resident_bytes = 500 * MB;
+        let out = written.map(|mb: u64| Action::SwapOut {
+            id: 1,
+            bytes: mb * MB,
+        });
+        let actions = decisions.step(50 * SECOND, &policy, storage(free), &all, &[]);
+        assert_eq!(actions, Vec::from_iter(out));
     }
 }
 
@@ -216,4 +222,29 @@ fn who_has_been_idle_for_longer_goes_before_him_of_whom_nothing_is_known() {
     let mut decisions = idle(&policy, &[0, 0]);
     decisions.users.get_mut(&2).unwrap().working_set_bytes = None;
     assert_eq!(written_mb(&mut decisions, &policy, 50, 90), Some(35));
+}
+
+#[test]
+fn what_the_process_list_says_late_of_a_page_out_is_not_taken_off_twice() {
+    let mut policy = policy("");
+    policy.swap_out.unknown = crate::policy::Order::Address;
+    let mut decisions = idle(&policy, &[0]);
+    decisions.users.get_mut(&1).unwrap().working_set_bytes = None;
+    assert_eq!(written_mb(&mut decisions, &policy, 50, 90), Some(35));
+    let gone = Event::Out {
+        id: 1,
+        asked_bytes: 35 * MB,
+        freed_bytes: 35 * MB,
+        left_bytes: 45 * MB,
+        wanted_bytes: 0,
+        trimmed_only: false,
+    };
+    let listed = [UserSeen {
+        resident_bytes: 40 * MB,
+        ..seen(1, false)
+    }];
+    decisions.step(51 * SECOND, &policy, storage(125), &[seen(1, false)], &[gone]);
+    decisions.step(52 * SECOND, &policy, storage(125), &listed, &[]);
+    assert_eq!(decisions.users[&1].resident_bytes, 45 * MB);
+    assert_eq!(written_mb(&mut decisions, &policy, 53, 90), Some(35));
 }
