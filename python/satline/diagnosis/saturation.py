@@ -336,8 +336,9 @@ def _by_work(verdict: Saturation, series: Series, reduction: Reduction, seed: in
     other = judge(by_work, load_axis=reduction.load_axis, variable="work_rate", unit=WORK_UNIT, seed=seed)
     if other.at is None or (verdict.at is not None and other.at.value >= verdict.at.low):
         return verdict
+    count = "does not tell" if verdict.at is None else f"bends only at {verdict.at.value:.3g} users"
     why = (
-        "how many transactions complete does not tell, since short ones go on completing: each is counted as "
+        f"the number of transactions completed {count}, since short ones go on completing: each counts as "
         "what one of its class takes at light load"
     )
     # A window sees the end of a long command or not: that work falls beyond saturation is not claimed.
