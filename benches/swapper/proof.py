@@ -49,16 +49,9 @@ def users(out: Path) -> list[list[str]]:
     return [satline("study", str(STUDIES / f"{arm}.toml"), "--out", str(out / arm)) for arm in arms]
 
 
-def factors(out: Path) -> list[list[str]]:
-    return [satline("study", str(STUDIES / "swapper-factors.toml"), "--out", str(out / "study"))]
-
-
-def devices(out: Path) -> list[list[str]]:
-    return [satline("study", str(STUDIES / "swapper-resume.toml"), "--out", str(out / "study"))]
-
-
-def fit(out: Path) -> list[list[str]]:
-    return [satline("study", str(STUDIES / "swapper-fit.toml"), "--out", str(out / "study"))]
+def study(name: str) -> Callable[[Path], list[list[str]]]:
+    """The commands of a part that is one shipped study."""
+    return lambda out: [satline("study", str(STUDIES / f"{name}.toml"), "--out", str(out / "study"))]
 
 
 def idle(out: Path) -> list[list[str]]:
@@ -69,9 +62,9 @@ PARTS: dict[str, Callable[[Path], list[list[str]]]] = {
     "resume": resume,
     "users": users,
     "idle": idle,
-    "factors": factors,
-    "devices": devices,
-    "fit": fit,
+    "factors": study("swapper-factors"),
+    "devices": study("swapper-resume"),
+    "fit": study("swapper-fit"),
     "advised": lambda out: resume(out, *ADVISED),
     "read-ahead": lambda out: resume(out, "--page-cluster", "0"),
 }

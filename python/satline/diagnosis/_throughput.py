@@ -28,12 +28,10 @@ def useful_work(reduction: Reduction) -> Floats | None:
 
 def work_completed(reduction: Reduction) -> Floats | None:
     """Work completed (`work_rate` of the catalogue), where commands differ in what they take."""
-    rate, work = (
-        np.asarray(reduction.observations[name], dtype=np.float64) if name in reduction.observations else None
-        for name in ("transaction_rate", "work_rate")
-    )
-    if rate is None or work is None or "mpl_exact" in reduction.curves:
+    observed = reduction.observations
+    if "mpl_exact" in reduction.curves or "work_rate" not in observed:
         return None
+    rate, work = (np.asarray(observed[name], dtype=np.float64) for name in ("transaction_rate", "work_rate"))
     done = np.isfinite(work) & (rate > 0)
     if not done.any() or np.ptp(work[done] / rate[done]) < 1e-9:
         return None

@@ -35,7 +35,6 @@ LEAST_BLOCKS = 8
 CREEP = 0.15
 ROUNDER = 2.0
 USL_REPLICATES = 200
-WORK_UNIT = "seconds of work per second"
 
 
 @dataclass(frozen=True)
@@ -333,7 +332,8 @@ def _by_work(verdict: Saturation, series: Series, reduction: Reduction, seed: in
     if not series.closed or _users.absent(series, levels_of(series, series.throughput, 2, seed)):
         return verdict
     by_work = replace(series, throughput=work, counted=False)
-    other = judge(by_work, load_axis=reduction.load_axis, variable="work_rate", unit=WORK_UNIT, seed=seed)
+    unit = reduction.curves["work_rate"].unit
+    other = judge(by_work, load_axis=reduction.load_axis, variable="work_rate", unit=unit, seed=seed)
     if other.at is None or (verdict.at is not None and other.at.value >= verdict.at.low):
         return verdict
     count = "does not tell" if verdict.at is None else f"bends only at {verdict.at.value:.3g} users"

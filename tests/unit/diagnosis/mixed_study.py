@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from made_recording import MadeRecording, at
 
+UNUSED = ("nice_us", "system_us", "irq_us", "iowait_us", "steal_us", "guest_us")
+
 
 @dataclass(frozen=True)
 class Mixed:
@@ -129,9 +131,8 @@ class _Maker:
                 arrivals.append(self.next_line(came, user))
         heapq.heapify(arrivals)
         end, now, served, spent = self.length * len(made.levels), 0.0, 0.0, 0.0
-        fresh: list[
-            tuple[float, float, _Command]
-        ] = []  # on a processor for the first time, until then; the rest
+        # On a processor for the first time: until when, and what is left of it then.
+        fresh: list[tuple[float, float, _Command]] = []
         waiting: deque[_Command] = deque()
         # By what each has to be served in all until he is done.
         sharing: list[tuple[float, _Command]] = []
@@ -204,10 +205,7 @@ class _Maker:
             self.rows["system"].append({**now, "sample": k, "mem_total_bytes": 2 * 10**9})
             for p in range(self.made.processors):
                 row = {"processor": str(p), "user_us": int(busy[k]), "idle_us": int(t * 1e6) - int(busy[k])}
-                rest = dict.fromkeys(
-                    ("nice_us", "system_us", "irq_us", "iowait_us", "steal_us", "guest_us"), 0
-                )
-                self.rows["processor"].append({**now, **row, **rest})
+                self.rows["processor"].append({**now, **row, **dict.fromkeys(UNUSED, 0)})
 
 
 def _apportioned(chances: tuple[float, ...], count: int) -> list[int]:
