@@ -6,6 +6,7 @@ from __future__ import annotations
 import duckdb
 
 from satline.reduction._filters import Filters
+from satline.reduction._under_way import under_way
 from satline.reduction._work import make_work
 
 
@@ -33,28 +34,17 @@ def make_transactions(connection: duckdb.DuckDBPyConnection, filters: Filters) -
             AND {filters.transaction_sql()}
     """)
     make_work(connection, filters)
-    # Integral to T of the number in a transaction: Σ (T − begin) over those begun − Σ (T − end) over those
-    # ended.
-    connection.execute("""
+    connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE satline_transaction AS
-        WITH steps AS (
-            SELECT t, sum(s) AS s, sum(s * t) AS st FROM (
-                SELECT monotonic_ns // 1000 AS t, 1 AS s FROM satline_work
-                UNION ALL SELECT greatest(ended, monotonic_ns) // 1000, -1 FROM satline_work) GROUP BY t),
-        sums AS (SELECT t, sum(s) OVER (ORDER BY t) AS n, sum(st) OVER (ORDER BY t) AS nt FROM steps),
-        bounds AS (SELECT obs, t0 // 1000 AS moment, -1 AS sign FROM satline_observation
-            UNION ALL SELECT obs, t1 // 1000, 1 FROM satline_observation),
-        integrals AS (
-            SELECT obs, sum(sign * coalesce(n * moment - nt, 0))::DOUBLE / 1e6 AS transaction_seconds
-            FROM bounds ASOF LEFT JOIN sums ON bounds.moment >= sums.t GROUP BY obs),
+        WITH inside AS ({under_way()}),
         counts AS (
             SELECT obs, count(*) FILTER (outcome IN ('ok', 'unexpected')) AS done,
                 count(*) FILTER (outcome NOT IN ('ok', 'unexpected')) AS failed
             FROM satline_completion GROUP BY obs)
         SELECT obs, coalesce(done, 0)::DOUBLE AS transactions_completed,
-            coalesce(failed, 0)::DOUBLE AS transactions_failed, transaction_seconds,
+            coalesce(failed, 0)::DOUBLE AS transactions_failed, inside_s AS transaction_seconds,
             transaction_work_seconds, transaction_work_alone, transaction_work_here
-        FROM integrals LEFT JOIN counts USING (obs) LEFT JOIN satline_class_work USING (obs)
+        FROM inside LEFT JOIN counts USING (obs) LEFT JOIN satline_class_work USING (obs)
     """)
     if not present:
         connection.execute("DELETE FROM satline_transaction")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import duckdb
 
 from satline.reduction._filters import Filters
+from satline.reduction._under_way import under_way
 
 # So many completions of a class, those at the least loads, tell what one of it takes at light load.
 LIGHT_COMPLETIONS = 10
@@ -34,14 +35,14 @@ def make_work(connection: duckdb.DuckDBPyConnection, filters: Filters) -> None:
             SELECT obs, {", ".join(columns)} FROM satline_observation LIMIT 0
         """)
         return
+    where = f"phase IS DISTINCT FROM 'logon' AND {filters.transaction_sql()}"
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE satline_class AS
         WITH began AS (
             SELECT coalesce(class, '') AS kind,
                 avg(coalesce(think_us, 0) + coalesce(typing_us, 0)) / 1e6 AS pause_s,
                 avg(ended - monotonic_ns) / 1e9 AS under_way_s
-            FROM satline_work WHERE phase IS DISTINCT FROM 'logon' AND users IS NOT NULL
-                AND {filters.transaction_sql()} GROUP BY ALL),
+            FROM satline_work WHERE users IS NOT NULL AND {where} GROUP BY ALL),
         done AS (
             SELECT coalesce(class, '') AS kind, users, response_us,
                 count(*) OVER (PARTITION BY class ORDER BY users) AS up_to,
@@ -57,22 +58,7 @@ def make_work(connection: duckdb.DuckDBPyConnection, filters: Filters) -> None:
     """)
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE satline_class_work AS
-        WITH steps AS (
-            SELECT kind, t, sum(s) AS s, sum(s * t) AS st FROM (
-                SELECT coalesce(class, '') AS kind, unnest([1, -1]) AS s,
-                    unnest([monotonic_ns, greatest(ended, monotonic_ns)]) // 1000 AS t
-                FROM satline_work WHERE phase IS DISTINCT FROM 'logon' AND {filters.transaction_sql()})
-            GROUP BY kind, t),
-        sums AS (
-            SELECT kind, t, sum(s) OVER w AS n, sum(st) OVER w AS nt FROM steps
-            WINDOW w AS (PARTITION BY kind ORDER BY t)),
-        kinds AS (SELECT DISTINCT kind FROM steps),
-        bounds AS (
-            SELECT obs, kind, t0 // 1000 AS moment, -1 AS sign FROM satline_observation, kinds
-            UNION ALL SELECT obs, kind, t1 // 1000, 1 FROM satline_observation, kinds),
-        inside AS (
-            SELECT obs, b.kind, sum(sign * coalesce(n * moment - nt, 0))::DOUBLE / 1e6 AS inside_s
-            FROM bounds b ASOF LEFT JOIN sums s ON b.kind = s.kind AND b.moment >= s.t GROUP BY ALL),
+        WITH inside AS ({under_way("coalesce(class, '')", where)}),
         counts AS (
             SELECT obs, coalesce(class, '') AS kind, count(*) AS done
             FROM satline_completion WHERE outcome IN ('ok', 'unexpected') GROUP BY ALL),
