@@ -129,8 +129,8 @@ def shell(memory: str, processors: int, swap_disks: int, command: str | None, sc
     import subprocess
 
     from satline.errors import InputError
-    from satline.experiment.guard import signals_held, signals_interrupt
     from satline.experiment.sizes import parse_size
+    from satline.interruption import signals_held, signals_interrupt
     from satline.systems import Configuration, Limits
     from satline.systems.guest.guest import Guest
     from satline.systems.guest.settings import GuestSettings

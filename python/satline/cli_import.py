@@ -68,9 +68,9 @@ def import_command(
     Several sources of one kind go into one recording, in order of time. What the format is, is guessed.
     """
     from satline.errors import InputError
-    from satline.experiment.guard import signals_interrupt
     from satline.importers import Options
     from satline.importers._import import guess, import_recording
+    from satline.interruption import signals_interrupt
 
     if formats:
         _show_formats(as_json)

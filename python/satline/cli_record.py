@@ -102,7 +102,7 @@ def _foreground(command: list[str], recording: Path) -> int:
     from rich.text import Text
 
     from satline.errors import SatlineError
-    from satline.experiment.guard import Interrupted, signals_held, signals_interrupt
+    from satline.interruption import Interrupted, signals_held, signals_interrupt
     from satline.recording import compact
     from satline.report._escape import visible
     from satline.systems.child import end, end_with_parent

@@ -1,13 +1,11 @@
-"""Signals and single file: what keeps a run in one piece from the outside."""
+"""One study at a time, on a host that has nothing left of earlier ones."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from satline.errors import InputError
@@ -17,48 +15,6 @@ from satline.systems.lock import held
 
 if TYPE_CHECKING:
     from satline.experiment.progress import View
-
-
-class Interrupted(KeyboardInterrupt):
-    """A signal asked the run to end; `number` says which."""
-
-    def __init__(self, number: int = signal.SIGINT) -> None:
-        super().__init__()
-        self.number = number
-
-
-@contextlib.contextmanager
-def signals_interrupt() -> Iterator[None]:
-    """SIGINT, SIGTERM and SIGHUP raise `Interrupted` in the block."""
-
-    def raise_interrupted(number: int, frame: FrameType | None) -> None:
-        del frame
-        raise Interrupted(number)
-
-    old = {}
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        old[number] = signal.signal(number, raise_interrupted)
-    try:
-        yield
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def signals_held() -> Iterator[None]:
-    """The same signals do nothing in the block: restoring, which they ask for, must not stop half-way.
-
-    Handlers, not a signal mask: a mask holds for one thread only, and libraries have threads of their own.
-    """
-    old = {}
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        old[number] = signal.signal(number, lambda *_: None)
-    try:
-        yield
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

@@ -19,13 +19,7 @@ from satline.diagnosis.peak import Peak
 from satline.errors import InputError, SatlineError
 from satline.experiment.emulator import Emulator, Progress, command_line
 from satline.experiment.feasibility import check_feasible, check_workload
-from satline.experiment.guard import (
-    Interrupted,
-    check_writable,
-    host_to_oneself,
-    signals_held,
-    signals_interrupt,
-)
+from satline.experiment.guard import check_writable, host_to_oneself
 from satline.experiment.progress import View, limits_in_words
 from satline.experiment.series import Series
 from satline.experiment.study import Study
@@ -33,6 +27,7 @@ from satline.experiment.swapper import Swapper, beside_the_load, programs_for
 from satline.experiment.targets import required_programs, target_settings, workload_for
 from satline.experiment.verdict import judge
 from satline.experiment.window_trace import WindowTrace
+from satline.interruption import Interrupted, signals_held, signals_interrupt
 from satline.systems import Conditions, Configuration, Monitoring, SystemUnderTest, system_named
 from satline.systems.binaries import find_binary
 
@@ -77,7 +72,7 @@ class Result:
     peak
         Of a series that was run to find it.
     interrupted
-        Number of the signal that ended it early.
+        Number of the signal that ended it early, or came while the host was being restored.
     """
 
     recording: Path
@@ -218,10 +213,13 @@ class _Run:
         result = Result(self._recording)
         reason: EndReason = "failed"
         text = ""
-        with signals_interrupt():
+        with signals_interrupt() as signals:
             try:
-                self._up_and_measure()
-                reason = "complete"
+                try:
+                    self._up_and_measure()
+                    reason = "complete"
+                finally:
+                    signals.hold()  # restoring, which they ask for, must not stop half-way
             except Interrupted as interruption:
                 reason, text = "interrupted", f"signal {interruption.number}"
                 result.interrupted = interruption.number
@@ -229,8 +227,9 @@ class _Run:
                 text = error.message
                 raise
             finally:
-                with signals_held():
-                    self._down(result, reason, text)
+                self._down(result, reason, text)
+            while_restoring = signals.take()
+            result.interrupted = result.interrupted or while_restoring
         result.windows = self._windows()
         return result
 

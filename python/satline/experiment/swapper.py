@@ -12,8 +12,8 @@ from typing import Any
 
 from satline.errors import SatlineError
 from satline.experiment.feasibility import told_by
-from satline.experiment.guard import signals_held
 from satline.experiment.swapper_settings import StudySwapper
+from satline.interruption import signals_held
 from satline.systems import Conditions
 from satline.systems.binaries import find_binary
 from satline.systems.child import end

@@ -29,7 +29,7 @@ def sampled(users: str = "uid", seconds: float = 2.0, interval_ms: int = INTERVA
     SatlineError
         The monitor is not there, or ends by itself.
     """
-    from satline.experiment.guard import signals_held, signals_interrupt
+    from satline.interruption import signals_held, signals_interrupt
     from satline.systems.binaries import find_binary
     from satline.systems.child import end, end_with_parent
 

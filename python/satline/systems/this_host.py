@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from satline.errors import SatlineError
+from satline.interruption import signals_held
 from satline.systems import Conditions, Configuration, Monitoring, Server, resources
 from satline.systems.cgroups import Group, UnsettableError, plan_group
 from satline.systems.event_trace import EventTrace
@@ -50,7 +51,8 @@ class ThisHost:
         self._conditions: Conditions | None = None
 
     def prepare(self, configuration: Configuration) -> Conditions:
-        self._janitor = JanitorProcess.start(configuration.run_id, self._state)
+        with signals_held():  # a janitor of whom nobody knows would come when we have gone, or never
+            self._janitor = JanitorProcess.start(configuration.run_id, self._state)
         directory = self._make_directory(configuration)
         conditions = Conditions(
             data=directory / "data", users=directory / "users", users_file=directory / "users.tsv"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from satline.experiment.designed._store import Attempt, Store
 from satline.experiment.designs import Run
 from satline.experiment.protocol import NotSetError
 from satline.experiment.study import designed_study, read_study
+from satline.interruption import signals_held, signals_interrupt
 from satline.recording import RecordingWriter, describe
 
 STUDY = """title = "t"
@@ -56,7 +59,7 @@ class Told:
 
 
 class False_:
-    """Runs that do as they are told: by number, ``late``, ``fail``, ``stop`` or ``unset``, each time once."""
+    """Runs that do as they are told: by number, ``late``, ``fail``, ``stop``, … , each time once."""
 
     def __init__(self, **ways: list[str]) -> None:
         self.ways = {int(number[1:]): list(way) for number, way in ways.items()}
@@ -66,6 +69,10 @@ class False_:
         self.ran.append(run.number)
         ways = self.ways.get(run.number, [])
         way = ways.pop(0) if ways else ""
+        if way == "signal-and-fail":  # one came while what had failed was being undone
+            with signals_interrupt(), signals_held():
+                os.kill(os.getpid(), signal.SIGTERM)
+                raise SatlineError("the server went away")
         if way == "fail":
             raise SatlineError("the server went away")
         if way == "unset":
@@ -81,7 +88,7 @@ class False_:
                     "monotonic_ns": 1,
                 }
                 writer.write_rows("event", [failed])
-        return ([], 2) if way == "stop" else ([], None)
+        return ([], 2) if way in ("stop", "stop-at-end") else ([], None)
 
 
 def go(tmp_path: Path, runs: False_, text: str = STUDY) -> tuple[Carried, list[str]]:
@@ -90,7 +97,8 @@ def go(tmp_path: Path, runs: False_, text: str = STUDY) -> tuple[Carried, list[s
     designed = designed_study(read_study(path))
     carried = _begin(designed, tmp_path / "out", "digest of " + text, "d")
     view = Told()
-    _go_through(designed, carried, runs, tmp_path, view)
+    with signals_interrupt() as signals:
+        _go_through(designed, carried, runs, tmp_path, view, signals)
     return carried, view.lines
 
 
@@ -105,6 +113,24 @@ def test_all_runs_in_the_order_of_the_plan(tmp_path: Path) -> None:
     _, lines = go(tmp_path, again)
     assert again.ran == []
     assert lines == ["4 of 4 runs are there already"]
+
+
+def test_a_run_that_was_whole_when_the_signal_came_is_judged_and_kept(tmp_path: Path) -> None:
+    carried, _ = go(tmp_path, False_(r2=["stop-at-end"]))
+    assert carried.interrupted == 2
+    assert carried.store.finished(carried.plan.runs[1], carried.digest)
+    assert "flags" in describe.read(carried.store.recording(carried.plan.runs[1]))["study"]["design"]
+    again = False_()
+    go(tmp_path, again)
+    assert again.ran == [3, 4]
+    assert not (tmp_path / "out/aside").exists()
+
+
+def test_a_signal_is_not_lost_beside_an_error(tmp_path: Path) -> None:
+    runs = False_(r2=["signal-and-fail"])
+    carried, _ = go(tmp_path, runs)
+    assert runs.ran == [1, 2]
+    assert carried.interrupted == signal.SIGTERM
 
 
 def test_it_goes_on_after_a_signal_and_runs_the_unfinished_one_anew(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from satline.errors import InputError, SatlineError
 from satline.experiment.emulator import Emulator, Progress, command_line
-from satline.experiment.guard import Interrupted, only_one, signals_held, signals_interrupt
+from satline.experiment.guard import only_one
 from satline.experiment.progress import LiveView, PlainView, clock, limits_in_words, make_view
 from satline.experiment.study import Load
 from satline.systems import Conditions
@@ -152,17 +152,6 @@ def test_the_live_display_shows_every_figure() -> None:
 
 def test_times() -> None:
     assert [clock(seconds) for seconds in (0, 59.6, 3675, -5)] == ["0:00", "1:00", "1:01:15", "0:00"]
-
-
-def test_signals_interrupt_and_wait_while_held() -> None:
-    with pytest.raises(Interrupted) as caught, signals_interrupt():
-        os.kill(os.getpid(), signal.SIGTERM)
-    assert caught.value.number == signal.SIGTERM
-    done = False
-    with signals_interrupt(), signals_held():
-        os.kill(os.getpid(), signal.SIGINT)
-        done = True
-    assert done
 
 
 def test_one_study_at_a_time(tmp_path: Path) -> None:

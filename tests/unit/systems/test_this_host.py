@@ -2,12 +2,15 @@
 
 import os
 import secrets
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from satline.errors import InputError, SatlineError
+from satline.interruption import Interrupted, signals_interrupt
 from satline.systems import Conditions, Configuration, Limits, Monitoring, Server, system_named
 from satline.systems.binaries import find_binary
 from satline.systems.ledger import start_ticks
@@ -42,6 +45,24 @@ def test_limits_that_cannot_be_set_are_told_and_the_run_goes_on(bare: ThisHost, 
     finally:
         assert bare.restore() == []
     assert list(tmp_path.glob("satline-*")) == []
+    assert list((tmp_path / "state").glob("*.ledger")) == []
+
+
+def test_a_signal_while_the_janitor_is_started_leaves_none_behind(
+    bare: ThisHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = subprocess.Popen
+
+    def interrupted(*arguments: object, **options: object) -> subprocess.Popen[bytes]:
+        os.kill(os.getpid(), signal.SIGINT)
+        return started(*arguments, **options)  # type: ignore[call-overload, no-any-return]
+
+    monkeypatch.setattr("satline.systems.janitor_process.subprocess.Popen", interrupted)
+    with signals_interrupt():
+        with pytest.raises(Interrupted):
+            bare.prepare(configuration(tmp_path))
+        assert len(list((tmp_path / "state").glob("*.ledger"))) == 1
+        assert bare.restore() == []
     assert list((tmp_path / "state").glob("*.ledger")) == []
 
 

@@ -22,6 +22,7 @@ from satline.experiment.designed._drift import (
 from satline.experiment.designed._store import Attempt, Store, digest_of
 from satline.experiment.designs import Plan, Run
 from satline.experiment.progress import clock
+from satline.interruption import Interrupted, Signals, signals_interrupt
 from satline.systems import Knobs, Limits
 
 if TYPE_CHECKING:
@@ -107,8 +108,11 @@ def carry_out(designed: Designed[Study], out: Path, options: Options, view: View
         result = run_once(study, options, quiet, recording, programs, design=place, needed=needed)
         return result.left_behind, result.interrupted
 
-    with host_to_oneself(options.state, view):
-        _go_through(designed, carried, execute, options.scratch, view)
+    with host_to_oneself(options.state, view), signals_interrupt() as signals:
+        try:
+            _go_through(designed, carried, execute, options.scratch, view, signals)
+        except Interrupted as interruption:
+            carried.interrupted = interruption.number
     return carried
 
 
@@ -130,11 +134,13 @@ def _names_in_force(setting: str) -> list[str]:
 
 
 def _go_through(
-    designed: Designed[Study], carried: Carried, execute: Executor, scratch: Path, view: View
+    designed: Designed[Study],
+    carried: Carried,
+    execute: Executor,
+    scratch: Path,
+    view: View,
+    signals: Signals,
 ) -> None:
-    from satline.experiment.guard import Interrupted
-    from satline.experiment.protocol import NotSetError
-
     store, plan = carried.store, carried.plan
     attempts = store.attempts()
     done = {run.number for run in plan.runs if store.finished(run, carried.digest)}
@@ -153,13 +159,8 @@ def _go_through(
         remaining = clock(each * (len(left) - place))
         view.note(f"run {run.number} of {len(plan.runs)}: {_words(run)}; about {remaining} left")
         for trial in range(designed.design.repeat_late + 1):
-            try:
-                attempt, behind, signal = _attempt(store, run, carried.digest, execute, scratch, states)
-            except Interrupted as interruption:
-                carried.interrupted = interruption.number
-                return
-            except NotSetError:
-                raise
+            attempt, behind, signal = _attempt(store, run, carried.digest, execute, scratch, states)
+            signal = signal or signals.take()
             store.log(attempt)
             carried.left_behind += behind
             lasted.append(attempt.seconds)
@@ -199,7 +200,8 @@ def _attempt(
     outcome, reason = "failed", ""
     try:
         behind, signal = execute(run, recording, store.place(run, digest))
-        outcome = "complete" if signal is None else "interrupted"
+        # A signal that came while the host was being restored came to a run that was whole.
+        outcome = "complete" if signal is None or store.finished(run, digest) else "interrupted"
     except NotSetError:
         raise
     except SatlineError as error:

@@ -13,6 +13,7 @@ from satline import share
 MODULES = (
     "__init__.py",
     "errors.py",
+    "interruption.py",
     "share.py",
     "systems/*.py",
     "systems/swapdevices/*.py",

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from satline.errors import InputError, SatlineError
+from satline.interruption import signals_held
 from satline.systems import Conditions, Configuration, Monitoring, Server
 from satline.systems.binaries import find_binary
 from satline.systems.janitor_process import JanitorProcess
@@ -90,7 +91,8 @@ class OverSsh:
         """Settings of the host that are not the load's limits."""
 
     def prepare(self, configuration: Configuration) -> Conditions:
-        self._janitor = JanitorProcess.start(configuration.run_id, self._state)
+        with signals_held():  # a janitor of whom nobody knows would come when we have gone, or never
+            self._janitor = JanitorProcess.start(configuration.run_id, self._state)
         mark = {"SATLINE_RUN": configuration.run_id}
         directory = self._directory(configuration.scratch, configuration.run_id, "")
         self._sockets = self._directory(Path(tempfile.gettempdir()), configuration.run_id, "-s")
