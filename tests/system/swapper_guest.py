@@ -28,6 +28,7 @@ from satline.systems.remote.connection import Connection
 from satline.systems.remote.settings import RemoteSettings
 
 from .conftest import TREE
+from .guest_shell import Shell
 
 # An emulated processor on a busy machine takes its time.
 WAIT_S = 120.0
@@ -42,11 +43,12 @@ class SwapperGuest:
 
     machine: boot.Machine
     connection: Connection
+    shell: Shell
     directory: Path
 
     def run(self, command: str) -> str:
         """What a command prints; it must succeed."""
-        return self.connection.run(command, WAIT_S).decode()
+        return self.shell.run(command, WAIT_S).decode()
 
     def write(self, path: str, text: str) -> None:
         """Write a file; the kernel's answer to it must be good."""
@@ -61,7 +63,7 @@ class SwapperGuest:
         while not (value := condition()):
             assert self.machine.lives(), "the guest has ended"
             assert time.monotonic() < end, f"waited in vain for {what}\n{self.tail()}"
-            time.sleep(0.1)
+            time.sleep(0.25)
         return value
 
     def tail(self) -> str:
@@ -129,11 +131,13 @@ def started(
             )
             connection = Connection(remote, Path(sockets), 0, {})
             connection.open()
+            shell = Shell(connection, directory / "shell.log")
             try:
-                guest = SwapperGuest(machine, connection, directory)
+                guest = SwapperGuest(machine, connection, shell, directory)
                 _furnish(guest, program)
                 yield guest
             finally:
+                shell.close()
                 connection.close()
         finally:
             machine.kill()
