@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
 import subprocess
@@ -98,39 +99,26 @@ def record(
 
 def _foreground(command: list[str], recording: Path) -> int:
     """Run the monitor until it or the person ends it, then bring the recording to rest."""
-    from rich.console import Console
-    from rich.text import Text
-
     from satline.errors import SatlineError
-    from satline.interruption import Interrupted, signals_held, signals_interrupt
+    from satline.interruption import Interrupted, signals_interrupt
     from satline.recording import compact
     from satline.report._escape import visible
     from satline.systems.child import end, end_with_parent
 
-    console = Console(stderr=True)
-    begun = time.monotonic()
     asked = False
-    with signals_interrupt():
+    with signals_interrupt() as signals:
         monitor = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=end_with_parent
         )
         try:
-            with console.status("") as status:
-                compacted = begun
-                while monitor.poll() is None:
-                    if time.monotonic() - compacted >= COMPACT_EVERY_S:
-                        compact(recording)  # segments that are full; those being written stay
-                        compacted = time.monotonic()
-                    status.update(Text(visible(status_line(recording, time.monotonic() - begun))))
-                    try:
-                        monitor.wait(STATUS_EVERY_S)
-                    except subprocess.TimeoutExpired:
-                        continue
+            try:
+                _wait(monitor, recording)
+            finally:
+                signals.hold()
         except Interrupted:
             asked = True
         finally:
-            with signals_held():
-                end(monitor)
+            end(monitor)
         if monitor.returncode != 0 and not asked:
             if monitor.returncode > 0:
                 return monitor.returncode  # it has said why
@@ -138,11 +126,30 @@ def _foreground(command: list[str], recording: Path) -> int:
             raise SatlineError(
                 f"the monitor was ended by {name}", hint="what was recorded until then is kept"
             )
-        with signals_held():
-            done = compact(recording)
+        done = compact(recording)
+        signals.take()  # asked once more to end; it has
     size = sum(path.stat().st_size for path in recording.rglob("*") if path.is_file())
     click.echo(f"{visible(recording)}: {done.rows:,} rows, {size:,} bytes")
     return 0
+
+
+def _wait(monitor: subprocess.Popen[bytes], recording: Path) -> None:
+    """Show how it goes until the monitor ends, and compact what is full meanwhile."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from satline.recording import compact
+    from satline.report._escape import visible
+
+    begun = compacted = time.monotonic()
+    with Console(stderr=True).status("") as status:
+        while monitor.poll() is None:
+            if time.monotonic() - compacted >= COMPACT_EVERY_S:
+                compact(recording)  # segments that are full; those being written stay
+                compacted = time.monotonic()
+            status.update(Text(visible(status_line(recording, time.monotonic() - begun))))
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                monitor.wait(STATUS_EVERY_S)
 
 
 def status_line(recording: Path, seconds: float) -> str:

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -263,12 +264,16 @@ def test_a_workload_that_is_wrong_is_told_before_anything_is_made(satline: Satli
     assert not satline.state.exists()
 
 
-def test_record_ends_at_ctrl_c_and_is_compacted(satline: Satline) -> None:
+@pytest.mark.parametrize("times", [1, 3])
+def test_record_ends_at_ctrl_c_and_is_compacted(satline: Satline, times: int) -> None:
     process = satline.start("record", str(satline.recording), "--interval", "100ms")
     wait_for(lambda: list(satline.recording.glob("segments/system/*.seg")), "samples")
-    process.send_signal(signal.SIGINT)
+    for _ in range(times):  # by who does not wait
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.02)
     status, output = ended(process)
     assert status == 0, output
+    assert " rows, " in output
     report = check(satline.recording)
     assert report.ok, report.problems
     assert report.end_reason == "complete"
