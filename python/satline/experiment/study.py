@@ -68,7 +68,7 @@ class Load(_Part):
     ramp_seconds: Seconds = 2.0
     warmup_seconds: Seconds = 4.0
     window_seconds: Annotated[float, Field(ge=1, le=86400)] = 20.0
-    log_on_seconds: Annotated[float, Field(gt=0, le=3600)] | None = None
+    log_on_seconds: Annotated[float, Field(ge=0.001, le=3600)] | None = None
     """Time within which a user's shell must give its first prompt; without it 15, on another host 120."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     line: Annotated[str, AfterValidator(_known_line)] | None = None
