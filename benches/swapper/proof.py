@@ -3,7 +3,7 @@
     python benches/swapper/proof.py --out DIR [--page FILE]
                                     [--parts resume,users,idle,factors,devices,fit,advised,read-ahead]
 
-A part whose results are in DIR is not measured again. Needs root, a quiet host and four hours.
+A part whose results are in DIR is not measured again. Needs root, a quiet host and six hours.
 Each table of the page stands between `<!-- figures NAME -->` and `<!-- end -->`; others stay as they are.
 """
 
@@ -24,6 +24,8 @@ from pathlib import Path
 from costs import HEADS, costs
 
 from satline.distributions import t_quantile
+from satline.errors import InputError
+from satline.recording import describe
 
 HERE = Path(__file__).parent
 STUDIES = HERE.parents[1] / "studies"
@@ -44,9 +46,28 @@ def resume(out: Path, *words: str) -> list[list[str]]:
     return [[*command, "--keep", str(out), *words]]
 
 
+# Series of users: between two of one arm there is more than the intervals within each can tell.
+SERIES = 3
+ARMS = {"swapper-users-off": "kernel", "swapper-users": "swapper"}
+
+
 def users(out: Path) -> list[list[str]]:
-    arms = ("swapper-users-off", "swapper-users")
-    return [satline("study", str(STUDIES / f"{arm}.toml"), "--out", str(out / arm)) for arm in arms]
+    commands = []
+    for number in range(1, SERIES + 1):
+        # In turn, so that what the host does in an hour comes to both.
+        for arm in list(ARMS)[:: 1 if number % 2 else -1]:
+            recording = out / f"{arm}-{number}"
+            if not is_complete(recording):
+                words = ("--seed", str(number), "--out", str(recording))
+                commands.append(satline("study", str(STUDIES / f"{arm}.toml"), *words))
+    return commands
+
+
+def is_complete(recording: Path) -> bool:
+    try:
+        return bool(describe.read(recording)["recording"].get("end_reason") == "complete")
+    except InputError:
+        return False
 
 
 def study(name: str) -> Callable[[Path], list[list[str]]]:
@@ -97,22 +118,48 @@ def header(*heads: str) -> list[str]:
 
 
 def users_table(out: Path) -> str:
+    """Users carried by each series that is there, the arms' ratio over all, and the steps of the last.
+
+    log ratio of a series' arms = mean + residual; the interval is Student's.
+    """
     lines = header("arm", "users", "reactions", "within 2 s", "median s", "90 % s")
     dear = header("arm", "users", *HEADS)
-    said = []
-    for arm, name in (("swapper-users-off", "kernel"), ("swapper-users", "swapper")):
-        command = satline("capacity", str(out / arm), "--json")
-        told = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-        said.append(f"- {name}: {told['words'][0]}")
-        for step in told["steps"]:
-            middle, high = (
-                f"{step[key]:.2f}" if step[key] is not None else "–" for key in ("median_s", "p90_s")
-            )
-            cells = [name, step["users"], step["reactions"], f"{step['within']:.0%}", middle, high]
-            lines.append(f"| {' | '.join(map(str, cells))} |")
-        for users, one in costs(out / arm).items():
-            dear.append(f"| {' | '.join((name, str(users), *one.cells()))} |")
-    return "\n".join([*said, "", *lines, "", "What it cost (± standard errors):", "", *dear])
+    carried: dict[str, list[float]] = {name: [] for name in ARMS.values()}
+    series = header("series", "arm", "users carried", "interval")
+    numbers = [n for n in range(1, SERIES + 1) if all(is_complete(out / f"{arm}-{n}") for arm in ARMS)]
+    for number in numbers:
+        for arm, name in ARMS.items():
+            command = satline("capacity", str(out / f"{arm}-{number}"), "--json")
+            told = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+            carried[name].append(told["users"])
+            middle, low, high = (f"{told[key]:.1f}" if told[key] else "–" for key in ("users", "low", "high"))
+            series.append(f"| {number} | {name} | {middle} | {low} to {high} |")
+            if number < numbers[-1]:
+                continue
+            for step in told["steps"]:
+                middle, most = (
+                    f"{step[key]:.2f}" if step[key] is not None else "–" for key in ("median_s", "p90_s")
+                )
+                cells = [name, step["users"], step["reactions"], f"{step['within']:.0%}", middle, most]
+                lines.append(f"| {' | '.join(map(str, cells))} |")
+            for users, one in costs(out / f"{arm}-{number}").items():
+                dear.append(f"| {' | '.join((name, str(users), *one.cells()))} |")
+    steps = [f"The steps of series {numbers[-1]}:", "", *lines]
+    words = ratio_words(list(zip(carried["kernel"], carried["swapper"], strict=True)))
+    return "\n".join([words, "", *series, "", *steps, "", "What they cost (± standard errors):", "", *dear])
+
+
+def ratio_words(pairs: list[tuple[float | None, float | None]]) -> str:
+    logs = [math.log(on / off) for off, on in pairs if on is not None and off is not None]
+    if not logs:
+        return "In no series do both arms cross the bound."
+    middle = statistics.mean(logs)
+    said = f"The swapper carries {math.exp(middle):.2f} times as many"
+    if len(logs) == 1:
+        return f"{said}, by one series of each arm."
+    half = t_quantile(0.95, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+    interval = f"[{math.exp(middle - half):.2f}, {math.exp(middle + half):.2f}]"
+    return f"{said} {interval}, by {len(logs)} series of each arm."
 
 
 def devices_table(out: Path) -> str:
