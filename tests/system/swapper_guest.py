@@ -166,7 +166,9 @@ class User:
         self.guest, self.group = guest, f"/sys/fs/cgroup{self.GROUP.format(name)}"
         self._said, self.lines = f"{PLACE}/run/{name}.said", 0
         self._pipe = f"{PLACE}/run/{name}.pipe"
+        # Read before he has begun, too.
         guest.run(f"rm -f {self._pipe} {self._said}; mkfifo -m 666 {self._pipe}")
+        guest.run(f": > {self._said}; chmod 666 {self._said}")
         words = ["--megabytes", str(megabytes), "--shape", "pages", "--seed", "7", *options]
         self.pid = self._begun(
             name,

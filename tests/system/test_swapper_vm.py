@@ -144,7 +144,8 @@ class Typist:
     def __init__(self, guest: SwapperGuest) -> None:
         self.guest, self.lines = guest, 0
         words = f"python3 kernel.py --megabytes {HELD_MIB} --shape pages --part 0.3 --seed 7"
-        guest.run(f"cd {PLACE}; mkfifo run/pipe; (exec {words} <>run/pipe >run/said 2>&1) & echo")
+        guest.run(f"mkfifo {PLACE}/run/pipe; : > {PLACE}/run/said")
+        guest.run(f"cd {PLACE}; (exec {words} <>run/pipe >run/said 2>&1) & echo")
         guest.wait(lambda: "kernel>" in self.said(), "a prompt")
 
     def said(self) -> str:
