@@ -127,14 +127,15 @@ def capacity(
             f"{len(found)} loads; two are needed",
             hint="record a study with several steps of users; `satline plan` answers for other recordings",
         )
-    users = np.array([step.users for step, _ in found], dtype=np.float64)
-    counts = [blocks for _, blocks in found]
     absent = absent_users(recording)
-    told = absent is None and all(s.reactions >= LEAST_REACTIONS and len(b) >= LEAST_BLOCKS for s, b in found)
-    good, whole = (np.array([b[:, k].sum() for b in counts]) for k in (0, 1))
-    value = crossing(users, good, whole, part)
-    draws = np.array([crossing(users, *sums, part) for sums in _resampled(counts)])
-    low, high = (float(q) for q in np.quantile(draws, (TAIL, 1 - TAIL), method="nearest"))
+    # Satisfaction falls with load: for light loads of too few reactions the first that has enough stands.
+    enough = [s.reactions >= LEAST_REACTIONS and len(b) >= LEAST_BLOCKS for s, b in found]
+    first = next((k for k in range(len(found) - 1) if all(enough[k:])), 0)
+    users, value, low, high = _fitted(found[first:], part)
+    if first and (low == float("-inf") or any(step.within < part for step, _ in found[:first])):
+        first = 0
+        users, value, low, high = _fitted(found, part)
+    told = absent is None and all(enough[first:])
     at = int(np.searchsorted(users, value)) if np.isfinite(value) else 0
     causes, saturation = causes_of(diagnosis)
     if value == float("-inf"):
@@ -153,6 +154,17 @@ def capacity(
         tuple(step for step, _ in found),
         absent,
     )
+
+
+def _fitted(found: Sequence[tuple[Step, Floats]], part: float) -> tuple[Floats, float, float, float]:
+    """Users of the loads, the crossing and its 95 % interval."""
+    users = np.array([step.users for step, _ in found], dtype=np.float64)
+    counts = [blocks for _, blocks in found]
+    good, whole = (np.array([b[:, k].sum() for b in counts]) for k in (0, 1))
+    value = crossing(users, good, whole, part)
+    draws = np.array([crossing(users, *sums, part) for sums in _resampled(counts)])
+    low, high = (float(q) for q in np.quantile(draws, (TAIL, 1 - TAIL), method="nearest"))
+    return users, value, low, high
 
 
 def crossing(users: Floats, good: Floats, whole: Floats, part: float) -> float:

@@ -21,14 +21,18 @@ S = 1_000_000_000
 
 
 def recorded(
-    path: Path, quick: dict[int, float], reactions: int = 200, seed: int = 1, **changed: object
+    path: Path,
+    quick: dict[int, float],
+    reactions: int | dict[int, int] = 200,
+    seed: int = 1,
+    **changed: object,
 ) -> Recording:
     """A load for each number of users: so large a part of its reactions takes 1 s, the others 3 s."""
     describe.create(path, "test")
     random = np.random.default_rng(seed)
     rows = []
     for step, (users, part) in enumerate(quick.items(), start=1):
-        for k in range(reactions):
+        for k in range(reactions if isinstance(reactions, int) else reactions[users]):
             reaction_us = 1_000_000 if random.random() < part else 3_000_000
             row = {"user": f"u{k % users}", "step": step, "users": users, "phase": "window", "outcome": "ok"}
             times = {"reaction_us": reaction_us, "response_us": reaction_us + 500_000}
@@ -109,6 +113,30 @@ def test_few_reactions_give_no_interval(tmp_path: Path) -> None:
     assert (found.told, found.low, found.high) == (False, None, None)
     assert found.users is not None
     assert any("too few" in line for line in words(found))
+
+
+def test_a_light_load_of_few_reactions_costs_no_interval(tmp_path: Path) -> None:
+    quick = {2: 1.0, 8: 0.98, 12: 0.7}
+    found = answer(recorded(tmp_path / "a.satline", quick, reactions={2: 20, 8: 1000, 12: 1000}))
+    assert found.told
+    assert found.low is not None
+    assert found.users is not None
+    assert found.high is not None
+    assert 8 < found.low < found.users < found.high < 12
+    assert [step.users for step in found.steps] == [2, 8, 12]
+
+
+@pytest.mark.parametrize(
+    "quick",
+    [
+        {2: 0.5, 8: 0.98, 12: 0.7},  # slow at few users: it is not load alone that counts
+        {2: 1.0, 8: 0.905, 12: 0.7},  # the capacity may lie below the first load that has enough
+        {2: 1.0, 8: 0.5, 12: 0.2},
+    ],
+)
+def test_a_light_load_of_few_reactions_that_the_answer_needs(tmp_path: Path, quick: dict[int, float]) -> None:
+    found = answer(recorded(tmp_path / "a.satline", quick, reactions={2: 20, 8: 400, 12: 400}))
+    assert (found.told, found.low, found.high) == (False, None, None)
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> None:
