@@ -93,6 +93,8 @@ def signals_interrupt() -> Iterator[Signals]:
 def signals_held() -> Iterator[None]:
     """The same signals wait for the block's end: what is made in it and noted stays together.
 
+    Where no `signals_interrupt` is around it, it changes nothing.
+
     Handlers, not a signal mask: a mask holds for one thread only, and libraries have threads of their own.
     """
     global _held

@@ -129,7 +129,7 @@ def capacity(
         )
     absent = absent_users(recording)
     # Satisfaction falls with load: for light loads of too few reactions the first that has enough stands.
-    enough = [s.reactions >= LEAST_REACTIONS and len(b) >= LEAST_BLOCKS for s, b in found]
+    enough = [step.low is not None for step, _ in found]
     first = next((k for k in range(len(found) - 1) if all(enough[k:])), 0)
     users, value, low, high = _fitted(found[first:], part)
     if first and (low == float("-inf") or any(step.within < part for step, _ in found[:first])):
