@@ -45,6 +45,8 @@ class System:
         The knee moved in the middle: any confident answer is wrong.
     tolerance
         Part by which an interval is widened on each side before a knee outside it counts as wrong.
+    moved_to
+        The knee after it moved.
     series
         What is judged; a `Made` or `Mixed` study is written, reduced and judged as a whole.
     """
@@ -57,6 +59,7 @@ class System:
     tolerance: float = 0.15
     variable: str = "transaction_rate"
     seed: int = 1
+    moved_to: float | None = None
 
     @property
     def truth(self) -> str:
@@ -70,17 +73,53 @@ class System:
         axis = "users" if self.series.closed else "active_users"
         return judge(self.series, load_axis=axis, variable=self.variable, unit="per second")
 
-    def is_wrong(self, answer: Saturation) -> bool:
-        """Is this confident answer wrong?"""
-        if answer.outcome not in {"saturated", "not-saturated"}:
-            return False
+    def wrong(self, answer: Saturation) -> str:
+        """What of an answer is not true; empty: nothing."""
         if self.moved:
-            return True
-        if self.knee is None or answer.at is None:
-            return (self.knee is None) != (answer.outcome == "not-saturated")
-        return not (
-            answer.at.low * (1 - self.tolerance) <= self.knee <= answer.at.high * (1 + self.tolerance)
-        )
+            if answer.outcome in {"saturated", "not-saturated"}:
+                return "a verdict on a system that changed"
+            parts = zip((self.knee, self.moved_to), answer.regimes, strict=False)
+            return "; ".join(w for knee, part in parts if (w := self._untrue(part, knee)))
+        if len(answer.regimes) == 1:  # without an episode
+            return self._untrue(answer.regimes[0], self.knee)
+        if answer.regimes:
+            return "a change that there was not"
+        return self._untrue(answer, self.knee)
+
+    def _untrue(self, answer: Saturation, knee: float | None) -> str:
+        """What of an answer is not true of a system with this knee in its range, or with none."""
+        loads = self.series.load if isinstance(self.series, Series) else None
+        inside = knee is not None and (loads is None or knee < float(np.max(loads)))
+        if answer.outcome == "not-saturated" and inside:
+            return "not saturated, it says"
+        if answer.outcome == "saturated" and (knee is None or answer.at is None):
+            return "saturated, it says"
+        if answer.at is not None and knee is not None:
+            low, high = answer.at.low * (1 - self.tolerance), answer.at.high * (1 + self.tolerance)
+            return "" if low <= knee <= high else "the place"
+        if answer.outcome != "partly-known":
+            return ""
+        if answer.chance is not None and (answer.chance >= 0.8 and knee is None):
+            return f"a chance of {answer.chance:.2f}"
+        if answer.chance is not None and (answer.chance <= 0.2 and inside):
+            return f"a chance of {answer.chance:.2f}"
+        if answer.carries is not None and knee is not None and answer.carries > knee * (1 + self.tolerance):
+            return f"carries {answer.carries:.3g}"
+        return ""
+
+    def intervals(self, answer: Saturation) -> list[tuple[float, float, float]]:
+        """Each true knee with the interval that the answer gives of it: of a verdict, or of a bend that is
+        told with a chance of at least a half."""
+        pairs = [(self.knee, answer)]
+        if self.moved:
+            pairs = list(zip((self.knee, self.moved_to), answer.regimes, strict=False))
+        found = []
+        for knee, part in pairs:
+            likely = part.bend if (part.chance or 0.0) >= 0.5 and part.outcome == "partly-known" else None
+            place = part.at or likely
+            if knee is not None and place is not None:
+                found.append((knee, place.low, place.high))
+        return found
 
 
 def autocorrelated(count: int, rho: float, random: Random) -> Floats:
@@ -250,7 +289,9 @@ def two_regimes(random: Random) -> System:
         len(load), float(random.uniform(0, 0.9)), random
     )
     mean = bent(load, np.where(changed, after, before))
-    return System("two regimes", at_rest(load, mean * (1 + noise), interval_s), before, moved=True)
+    return System(
+        "two regimes", at_rest(load, mean * (1 + noise), interval_s), before, True, True, moved_to=after
+    )
 
 
 def retrograde(random: Random) -> System:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 
 from satline.diagnosis import _users
@@ -33,13 +36,16 @@ class Bend:
         origin = series.closed
         load, mean = levels.load, levels.mean
         self.weights = _weights(series, levels)
-        deviations = (levels.replicates - mean) * (student(levels.freedom) * widen)
+        few = _few(levels.freedom) if not origin else 1.0
+        deviations = (levels.replicates - mean) * (student(levels.freedom) * widen * few)
         first = fit(load, mean[None, :], self.weights, origin=origin)
         deviations = deviations * _misfit(levels, self.weights, first)
         self.means = mean + deviations
         self.point, self.fits, (low, high) = profile(load, mean, deviations, self.weights, origin=origin)
         if high >= load[-2] - 1e-9:  # the last but one load ends the search, not the interval
             high = float(load[-1])
+        if origin:
+            high = min(max(high, self._crossing()), float(load[-1]))
         self.at = Estimate(float(self.point.at[0]), low, high, "users")
         held = slopes_at(load, self.means, self.weights, self.point.at, origin=origin)
         self.ratio = tuple(np.percentile(slope_ratio(held)[:, 0], [2.5, 97.5]))
@@ -56,6 +62,18 @@ class Bend:
         centre = float(getattr(self.point, name)[0])
         return Estimate(centre, min(float(lower), centre), max(float(upper), centre), unit)
 
+    def _crossing(self) -> float:
+        """Upper end of where the line through the light loads meets the throughput of the heaviest.
+
+        In a closed system the bend is round: a broken line bends early, where throughput begins to lag
+        behind, and goes on rising. The saturation load is where the asymptotes cross, N* = X_max ÷ (X/N at
+        light load), which lies further on.
+        """
+        last = float(self.levels.load[-1])
+        rising = self.fits.top + np.maximum(self.fits.after, 0) * (last - self.fits.at)
+        crossing = rising / np.where(np.abs(self.fits.before) > 1e-12, self.fits.before, np.inf)
+        return float(np.percentile(crossing, 97.5)) if self.point.after[0] > 0 else 0.0
+
     @property
     def bent(self) -> bool:
         """Is the slope surely less than half beyond the breakpoint?"""
@@ -70,6 +88,37 @@ class Bend:
         end = self.classes.load[-2] - 1e-9
         decisive = self.kept is not None and self.kept[1] < _users.LOST and self.at.value < end
         return (self.at.high < end or decisive) and self.rise > LEAST_RISE
+
+    @property
+    def place(self) -> Estimate:
+        """The breakpoint with its interval; without an upper end where the range seen does not bound it."""
+        end = float(self.levels.load[-2]) if len(self.levels.load) > 2 else float(self.levels.load[-1])
+        return replace(self.at, high=math.inf) if self.at.high >= end - 1e-9 else self.at
+
+    @property
+    def chance(self) -> float:
+        """Chance that throughput bends within the range seen.
+
+        A line without a bend and a broken one, which spends two parameters more, are as likely before
+        anything was seen; their likelihoods with the errors that the blocks show give the odds (by the
+        Bayesian information criterion, whose penalty grows with the number of loads). Of the replicates of
+        the broken line only those count whose bend lies inside the range and leaves less than half of the
+        slope.
+        """
+        load, mean = self.levels.load, self.levels.mean
+        shape = [load] if self.series.closed else [load, np.ones_like(load)]
+        design = np.stack(shape, axis=1) * np.sqrt(self.weights)[:, None]
+        target = mean * np.sqrt(self.weights)
+        left = target - design @ np.linalg.lstsq(design, target, rcond=None)[0]
+        straight, broken = float(left @ left), float(self.point.residual[0])
+        spread = (self.means - mean).std(axis=0, ddof=1)
+        spread = np.maximum(spread, 0.5 * float(np.median(spread)))
+        unit = max(1e-300, float((self.weights * spread**2).mean()))
+        odds = (straight - broken) / (2 * unit) - math.log(max(2, len(load)))
+        bends = 1 / (1 + math.exp(-max(-30.0, min(30.0, odds))))
+        free = self.fits.after / np.where(np.abs(self.fits.before) > 1e-12, self.fits.before, 1e-12)
+        inside = (self.fits.before > 0) & (free < SLOPE_RATIO) & (self.fits.at < load[-2] - 1e-9)
+        return float(bends * inside.mean())
 
     @property
     def creep(self) -> tuple[float, float]:
@@ -111,6 +160,13 @@ class Bend:
         number = np.unique(self.series.number[inside], return_inverse=True)[1]
         s = self.series
         return Cells.of(block, number, s.throughput[inside], s.seconds[inside], s.began_s[inside])
+
+
+def _few(freedom: float) -> float:
+    """How much wider intervals of few blocks must be: a resample of G blocks varies (G − 1)/G as much as the
+    truth, and of fewer than 16 it knows the tails badly."""
+    blocks = freedom + 1
+    return math.sqrt(blocks / max(1.0, blocks - 1)) * (1.5 if blocks < 16 else 1.0)
 
 
 def _weights(series: Series, levels: Levels) -> Floats:

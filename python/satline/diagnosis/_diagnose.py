@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from satline.diagnosis._absent import LOG_ON_ADVICE, absent_users
+from satline.diagnosis._answer import SAME, headline, next_step
 from satline.diagnosis._histories import Histories
 from satline.diagnosis._late import invalid_run
-from satline.diagnosis._load import load_units
-from satline.diagnosis._results import Diagnosis, Finding, Saturation
+from satline.diagnosis._periods import period_context
+from satline.diagnosis._results import Diagnosis, Finding, Saturation, Standing
+from satline.diagnosis._standing import assess
 from satline.diagnosis._unseen import unseen
 from satline.diagnosis._waits import wait_shares
 from satline.diagnosis._warnings import conditions, failed_part, warnings
 from satline.diagnosis.rules import RULES, Context
-from satline.diagnosis.rules._worth import undecided, weighed
+from satline.diagnosis.rules._worth import weighed
 from satline.diagnosis.saturation import saturation as judge_saturation
 from satline.reduction import Curves, Reduction, Source, reduce
 
@@ -46,6 +49,7 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
         )
     )
     verdict = judge_saturation(reduction)
+    before, reservation = verdict, ""
     invalid = invalid_run(recording)
     if invalid is not None:
         verdict = _withdrawn(
@@ -64,18 +68,38 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
     absent = absent_users(recording)
     if absent is not None and verdict.outcome == "not-saturated":
         verdict = _withdrawn(verdict, absent, LOG_ON_ADVICE)
+    if verdict is not before:
+        reservation = verdict.reasons[0]
     context = context_of(recording, reduction, verdict)
+    history = context.history
+    assert history is not None
+    assessment = assess(reduction, history)
+    standing = assessment.standing
+    periods = None
+    # Users who keep their throughput are not held back, whatever was busy now and then.
+    kept = verdict.outcome == "not-saturated" and verdict.throughput_variable != "problem_state"
+    if verdict.outcome in ("partly-known", "not-saturated") and not kept and invalid is None:
+        periods = period_context(reduction, assessment, verdict, context.limits, history)
     words = vm_words(recording.description)
-    found = weighed([(rule, judge(context)) for rule, judge in RULES], context)
+    judging = periods or context
+    found = [judge(judging) for _, judge in RULES]
+    if periods is None:
+        found = weighed([(rule, f) for (rule, _), f in zip(RULES, found, strict=True)], context)
     judged = [rule.in_vm_words(f) if words else f for (rule, _), f in zip(RULES, found, strict=True)]
+    if periods is not None:
+        judged = [_with_chance(f, standing) for f in judged]
     # Python's sort is stable: rules of equal strength keep the table's order. Remarks come last.
     holding = tuple(
-        sorted((f for f in judged if f.state == "holds"), key=lambda f: (f.component == "none", -f.strength))
+        sorted(
+            (f for f in judged if f.state == "holds"),
+            key=lambda f: (f.component == "none", -(f.chance or 0.0) if periods else 0.0, -f.strength),
+        )
     )
     others = tuple(f for f in judged if f.state != "holds")
+    standing = replace(standing, next_step=next_step(verdict, standing))
     return Diagnosis(
         recording=str(getattr(recording, "path", "")),
-        headline=headline(verdict, holding),
+        headline=headline(verdict, holding, standing, reservation),
         saturation=verdict,
         findings=holding,
         others=others,
@@ -83,7 +107,20 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
         warnings=warnings(recording, context, invalid, absent),
         conditions=conditions(recording, reduction),
         waits=wait_shares(reduction, recording),
+        standing=standing,
     )
+
+
+def _with_chance(finding: Finding, standing: Standing) -> Finding:
+    """A finding of short periods with the chance of the component that it names, by the time that was short;
+    it is no stronger than that."""
+    if finding.state != "holds" or finding.component == "none":
+        return finding
+    chances = [one.chance for one in standing.likely if finding.component in SAME.get(one.component, ())]
+    chance = max(chances, default=0.0)
+    # What no resource shows as short holds by its signs alone.
+    chance = chance if chances else min(0.5, 0.7 * finding.strength)
+    return replace(finding, chance=chance, strength=min(finding.strength, max(chance, 0.05)))
 
 
 def context_of(recording: Source, reduction: Reduction, verdict: Saturation) -> Context:
@@ -104,36 +141,10 @@ def vm_words(description: Mapping[str, Any]) -> bool:
     return bool(system.get("kind") == "simulated" or system.get("vocabulary") == "vm")
 
 
-def headline(verdict: Saturation, holding: tuple[Finding, ...]) -> str:
-    """The answer in one sentence."""
-    named = [f for f in holding if f.component != "none"]
-    if verdict.outcome == "saturated" and verdict.at is not None:
-        at = verdict.at
-        units = load_units(verdict.load_axis)[1]
-        start = f"Saturates at {at.value:.1f} {units} [{at.low:.1f}, {at.high:.1f}]"
-        if not named:
-            return f"{start}; what holds it back cannot be told from this recording"
-        alike = undecided(named)
-        if alike:
-            titles = " or ".join(dict.fromkeys(f.title for f in alike))
-            return f"{start}; which of these holds it back most cannot be told: {titles}"
-        first = f"{start}: {named[0].title} ({named[0].summary})"
-        rivals = [f.title for f in named[1:] if f.strength >= 0.75 * named[0].strength]
-        return first + (f"; also {' and '.join(rivals)}" if rivals else "")
-    if verdict.outcome == "not-saturated":
-        units = load_units(verdict.load_axis)[1]
-        return f"Not saturated in the range seen, up to {verdict.range_high:.4g} {units}"
-    if verdict.outcome == "nongranular":
-        start = "One or a few batch users are the load: saturation by the number of users has no meaning here"
-        return start + (f"; what limits it: {named[0].title} ({named[0].summary})" if named else "")
-    reason = verdict.reasons[0] if verdict.reasons else "too few data"
-    return f"Whether it saturates cannot be told: {reason}"
-
-
 def _withdrawn(verdict: Saturation, why: str, advice: str) -> Saturation:
     """No answer in place of this verdict, whatever the curves look like."""
     return Saturation(
-        "cannot-tell",
+        "partly-known",
         verdict.load_axis,
         verdict.range_low,
         verdict.range_high,

@@ -114,10 +114,11 @@ def make_levels(
     random = np.random.default_rng(seed)
     if nested:
         drawn = np.empty((replicates, levels))
+        scatter = _scatter(number, value, seconds, mean)
         for k in range(levels):
             own = np.flatnonzero(length[:, k] > 0)
             if len(own) < 2:
-                drawn[:, k] = mean[k]
+                drawn[:, k] = mean[k] + scatter[k] * random.standard_normal(replicates)
                 continue
             weight = random.multinomial(len(own), np.full(len(own), 1 / len(own)), replicates)
             drawn[:, k] = (weight @ amount[own, k]) / (weight @ length[own, k])
@@ -136,6 +137,18 @@ def make_levels(
         freedom = float(blocks - 1)
     counts = np.bincount(number, minlength=levels)
     return Levels(loads, mean, length.sum(axis=0), counts, drawn, freedom)
+
+
+def _scatter(number: Integers, value: Floats, seconds: Floats, mean: Floats) -> Floats:
+    """Standard error of each level's mean by the scatter of its observations, in place of blocks: for a level
+    that has but one. A level of one observation has the relative scatter of all."""
+    count = np.bincount(number, minlength=len(mean)).astype(np.float64)
+    square = np.bincount(number, seconds * (value - mean[number]) ** 2) / np.bincount(number, seconds)
+    several = count > 1
+    scale = np.maximum(np.abs(mean), 1e-12)
+    usual = float(np.sqrt(np.median(square[several] / scale[several] ** 2))) if several.any() else 0.2
+    spread = np.where(several, np.sqrt(square * count / np.maximum(count - 1, 1)), usual * scale)
+    return np.asarray(np.maximum(spread, usual * scale) / np.sqrt(count))
 
 
 def _adjusted(

@@ -6,11 +6,13 @@ Nothing is read before a rule asks; each answer is kept.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from satline.diagnosis._partial import Floats
 from satline.reduction import Reduction, Source
@@ -19,6 +21,37 @@ MOST_ENTITIES = 40
 ROUNDING_NS = 1000
 """Bounds of observations come as floating-point numbers, exact to the nanosecond for 104 days only."""
 Courses = dict[str, dict[str, Floats]]
+PROCESSOR_STATES = (
+    "user_us",
+    "nice_us",
+    "system_us",
+    "irq_us",
+    "guest_us",
+    "idle_us",
+    "iowait_us",
+    "steal_us",
+)
+MOST_PROCESSORS = 64
+
+
+@dataclass(frozen=True)
+class ProcessorStates:
+    """Processor time by state over the observations.
+
+    total
+        By state that was recorded, microseconds summed over processors; a state that was not is left out.
+    elapsed_us
+        Processors × length of the observation, microseconds.
+    count
+        Number of processors.
+    each
+        By processor, the part of its time in use; empty where only all of them together were recorded.
+    """
+
+    total: dict[str, Floats]
+    elapsed_us: Floats
+    count: int
+    each: dict[str, Floats]
 
 
 class Histories:
@@ -71,6 +104,99 @@ class Histories:
             SELECT place, entity, {sums} FROM placed GROUP BY place, entity""",
             names,
         )
+
+    def levels(self, table: str, entity: str, names: tuple[str, ...], where: str = "TRUE") -> Courses:
+        """By entity, the mean of each level over the readings of each observation."""
+        means = ", ".join(f'avg("{n}")::DOUBLE AS "{n}"' for n in names)
+        return self._courses(
+            f"""
+            SELECT o.place, g.entity, {means} FROM (
+                SELECT *, {entity} AS entity, monotonic_ns - {ROUNDING_NS} AS t FROM "{table}" WHERE {where}
+            ) g ASOF JOIN history_observation o ON g.run = o.run AND g.t > o.t0 WHERE g.t <= o.t1
+            GROUP BY o.place, g.entity""",
+            names,
+        )
+
+    @cached_property
+    def _states(self) -> ProcessorStates | None:
+        """See `processors`."""
+        allowed = self.reduction.settings.processors
+        where = "TRUE"
+        if allowed:
+            where = f"processor IN ({', '.join(repr(str(p)) for p in allowed)})"
+        gains = ", ".join(
+            f'CASE WHEN "{n}" >= lag("{n}") OVER w THEN "{n}" - lag("{n}") OVER w END AS "{n}"'
+            for n in PROCESSOR_STATES
+        )
+        sums = ", ".join(
+            f'CASE WHEN count("{n}") = count(*) THEN sum("{n}") END::DOUBLE AS "{n}"'
+            for n in PROCESSOR_STATES
+        )
+        self.connection.execute(f"""
+            CREATE OR REPLACE TEMP TABLE history_processor AS
+            WITH gain AS (
+                SELECT run, monotonic_ns - {ROUNDING_NS} AS t, processor, lag(monotonic_ns) OVER w AS before,
+                    {gains}
+                FROM processor WHERE {where} WINDOW w AS (PARTITION BY run, processor ORDER BY monotonic_ns)),
+            placed AS (
+                SELECT o.place, g.* FROM gain g
+                ASOF JOIN history_observation o ON g.run = o.run AND g.t > o.t0
+                WHERE g.t <= o.t1 AND g.before IS NOT NULL)
+            SELECT place, processor, sum(t + {ROUNDING_NS} - before) / 1e3 AS elapsed_us, {sums}
+            FROM placed GROUP BY place, processor""")
+        rows = self.connection.execute(f"""
+            SELECT place, count(*) AS processors, bool_and(processor = 'all') AS whole,
+                sum(elapsed_us)::DOUBLE AS elapsed_us, {sums}
+            FROM history_processor GROUP BY place ORDER BY place""").fetchnumpy()
+        places = np.asarray(rows["place"], dtype=np.int64)
+        if not len(places):
+            return None
+        total: dict[str, Floats] = {}
+        for name in PROCESSOR_STATES:
+            course = self._at(places, rows[name])
+            if np.isfinite(course).any():
+                total[name] = course
+        if not total:
+            return None
+        elapsed = self._at(places, rows["elapsed_us"])
+        count = int(np.median(rows["processors"]))
+        if bool(np.asarray(rows["whole"]).all()):
+            # One row for all processors: its states add up to as many times the elapsed time as there are.
+            stated = self.reduction.settings.host_processors
+            if stated is None and "idle_us" in total:
+                stated = round(float(np.nanmedian(sum(total.values()) / elapsed)))
+            count = max(1, stated or 1)
+            elapsed = elapsed * count
+        return ProcessorStates(total, elapsed, count, self._each_processor(count))
+
+    def processors(self) -> ProcessorStates | None:
+        """Processor time by state; ``None`` where none was recorded."""
+        return self._states
+
+    def _each_processor(self, count: int) -> dict[str, Floats]:
+        """By processor, the part of its time in use; empty where there is one, or too many to compare."""
+        if not 2 <= count <= MOST_PROCESSORS:
+            return {}
+        rows = self.connection.execute("""
+            SELECT place, processor, CASE
+                WHEN idle_us IS NOT NULL
+                THEN elapsed_us - idle_us - coalesce(iowait_us, 0) - coalesce(steal_us, 0)
+                ELSE user_us + coalesce(nice_us, 0) + coalesce(system_us, 0) + coalesce(irq_us, 0)
+                    + coalesce(guest_us, 0) END / elapsed_us AS busy
+            FROM history_processor WHERE processor <> 'all' ORDER BY processor, place""").fetchnumpy()
+        names = np.asarray(rows["processor"], dtype=object)
+        found: dict[str, Floats] = {}
+        for name in dict.fromkeys(names.tolist()):
+            own = names == name
+            course = self._at(np.asarray(rows["place"], dtype=np.int64)[own], rows["busy"][own])
+            found[str(name)] = np.clip(course, 0, 1)
+        return found
+
+    def _at(self, places: NDArray[np.int64], column: object) -> Floats:
+        """A result column as a course."""
+        course = np.full(self.length, np.nan)
+        course[places] = np.ma.filled(np.ma.asarray(column, dtype=np.float64), np.nan)
+        return course
 
     @cached_property
     def responses(self) -> Courses:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-Outcome = Literal["not-saturated", "saturated", "cannot-tell", "nongranular"]
+Outcome = Literal["not-saturated", "saturated", "partly-known", "nongranular"]
+Room = Literal["room", "short at times", "short", "unknown"]
 State = Literal["holds", "does-not-hold", "cannot-judge"]
 
 
@@ -53,8 +54,8 @@ class Saturation:
     """Is it saturated, and at what load [Bard].
 
     outcome
-        not-saturated: in the range seen; saturated: at `at`; cannot-tell: see `reasons` and `advice`;
-        nongranular: a few batch users are the load.
+        not-saturated: in the range seen; saturated: at `at`; partly-known: the curve alone does not tell, see
+        `bend`, `chance`, `carries`, `reasons` and `advice`; nongranular: a few batch users are the load.
     at
         Saturation load in users with its interval; only when saturated.
     throughput_variable
@@ -71,6 +72,18 @@ class Saturation:
     usl
         The universal scalability law fitted to the same loads; ``None`` where it does not apply: load is not
         that of a study.
+    bend
+        Where throughput bends most likely, with the interval of the place (infinite where the range seen does
+        not bound it), also where neither is sure that it bends nor why; ``None`` where no line could be
+        fitted.
+    chance
+        Chance that it saturates within the range seen, as far as throughput against load tells; ``None``
+        where nothing tells.
+    carries
+        Load up to which throughput surely still rises with the load; ``None`` where nothing tells.
+    regimes
+        Where the system changed during the recording: the verdict before the change and after it; where a
+        bend rests on one episode: the verdict without it.
     """
 
     outcome: Outcome
@@ -87,6 +100,94 @@ class Saturation:
     retrograde: Estimate | None = None
     peak: Estimate | None = None
     usl: UslFit | None = None
+    bend: Estimate | None = None
+    chance: float | None = None
+    carries: float | None = None
+    regimes: tuple[Saturation, ...] = ()
+
+
+@dataclass(frozen=True)
+class ResourceUse:
+    """How full one resource was over the whole recording.
+
+    mean, high95, most
+        Part in use: mean by time with its interval, what it exceeded in 5 % of the time, and the greatest
+        observation; ``None`` where nothing says how full it was.
+    limit
+        Use from which on it counts as short.
+    short
+        Part of the time in which it was short.
+    waited
+        Part of the time in which it was short and something was seen to wait for it; ``None``: no signal of
+        waiting was recorded.
+    headroom
+        By what factor its load may grow until its 95th percentile reaches the limit; ``None`` where its use
+        does not grow in proportion to load, or was recorded only in part.
+    lower_bound
+        Only a part of its use was recorded: the true use is at least this.
+    of
+        What was measured.
+    """
+
+    resource: str
+    component: str
+    mean: Estimate | None
+    high95: float | None
+    most: float | None
+    limit: float
+    short: float
+    waited: float | None
+    headroom: float | None
+    lower_bound: bool
+    of: str
+
+
+@dataclass(frozen=True)
+class Likely:
+    """A component that may be what holds the load back, and the chance of that, 0 … 1."""
+
+    component: str
+    resource: str
+    chance: float
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is known from utilisation, queueing and waits alone, without any knee.
+
+    state
+        room: nothing that was recorded was short; short at times; short: most of the time; unknown: nothing
+        that was recorded says how full anything was.
+    uses
+        Every recorded resource, the shortest first, then the fullest.
+    headroom
+        By what factor load may grow before the first recorded resource is short: by the 95th percentiles of
+        use; low: by the greatest use seen, high: by the mean. ``None`` where nothing tells.
+    short
+        Part of the time in which any resource was short.
+    likely
+        What held the load back while something was short, likeliest first; the chances leave a part for what
+        was not recorded.
+    seconds, seen
+        Time observed, and its part of the time from the first to the last reading.
+    when
+        When it was short, in words; empty where that is no matter of the hour, or cannot be told.
+    observations
+        How many it rests on.
+    next_step
+        The one thing to record, or to do, next.
+    """
+
+    state: Room
+    uses: tuple[ResourceUse, ...]
+    headroom: Estimate | None
+    short: float
+    likely: tuple[Likely, ...]
+    seconds: float
+    seen: float
+    when: str
+    observations: int
+    next_step: str = ""
 
 
 @dataclass(frozen=True)
@@ -205,6 +306,8 @@ class Diagnosis:
         What weakens the answer: damaged tail, lost samples, late emulator, drifting conditions.
     waits
         Where the users' time went, by load class.
+    standing
+        How full every recorded resource was, what was short when, and the headroom.
     """
 
     recording: str
@@ -216,3 +319,4 @@ class Diagnosis:
     warnings: tuple[str, ...] = ()
     conditions: dict[str, str] = field(default_factory=dict)
     waits: tuple[WaitShares, ...] = ()
+    standing: Standing | None = None

@@ -95,9 +95,13 @@ def finer(series: Series) -> Integers:
     A class that holds the knee has a mean below the broken line; over single loads the line is exact.
     """
     inside = series.usable
-    load = np.rint(series.load[inside]).astype(np.int64)
-    values, index, counts = np.unique(load, return_inverse=True, return_counts=True)
+    load = series.load[inside]
     least = max(LEAST_IN_LEVEL, len(load) // (4 * MOST_LEVELS))
+    # A load average or a mean queue is no whole number: nearly every observation has a load of its own.
+    whole = np.rint(load)
+    if np.abs(load - whole).max() < 1e-6:
+        load = whole
+    values, index, counts = np.unique(load, return_inverse=True, return_counts=True)
     level = np.zeros(len(values), dtype=np.int64)
     number, size = 0, 0
     for k, count in enumerate(counts):

@@ -7,9 +7,11 @@ and after every point of time.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from satline.diagnosis._hinge import Floats, Integers, fit
 from satline.diagnosis._series import DAY_S, LEAST_DAYS
@@ -50,10 +52,24 @@ class Cells:
         return np.asarray(np.unique(half, return_inverse=True)[1], dtype=np.int64)
 
 
+@dataclass(frozen=True)
+class Episode:
+    """A part of the recording on which a bend rests: without it the bend is gone.
+
+    first, last
+        Its blocks, both included; begin_s: when the first begins.
+    """
+
+    first: int
+    last: int
+    begin_s: float
+    end_s: float
+
+
 def rests_on_one_part(
     load: Floats, cells: Cells, weights: Floats, interval: tuple[float, float], ratio: float
-) -> bool:
-    """Is the bend gone when some one day, or twentieth of a shorter recording, is left out?
+) -> Episode | None:
+    """The day, or twentieth of a shorter recording, without which the bend is gone; ``None``: there is none.
 
     What is left out begins at every half of these, for trouble does not begin at midnight. The bend is there
     while enough of the time beyond the `interval` of the breakpoint is left, and a break is found with a
@@ -64,17 +80,33 @@ def rests_on_one_part(
     beyond = load > interval[1]
     for first in range(int(part.max())):
         rest = (part < first) | (part > first + 1)
-        seconds = cells.seconds[rest].sum(axis=0)
-        kept = np.flatnonzero(seconds > 0)
-        if len(kept) < 4 or seconds[beyond].sum() < LEFT * whole[beyond].sum():
-            return True
-        mean = cells.amount[rest].sum(axis=0)[kept] / seconds[kept]
-        found = fit(
-            load[kept], mean[None, :], weights[kept] * seconds[kept] / whole[kept], origin=False, grid_size=61
-        )
-        if not found.after[0] < ratio * found.before[0] or found.at[0] >= found.grid[-1]:
-            return True
-    return False
+        if _gone(load, cells, weights, rest, whole, beyond, ratio):
+            out = np.flatnonzero(~rest)
+            end = int(out[-1]) + 1
+            end_s = float(cells.start_s[end]) if end < len(cells.start_s) else math.inf
+            return Episode(int(out[0]), int(out[-1]), float(cells.start_s[out[0]]), end_s)
+    return None
+
+
+def _gone(
+    load: Floats,
+    cells: Cells,
+    weights: Floats,
+    rest: NDArray[np.bool_],
+    whole: Floats,
+    beyond: NDArray[np.bool_],
+    ratio: float,
+) -> bool:
+    """Is the bend gone from what is left?"""
+    seconds = cells.seconds[rest].sum(axis=0)
+    kept = np.flatnonzero(seconds > 0)
+    if len(kept) < 4 or seconds[beyond].sum() < LEFT * whole[beyond].sum():
+        return True
+    mean = cells.amount[rest].sum(axis=0)[kept] / seconds[kept]
+    found = fit(
+        load[kept], mean[None, :], weights[kept] * seconds[kept] / whole[kept], origin=False, grid_size=61
+    )
+    return bool(not found.after[0] < ratio * found.before[0] or found.at[0] >= found.grid[-1])
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def _questions(
 ) -> tuple[Question, ...]:
     verdict = diagnosis.saturation
     have = {name.partition(":")[0] for name in reduction.curves}
-    told = verdict.outcome != "cannot-tell"
+    told = verdict.outcome != "partly-known"
     known = {
         "saturated": "it does",
         "not-saturated": "not in the range seen",

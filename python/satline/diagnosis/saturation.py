@@ -5,7 +5,8 @@ line is fitted to throughput against load; the verdict "saturated" needs the bre
 range seen with loads measured beyond it, a slope beyond it that is surely less than half of that before,
 throughput that does not go on rising, and signs of waiting there. "Not saturated" needs as good evidence.
 Both must hold without any one day, and throughput at equal loads must not have changed with time.
-Everything else is "cannot tell", with the reason and what to record.
+Everything else is "partly known": where throughput bends most likely, with the interval of the place; the
+chance that it does; the load up to which it surely still rises; why no more is known, and what to record.
 """
 
 from __future__ import annotations
@@ -22,19 +23,24 @@ from satline.diagnosis._hinge import Floats, Levels, firm_levels
 from satline.diagnosis._load import contended, in_users, load_units, nongranular
 from satline.diagnosis._results import Estimate, Outcome, Saturation, UslFit
 from satline.diagnosis._series import Series, finer, independent, levels_of, time_of_day
-from satline.diagnosis._stability import change, rests_on_one_part
+from satline.diagnosis._stability import Change, Episode, change, rests_on_one_part
 from satline.diagnosis._throughput import mix_changes, useful_work, work_completed, work_kept
 from satline.diagnosis._usl import fit_usl, peak_of, usl
 from satline.reduction import Reduction
 
 __all__ = ["Series", "judge", "saturation"]
 
-LEAST_LEVELS = 4
+# So many loads make a verdict; with so few a broken line can be fitted at all.
+LEAST_LEVELS, FEWEST_LEVELS = 4, 3
 LEAST_OBSERVATIONS = 20
 LEAST_BLOCKS = 8
 CREEP = 0.15
 ROUNDER = 2.0
 USL_REPLICATES = 200
+# Part of the recording on each side of a change that belongs to neither.
+UNSURE = 0.05
+# Where something forbids a verdict, a chance is told no surer than this.
+HEDGED = 0.75
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,9 @@ class _Verdict:
     slope_before: Estimate | None = None
     slope_after: Estimate | None = None
     usl: UslFit | None = None
+    bend: Estimate | None = None
+    chance: float | None = None
+    carries: float | None = None
 
     def __call__(
         self,
@@ -60,6 +69,7 @@ class _Verdict:
         throughput_at: Estimate | None = None,
         retrograde: Estimate | None = None,
         peak: Estimate | None = None,
+        regimes: tuple[Saturation, ...] = (),
     ) -> Saturation:
         return Saturation(
             what,
@@ -76,78 +86,154 @@ class _Verdict:
             retrograde=retrograde,
             peak=peak,
             usl=self.usl,
+            bend=self.bend,
+            chance=self.chance,
+            carries=self.carries,
+            regimes=regimes,
         )
 
 
 def judge(
-    series: Series, *, load_axis: str, variable: str, unit: str, replicates: int = 1000, seed: int = 1
+    series: Series,
+    *,
+    load_axis: str,
+    variable: str,
+    unit: str,
+    replicates: int = 1000,
+    seed: int = 1,
+    split: bool = True,
 ) -> Saturation:
-    """The verdict on a series of observations."""
+    """The verdict on a series of observations.
+
+    Where something forbids a verdict (too few observations, loads or blocks, a narrow range), the broken line
+    is fitted all the same as far as there are loads, and what it tells is given with the reason.
+    """
     outcome = _Verdict(load_axis, variable, unit)
     usable = series.usable
-    if usable.sum() < LEAST_OBSERVATIONS:
-        return outcome("cannot-tell", f"only {int(usable.sum())} usable observations", "Record for longer.")
+    if not usable.any():
+        return outcome("partly-known", *_nothing(series))
     widen = 1.0
     if not series.closed:
         batches, widen = independent(series)
         series = replace(series, batches=batches)
     seen = np.unique(series.number[usable])
-    if len(seen) >= LEAST_LEVELS:
-        firm = firm_levels(series.number[usable], series.batches[usable])
-        if len(firm) < LEAST_LEVELS:
-            return outcome(
-                "cannot-tell",
-                f"{len(seen) - len(firm)} of {len(seen)} load levels have too few observations for their "
-                "error to be known",
-                "Record for longer at each load, or with a shorter interval between samples.",
-            )
+    firm = firm_levels(series.number[usable], series.batches[usable])
+    doubt: tuple[str, str] | None = None
+    if len(seen) >= LEAST_LEVELS and len(firm) < LEAST_LEVELS:
+        doubt = (
+            f"{len(seen) - len(firm)} of {len(seen)} load levels have too few observations for their error"
+            " to be known",
+            "Record longer at each load, or with a shorter interval between samples.",
+        )
+    elif len(seen) >= LEAST_LEVELS:
         series = replace(series, number=np.where(np.isin(series.number, firm), series.number, -1))
+    if usable.sum() < LEAST_OBSERVATIONS:
+        count = int(usable.sum())
+        doubt = (f"only {count} observation{'s' if count > 1 else ''}", "Record for longer.")
     levels = levels_of(series, series.throughput, replicates, seed)
     outcome = replace(outcome, low=float(levels.load[0]), high=float(levels.load[-1]))
-    unfit = _unfit(series, levels, outcome)
-    if unfit is not None:
-        return unfit
+    doubt = doubt or _unfit(series, levels)
+    if len(levels.load) < FEWEST_LEVELS or not levels.mean.max() > 0 or levels.freedom < 1:
+        assert doubt is not None
+        return outcome("partly-known", *doubt)
     if series.closed:
-        return _verdict(Bend(series, _users.sharpened(series, levels, replicates, seed), levels), outcome)
-    series = replace(series, number=finer(series))
-    fine = levels_of(series, series.throughput, replicates, seed, time_of_day(series))
-    return _verdict(Bend(series, fine, levels, widen), outcome)
+        made = Bend(series, _users.sharpened(series, levels, replicates, seed), levels)
+    else:
+        series = replace(series, number=finer(series))
+        fine = levels_of(series, series.throughput, replicates, seed, time_of_day(series))
+        if len(fine.load) < FEWEST_LEVELS:
+            fine = levels
+        made = Bend(series, fine, levels, widen)
+    verdict = _verdict(made, outcome, doubt)
+    if verdict.outcome == "partly-known" and split and doubt is None:
+        verdict = replace(verdict, regimes=_regimes(made, verdict, unit, replicates, seed))
+    return verdict
 
 
-def _unfit(series: Series, levels: Levels, outcome: _Verdict) -> Saturation | None:
-    """No answer, where the loads are too few or too alike, or the data are not what they should be."""
+def _nothing(series: Series) -> tuple[str, str]:
+    """Why there is nothing to fit: no load, or no throughput."""
+    if not (series.number >= 0).any():
+        return (
+            "no load was recorded: neither users nor a run queue, a load average or requests",
+            "Record users (satline record), or import a log of requests beside it.",
+        )
+    return (
+        "no throughput was recorded: neither completed transactions nor CPU time in user mode",
+        "Record CPU times, or import a log of requests.",
+    )
+
+
+def _unfit(series: Series, levels: Levels) -> tuple[str, str] | None:
+    """Why no verdict can be given: loads too few or too alike, or data that are not what they should be."""
     low, high, count = float(levels.load[0]), float(levels.load[-1]), len(levels.load)
+    if not levels.mean.max() > 0:
+        return "nothing was completed at any load", "See the failures of the users first."
     if count < LEAST_LEVELS:
-        return outcome(
-            "cannot-tell",
-            f"{count} load level{'s' if count > 1 else ''} cannot show where a curve bends",
-            f"Record at least {LEAST_LEVELS} loads, better 8, from very light to beyond what seems too much.",
+        return (
+            f"the load was much the same all the time ({low:.3g} to {high:.3g} users): it cannot show where"
+            " a curve bends",
+            "Record a heavier and a lighter period, or step the load (satline study).",
         )
     if high < 2 * low:
-        return outcome(
-            "cannot-tell",
-            f"the range of loads is narrow: {low:g} to {high:g} users",
-            f"Record loads from {max(1, round(low / 4))} to {round(high * 2)} users.",
-        )
-    if not levels.mean.max() > 0:
-        return outcome(
-            "cannot-tell", "nothing was completed at any load", "See the failures of the users first."
+        return (
+            f"the range of loads is narrow: {low:.3g} to {high:.3g} users",
+            f"Record loads from {_lighter(low)} to {round(high * 2)} users.",
         )
     if not series.closed and levels.freedom < LEAST_BLOCKS - 1:
-        return outcome(
-            "cannot-tell",
+        return (
             f"the recording is as good as {levels.freedom + 1:.0f} independent readings: what follows each "
             "other resembles each other",
             "Record for longer: several days, so that each load comes back often.",
         )
     missed = _users.absent(series, levels)
     if missed is not None:
-        return outcome("cannot-tell", missed, "Find out why users did not take part; then record again.")
+        return missed, "Find out why users did not take part; then record again."
     return None
 
 
-def _verdict(bend: Bend, outcome: _Verdict) -> Saturation:
-    """The outcome of a broken line: saturated, not, or why nobody can tell."""
+def _lighter(low: float) -> str:
+    """A load lighter than the lightest seen, never below nothing."""
+    return f"{max(1, round(low / 4))}" if low >= 2 else f"{low / 4:.2g}"
+
+
+def _regimes(
+    bend: Bend, verdict: Saturation, unit: str, replicates: int, seed: int
+) -> tuple[Saturation, ...]:
+    """Where the system changed with time, the verdicts before and after; where a bend rests on one episode,
+    the verdict without it."""
+    series, changed = bend.series, _changed(bend)
+    if bend.levels.freedom + 1 < 2 * LEAST_BLOCKS:
+        return ()
+    began = series.began_s
+    if changed is not None:
+        # The time of the change has an error: what lies next to it may belong to either side.
+        margin = UNSURE * float(began.max() - began.min())
+        parts = [began < changed.at_s - margin, began >= changed.at_s + margin]
+    else:
+        episode = _episode(bend) if bend.bent and bend.inside else None
+        if episode is None:
+            return ()
+        parts = [(began < episode.begin_s) | (began >= episode.end_s)]
+    return tuple(
+        judge(
+            replace(series, number=np.where(part, series.number, -1)),
+            load_axis=verdict.load_axis,
+            variable=verdict.throughput_variable or "",
+            unit=unit,
+            replicates=replicates,
+            seed=seed,
+            split=False,
+        )
+        for part in parts
+    )
+
+
+def _verdict(bend: Bend, outcome: _Verdict, forbidden: tuple[str, str] | None) -> Saturation:
+    """The outcome of a broken line: saturated, not, or what is known and why not more.
+
+    forbidden
+        Why no verdict may be given, and what to record; ``None``: it may.
+    """
     before = bend.estimate("before", outcome.unit + " per user")
     after = bend.estimate("after", outcome.unit + " per user")
     outcome = replace(outcome, slope_before=before, slope_after=after)
@@ -155,13 +241,25 @@ def _verdict(bend: Bend, outcome: _Verdict) -> Saturation:
         rows = np.vstack([bend.levels.mean, bend.means[:USL_REPLICATES]])
         line = (float(bend.point.residual[0]), 3)
         outcome = replace(outcome, usl=usl(bend.levels.load, rows, bend.weights, outcome.unit, line))
+    rising = bend.rises and bend.rise > 1
+    outcome = replace(
+        outcome,
+        bend=bend.place if rising else None,
+        chance=bend.chance if rising else None,
+        carries=bend.at.low if rising else None,
+    )
+    if forbidden is not None:
+        return _hedged(outcome)("partly-known", *forbidden)
     straight = bend.straight()
     saturated = bend.bent and bend.inside
     likely_not = straight is not None and not (bend.rises and bend.ratio[1] < SLOPE_RATIO)
     if saturated:
-        doubt = _unstable(bend, saturated) or _gradual(bend) or _users.doubt(bend.series, bend.kept)
+        doubt = _unstable(bend, saturated)
         if doubt is not None:
-            return outcome("cannot-tell", *doubt)
+            return _hedged(outcome)("partly-known", *doubt)
+        doubt = _gradual(bend) or _users.doubt(bend.series, bend.kept)
+        if doubt is not None:
+            return outcome("partly-known", *doubt)
         falls = after.high < 0
         beyond = int((bend.classes.load > bend.at.high).sum())
         return outcome(
@@ -175,8 +273,17 @@ def _verdict(bend: Bend, outcome: _Verdict) -> Saturation:
         )
     if likely_not and straight is not None:
         doubt = _unstable(bend, saturated) or _users.uneven(bend.series)
-        return outcome("cannot-tell", *doubt) if doubt else outcome("not-saturated", straight)
-    return outcome("cannot-tell", *_why_not(bend))
+        return outcome("partly-known", *doubt) if doubt else outcome("not-saturated", straight)
+    if bend.bent and _episode(bend) is None:
+        return _hedged(outcome, high=1.0)("partly-known", *_why_not(bend))
+    return _hedged(outcome)("partly-known", *(_unstable(bend, bend.bent) or _why_not(bend)))
+
+
+def _hedged(outcome: _Verdict, high: float = HEDGED) -> _Verdict:
+    """The same with a chance that claims less: neither less than 1 − HEDGED nor more than `high`."""
+    if outcome.chance is None:
+        return outcome
+    return replace(outcome, chance=min(high, max(1 - HEDGED, outcome.chance)))
 
 
 def _peak(bend: Bend, law: UslFit | None) -> Estimate:
@@ -190,28 +297,46 @@ def _unstable(bend: Bend, saturated: bool) -> tuple[str, str] | None:
     """Is a recording at rest of two systems, or its answer that of one day?"""
     if bend.series.closed:
         return None
-    cells = bend.cells()
-    split = int(np.searchsorted(bend.levels.load, bend.at.value))
-    changed = change(cells, split)
+    changed = _changed(bend)
     if changed is not None:
-        if bend.series.time_s is None:
-            when = f"about {(changed.at_s - float(cells.start_s.min())) / 3600:.0f} hours of the recording"
-        else:
-            when = f"{datetime.fromtimestamp(changed.at_s, UTC):%Y-%m-%d %H:%M} UTC"
+        when = _said(changed.at_s, bend)
         more = "more" if changed.shift > 0 else "less"
         return (
             f"the system changed after {when}: from then on the same loads bring"
             f" {abs(changed.shift):.0%} {more} throughput",
             "Judge the time before it and the time after it alone (--to, --from).",
         )
-    interval = (bend.at.low, bend.at.high)
-    if saturated and rests_on_one_part(bend.levels.load, cells, bend.weights, interval, SLOPE_RATIO):
+    episode = _episode(bend) if saturated else None
+    if episode is not None:
+        when = _said(episode.begin_s, bend)
         return (
-            f"throughput bends near {bend.at.value:.3g} users, but only in one part of the recording: "
-            "without it the bend is gone",
-            "Record more days with such loads, or leave that part out.",
+            f"throughput bends near {bend.at.value:.3g} users, but only in one part of the recording, from"
+            f" {when} on: without it the bend is gone",
+            "See what happened then; record more such loads.",
         )
     return None
+
+
+def _episode(bend: Bend) -> Episode | None:
+    """The part of a recording at rest on which its bend rests."""
+    if bend.series.closed:
+        return None
+    interval = (bend.at.low, bend.at.high)
+    return rests_on_one_part(bend.levels.load, bend.cells(), bend.weights, interval, SLOPE_RATIO)
+
+
+def _said(time_s: float, bend: Bend) -> str:
+    """A point of time in words."""
+    if bend.series.time_s is None:
+        return f"hour {(time_s - float(bend.series.began_s.min())) / 3600:.0f} of the recording"
+    return f"{datetime.fromtimestamp(time_s, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _changed(bend: Bend) -> Change | None:
+    """When throughput at equal loads became another, in a recording at rest."""
+    if bend.series.closed:
+        return None
+    return change(bend.cells(), int(np.searchsorted(bend.levels.load, bend.at.value)))
 
 
 def _gradual(bend: Bend) -> tuple[str, str] | None:
@@ -363,6 +488,8 @@ def _in_units(verdict: Saturation, one: str, many: str) -> Saturation:
         slope_after=told(verdict.slope_after),
         retrograde=told(verdict.retrograde),
         peak=told(verdict.peak),
+        bend=told(verdict.bend),
+        regimes=tuple(_in_units(one_part, one, many) for one_part in verdict.regimes),
     )
 
 

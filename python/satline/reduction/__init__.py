@@ -2,6 +2,7 @@
 
 from satline.reduction._axes import LOAD_AXES
 from satline.reduction._filters import Filters
+from satline.reduction._reclass import reclassed
 from satline.reduction._reduce import Reduction, needed_columns, reduce
 from satline.reduction._results import Curve, Curves, LoadClass, Point
 from satline.reduction._source import Settings, Source
@@ -21,6 +22,7 @@ __all__ = [
     "Source",
     "Trend",
     "needed_columns",
+    "reclassed",
     "reduce",
     "trend",
 ]

@@ -13,6 +13,9 @@ import duckdb
 from satline.reduction._filters import Filters
 from satline.reduction._source import Settings
 
+# Observations are made shorter than usual where a recording would have fewer than this.
+LEAST_OBSERVATIONS = 8
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -61,6 +64,9 @@ def plan(
     use_windows = bool(count) if windows is None else windows
     length = observation_s or (max(1.0, interval) if use_windows else max(10.0, interval))
     number = max(1, round(length / interval))
+    if observation_s is None:
+        # A recording of seconds has observations too: short ones.
+        number = max(1, min(number, int(periods) // LEAST_OBSERVATIONS))
     return Plan(use_windows, number * interval, interval, number, not misplaced)
 
 

@@ -61,6 +61,11 @@ class Columns(Mapping[str, Floats]):
         self._rows = rows
         self._cache: dict[str, Floats] = {}
 
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """The connection that holds the tables of observations."""
+        return self._connection
+
     def __getitem__(self, name: str) -> Floats:
         if name not in self._known:
             raise KeyError(name)

@@ -54,7 +54,7 @@ _MORE = {
 OUTCOMES: dict[Outcome, str] = {
     "not-saturated": "Not saturated in the range seen",
     "saturated": "Saturated",
-    "cannot-tell": "Cannot tell",
+    "partly-known": "Partly known",
     "nongranular": "Nongranular: a few batch users are the load",
 }
 

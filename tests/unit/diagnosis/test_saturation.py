@@ -72,26 +72,26 @@ def test_linear_data_without_anything_else_is_not_saturated() -> None:
 @pytest.mark.parametrize("levels", [[1], [1, 8], [2, 4, 8]])
 def test_few_levels_cannot_tell(levels: list[int]) -> None:
     answer = verdict(noisy(levels, np.minimum(np.array(levels), 5.0)))
-    assert answer.outcome == "cannot-tell"
+    assert answer.outcome == "partly-known"
     assert answer.reasons
     assert answer.advice
 
 
 def test_a_narrow_range_cannot_tell() -> None:
     answer = verdict(noisy([10, 11, 12, 13, 14], np.full(5, 5.0)))
-    assert answer.outcome == "cannot-tell"
+    assert answer.outcome == "partly-known"
     assert "narrow" in answer.reasons[0]
 
 
 def test_flat_from_the_start_cannot_tell_and_asks_for_lighter_loads() -> None:
     answer = verdict(noisy([4, 6, 8, 10, 14, 18], np.full(6, 5.0)))
-    assert answer.outcome == "cannot-tell"
+    assert answer.outcome == "partly-known"
     assert "lighter" in answer.advice[0]
 
 
 def test_a_bend_at_the_very_top_cannot_tell_where() -> None:
     answer = verdict(noisy([2, 4, 8, 12, 16], np.array([2.0, 4.0, 8.0, 12.0, 12.5]), seconds=60))
-    assert answer.outcome == "cannot-tell"
+    assert answer.outcome == "partly-known"
 
 
 def test_users_that_never_took_part_are_not_taken_for_saturation_or_its_absence() -> None:
@@ -107,7 +107,7 @@ def test_users_that_never_took_part_are_not_taken_for_saturation_or_its_absence(
         }
     )
     answer = verdict(alive)
-    assert answer.outcome == "cannot-tell"
+    assert answer.outcome == "partly-known"
     assert "took part" in answer.reasons[0]
 
 
@@ -116,7 +116,7 @@ def test_a_plain_recording_whose_users_bring_no_more_work_is_not_called_saturate
     series = noisy(LEVELS, np.minimum(n * 10, 60.0), seconds=60)
     quiet = Series(**{**series.__dict__, "contended": False, "closed": False})
     answer = verdict(quiet, "active_users")
-    assert answer.outcome == "cannot-tell"
+    assert answer.outcome == "partly-known"
     assert "no more work" in answer.reasons[0]
     assert verdict(Series(**{**quiet.__dict__, "contended": True}), "active_users").outcome == "saturated"
 
@@ -125,7 +125,7 @@ def test_one_observation_at_each_load_cannot_tell_however_clean_the_bend() -> No
     levels = list(range(1, 31))
     series = noisy(levels, np.minimum(np.array(levels), 8.0) * 100, seconds=1)
     answer = verdict(series)
-    assert answer.outcome == "cannot-tell"
+    assert answer.outcome == "partly-known"
     assert "30 of 30 load levels" in answer.reasons[0]
 
 
@@ -149,7 +149,7 @@ def test_active_users_with_transactions_need_a_sign_of_waiting_too() -> None:
             "closed": False,
         }
     )
-    assert verdict(quiet, "active_users").outcome == "cannot-tell"
+    assert verdict(quiet, "active_users").outcome == "partly-known"
 
 
 def test_scatter_between_levels_widens_the_interval() -> None:
@@ -161,7 +161,7 @@ def test_scatter_between_levels_widens_the_interval() -> None:
     if second.at is not None:
         assert second.at.high - second.at.low > 3 * (first.at.high - first.at.low)
     else:
-        assert second.outcome == "cannot-tell"
+        assert second.outcome == "partly-known"
 
 
 def test_a_lock_that_users_wait_for_is_saturation_although_processors_idle() -> None:
@@ -184,7 +184,7 @@ def test_a_capped_partition_saturates_although_half_of_its_processors_idle() -> 
 def test_users_who_hardly_ever_think_are_no_measure_of_light_load() -> None:
     series = noisy(LEVELS, np.full(len(LEVELS), 5.0))
     all_inside = Series(**{**series.__dict__, "in_transaction": series.load.copy(), "think_s": 1.0})
-    assert verdict(all_inside).outcome == "cannot-tell"
+    assert verdict(all_inside).outcome == "partly-known"
 
 
 def test_hinge_recovers_an_exact_broken_line() -> None:

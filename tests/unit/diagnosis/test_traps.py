@@ -136,7 +136,7 @@ def test_a_run_queue_of_twelve_is_nothing_on_64_processors() -> None:
             counters={"pressure_cpu_some_us": np.minimum(load / 14, 0.95) * 1e6},
         )
     )
-    assert levelled.saturation.outcome == "cannot-tell", levelled.saturation
+    assert levelled.saturation.outcome == "partly-known", levelled.saturation
     assert state(levelled, "cpu_bound") != "holds"
 
 

@@ -74,7 +74,7 @@ def test_a_curve_that_only_bends_gradually_has_no_knee() -> None:
     answer = judge(
         measured(load, throughput), load_axis="users", variable="transaction_rate", unit="per second"
     )
-    assert answer.outcome == "cannot-tell"
+    assert answer.outcome == "partly-known"
     assert "gradually" in answer.reasons[0]
     assert answer.usl is not None
     assert not answer.usl.peak_in_range

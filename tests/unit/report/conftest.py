@@ -135,7 +135,7 @@ def make_diagnosis(outcome: Outcome = "saturated", name: str = "this-host.satlin
     headlines = {
         "saturated": "It saturates at 6.1 users (5.4 to 6.9), and the processors are the bottleneck.",
         "not-saturated": "Not saturated with up to 12 users.",
-        "cannot-tell": "Cannot tell whether it is saturated: too few data.",
+        "partly-known": "Cannot tell whether it is saturated: too few data.",
         "nongranular": "One batch user is the whole load, so there is no saturation point to find.",
     }
     return Diagnosis(

@@ -66,7 +66,7 @@ def test_the_hinge_and_the_band(curves: Curves, diagnosis: Diagnosis) -> None:
     assert prepare(BY_NAME["response"], curves, diagnosis.saturation).hinge == ()
 
 
-@pytest.mark.parametrize("outcome", ["not-saturated", "cannot-tell", "nongranular"])
+@pytest.mark.parametrize("outcome", ["not-saturated", "partly-known", "nongranular"])
 def test_without_saturation_neither_hinge_nor_band(
     curves: Curves, diagnosis_of: Callable[..., Diagnosis], outcome: Outcome
 ) -> None:

@@ -118,7 +118,7 @@ def test_the_policy_forbids_all_but_the_one_style_sheet(page: str) -> None:
     assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
-@pytest.mark.parametrize("outcome", ["saturated", "not-saturated", "cannot-tell", "nongranular"])
+@pytest.mark.parametrize("outcome", ["saturated", "not-saturated", "partly-known", "nongranular"])
 def test_every_outcome_has_its_page(
     recording: Any, curves: Curves, diagnosis_of: Callable[..., Diagnosis], outcome: Outcome
 ) -> None:

@@ -46,7 +46,7 @@ def test_a_finding_shows_all_that_it_rests_on(diagnosis: Diagnosis) -> None:
         assert part in text, part
 
 
-@pytest.mark.parametrize("outcome", ["saturated", "not-saturated", "cannot-tell", "nongranular"])
+@pytest.mark.parametrize("outcome", ["saturated", "not-saturated", "partly-known", "nongranular"])
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_every_outcome_fits_its_width(
     diagnosis_of: Callable[..., Diagnosis], outcome: Outcome, width: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -43,17 +44,21 @@ class Context:
         Classes below it; at least the lowest.
     history
         Courses of single users, devices, threads and locks; ``None`` without a recording.
+    basis
+        load: classes are of load. periods: the topmost class are the observations in which something was
+        short, the lowest those in which nothing was; see `satline.diagnosis._periods`.
     """
 
     reduction: Reduction
     saturation: Saturation
     limits: dict[str, float] = field(default_factory=dict)
     history: Histories | None = None
+    basis: Literal["load", "periods"] = "load"
 
     @property
     def saturated(self) -> bool:
-        """Is the verdict that it saturates?"""
-        return self.saturation.outcome == "saturated"
+        """Is the verdict that it saturates, or is the topmost class one in which something was short?"""
+        return self.saturation.outcome == "saturated" or self.basis == "periods"
 
     @property
     def classes(self) -> range:
@@ -64,6 +69,8 @@ class Context:
     def top(self) -> tuple[int, ...]:
         """Numbers of the saturated classes."""
         last = len(self.reduction.classes) - 1
+        if self.basis == "periods":
+            return (last,)
         if self.saturation.outcome == "nongranular":
             return tuple(self.classes)
         at = self.saturation.at
@@ -82,6 +89,8 @@ class Context:
         """These classes in words."""
         if not classes:
             return "nowhere"
+        if self.basis == "periods":
+            return " and ".join(self.reduction.classes[k].label for k in classes)
         low = self.reduction.classes[classes[0]].low
         high = self.reduction.classes[classes[-1]].high
         return f"{low:g} users" if low == high else f"{low:g}-{high:g} users"
@@ -121,14 +130,18 @@ class Context:
 
     def share(self, part: str) -> Measure | None:
         """Part of the users' transaction time at saturation, as a ratio of means; ``None`` without
-        transactions.
+        transactions. In short periods without transactions: part of the time that users ran or waited.
 
         The whole is at least the sum of its parts: see `satline.reduction._shares`."""
         spent, whole = self.high(part), self.high("users_in_transaction")
-        if spent is None or whole is None or not whole.value > 0:
+        parts = [p for name in PARTS if (p := self.high(f"user_{name}")) is not None]
+        time = sum(p.value for p in parts)
+        if whole is not None:
+            time = max(whole.value, time)
+        elif self.basis != "periods" or len(parts) < 2:
             return None
-        parts = (self.high(f"user_{name}") for name in PARTS)
-        time = max(whole.value, sum(p.value for p in parts if p is not None))
+        if spent is None or not time > 0 or (whole is not None and not whole.value > 0):
+            return None
         return Measure(max(0.0, spent.value / time), spent.error / time)
 
     def inside(self, part: str) -> Measure | None:
@@ -170,6 +183,8 @@ class Context:
     @property
     def whole(self) -> str:
         """What `inside` is a part of."""
+        if self.high("users_in_transaction") is None:
+            return "time run or waiting"
         return "transaction time" if self.held is None else "time in queue"
 
     def evidence(

@@ -94,7 +94,7 @@ class Rule:
         """Where a bottleneck cannot be named: the range is not saturated, or nobody can tell. ``None``: go
         on."""
         outcome = context.saturation.outcome
-        if outcome == "saturated" or (outcome == "nongranular" and self.single_class):
+        if context.saturated or (outcome == "nongranular" and self.single_class):
             return None
         if outcome == "nongranular":
             return self.finding(
@@ -107,6 +107,6 @@ class Rule:
             return self.finding("does-not-hold", NOT_SATURATED + (f"; {near}" if near else ""))
         return self.finding(
             "cannot-judge",
-            "whether the recording reaches saturation cannot be told",
-            missing=("a saturated range",),
+            "nothing that was recorded was short, and no load is known to saturate it",
+            missing=("a saturated range, or periods in which something was short",),
         )

@@ -1,0 +1,280 @@
+"""The answer in a sentence: what is known, how surely, and with what reservation; and the next step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from satline.diagnosis._load import load_units
+from satline.diagnosis._results import Finding, Likely, ResourceUse, Saturation, Standing
+from satline.diagnosis.rules._worth import undecided
+
+# The rule to speak of for a component that was short, when no rule of it holds.
+COMPONENTS: Mapping[str, str] = {
+    "processor": "CPU bound",
+    "one processor": "one CPU is the bottleneck",
+    "io": "I/O bound",
+    "storage": "memory short",
+    "paging": "paging bound",
+    "quota": "quota bound",
+    "server": "one thread is the bottleneck",
+    "lock": "lock bound",
+}
+# Components of findings that speak of the same shortage as a component of the standing.
+SAME: Mapping[str, tuple[str, ...]] = {
+    "processor": ("processor", "supervisor"),
+    "one processor": ("server",),
+    "io": ("io", "paging and io", "cache"),
+    "storage": ("storage", "paging", "paging and io"),
+    "quota": ("quota",),
+    "server": ("server",),
+    "lock": ("lock",),
+}
+SURE_WORDS = ((0.95, "nearly certain"), (0.8, "very likely"), (0.6, "likely"), (0.35, "possible"))
+MOST_NAMED = 3
+REMEDY_FIRST = (
+    "Take the first remedy of the first finding; then compare a recording of before with one of after"
+    " (satline compare)."
+)
+
+
+def headline(
+    verdict: Saturation,
+    holding: tuple[Finding, ...],
+    standing: Standing | None = None,
+    reservation: str = "",
+) -> str:
+    """The answer in one sentence: the verdict or what is known instead, what limits or would limit it, and
+    the reservation under which that is said."""
+    text = _answer(verdict, holding, standing)
+    return f"{text}; but {reservation}" if reservation else text
+
+
+def _answer(verdict: Saturation, holding: tuple[Finding, ...], standing: Standing | None) -> str:
+    named = [f for f in holding if f.component != "none"]
+    if verdict.outcome == "saturated" and verdict.at is not None:
+        return _saturated(verdict, named, standing)
+    if verdict.outcome == "nongranular":
+        start = "One or a few batch users are the load: saturation by the number of users has no meaning here"
+        return start + (f"; what limits it: {named[0].title} ({named[0].summary})" if named else "")
+    if verdict.outcome == "not-saturated":
+        units = load_units(verdict.load_axis)[1]
+        start = f"Not saturated in the range seen, up to {verdict.range_high:.3g} {units}"
+        if standing is None or standing.state == "unknown":
+            return start
+        if standing.state == "room":
+            return f"{start}; {room_words(standing)}"
+        return f"{start}, though {_short_words(standing, named)}"
+    return _partly(verdict, named, standing)
+
+
+def chance_words(chance: float) -> str:
+    """A chance in words, with the number: "likely (0.7)"."""
+    word = next((word for least, word in SURE_WORDS if chance >= least), "unlikely")
+    return f"{word} ({chance:.2f})"
+
+
+def _saturated(verdict: Saturation, named: list[Finding], standing: Standing | None) -> str:
+    at = verdict.at
+    assert at is not None
+    units = load_units(verdict.load_axis)[1]
+    start = f"Saturates at {at.value:.1f} {units} [{at.low:.1f}, {at.high:.1f}]"
+    if not named:
+        if standing is not None and standing.likely:
+            return f"{start}; by what was full: {_likeliest(standing.likely)}"
+        return f"{start}; what holds it back is not among what was recorded"
+    alike = undecided(named)
+    if alike:
+        titles = " or ".join(dict.fromkeys(f.title for f in alike))
+        return f"{start}; which of these holds it back most cannot be told: {titles}"
+    first = f"{start}: {named[0].title} ({named[0].summary})"
+    rivals = [f.title for f in named[1:] if f.strength >= 0.75 * named[0].strength]
+    return first + (f"; also {' and '.join(rivals)}" if rivals else "")
+
+
+def _partly(verdict: Saturation, named: list[Finding], standing: Standing | None) -> str:
+    """What is known where the curve alone does not tell."""
+    curve = _curve_words(verdict)
+    if standing is None or standing.state == "unknown":
+        reason = verdict.reasons[0] if verdict.reasons else "too few data"
+        if curve:
+            return _capital(curve)
+        return f"Nothing that was recorded tells how full anything was: {reason}"
+    if standing.state == "room":
+        what = f"Not saturated by anything that was recorded: {room_words(standing)}"
+        if standing.headroom is None or standing.headroom.value <= 1:
+            what = f"Nothing that was recorded was short: {room_words(standing)}"
+    else:
+        what = _capital(_short_words(standing, named))
+    return what + (f"; {curve}" if curve else "")
+
+
+def _curve_words(verdict: Saturation) -> str:
+    """What throughput against load tells; empty: nothing."""
+    units = load_units(verdict.load_axis)[1]
+    # Two systems taken for one: neither's bend is that of the whole.
+    if len(verdict.regimes) == 2 and not any(part.at is not None for part in verdict.regimes):
+        return ""
+    if len(verdict.regimes) == 2:
+        before, after = (_regime(part, units) for part in verdict.regimes)
+        reason = verdict.reasons[0].partition(": from then on")[0]
+        return f"{reason}; before, {before}; after, {after}"
+    bend, chance = verdict.bend, verdict.chance
+    if bend is None or chance is None:
+        return ""
+    if chance >= 0.5:
+        high = "above" if not math.isfinite(bend.high) else f"{bend.high:.3g}"
+        place = f"{bend.value:.3g} {units} [{bend.low:.3g}, {high}]"
+        if not math.isfinite(bend.high):
+            place = f"{bend.value:.3g} {units} [{bend.low:.3g} or more]"
+        return f"throughput bends near {place}: {chance_words(chance)}"
+    if verdict.carries is not None and verdict.range_high is not None and verdict.carries > 0:
+        if chance <= 0.2:
+            return f"throughput rises with the load up to {verdict.range_high:.3g} {units}"
+        return f"throughput rises up to {verdict.carries:.3g} {units} at least"
+    return ""
+
+
+def _regime(part: Saturation, units: str) -> str:
+    place = part.at or part.bend
+    if part.outcome == "not-saturated":
+        return f"not saturated up to {part.range_high:.3g} {units}"
+    if place is None or (part.at is None and (part.chance or 0.0) < 0.5):
+        return "no bend is known"
+    high = f"{place.high:.3g}" if math.isfinite(place.high) else "∞"
+    how = "saturates at" if part.at is not None else "bends near"
+    return f"it {how} {place.value:.3g} {units} [{place.low:.3g}, {high}]"
+
+
+def room_words(standing: Standing) -> str:
+    """How full the fullest resources were, and what room that leaves."""
+    parts = _fullest(standing.uses)
+    text = ", ".join(parts) if parts else "no use was recorded"
+    room = standing.headroom
+    if room is not None and room.value > 1:
+        text += f"; headroom {factor(room.value)}"
+    elif room is not None:
+        text += "; no headroom at busy times"
+    return text + f" ({seen_words(standing)})"
+
+
+def factor(value: float) -> str:
+    """A headroom to two digits: "at least 1.4 ×", "more than 100 ×"."""
+    return "more than 100 ×" if value > 100 else f"at least {two_digits(value)} ×"
+
+
+def two_digits(value: float) -> str:
+    """A number to two digits."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    places = max(0, 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{places}f}" if abs(value) < 100 else f"{float(f'{value:.2g}'):,.0f}"
+
+
+def percent(part: float) -> str:
+    """A part of one as a percentage to two digits; never 0 for what is not 0, nor 100 for what is less."""
+    shown = 100 * part
+    if 0 < shown < 0.01:
+        return "less than 0.01 %"
+    if 99.5 <= shown < 100:
+        return "nearly 100 %"
+    return f"{two_digits(shown)} %"
+
+
+def _fullest(uses: tuple[ResourceUse, ...]) -> list[str]:
+    """The CPU, the busiest disk and memory, as "CPU ≤ 4.4 %" by what it exceeds in 5 % of the time."""
+    known = [use for use in uses if use.high95 is not None]
+    chosen: list[ResourceUse] = []
+    for kind in ("CPU", "disk", "memory", "CPU quota"):
+        own = [u for u in known if u.resource == kind or u.resource.startswith(f"{kind} ")]
+        if own:
+            chosen.append(max(own, key=lambda u: u.high95 or 0.0))
+    return [
+        f"{_name(use)} {'≥' if use.lower_bound else '≤'} {percent(use.high95 or 0.0)}"
+        for use in dict.fromkeys(chosen)
+    ]
+
+
+def _name(use: ResourceUse) -> str:
+    return f"busiest {use.resource}" if use.resource.startswith("disk ") else use.resource
+
+
+def seen_words(standing: Standing) -> str:
+    """Over what time the figures hold."""
+    text = f"in 95 % of the time, over {span_words(standing.seconds)}"
+    if standing.observations < 20:
+        text = f"in {standing.observations} observation{'s' if standing.observations > 1 else ''}, over " + (
+            span_words(standing.seconds)
+        )
+    if standing.seen < 0.95:
+        text += f", {percent(standing.seen)} of the span"
+    return text
+
+
+def span_words(seconds: float) -> str:
+    """A length of time to two digits in its best unit."""
+    for unit, size in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * size:
+            return f"{two_digits(seconds / size)} {unit}"
+    return f"{two_digits(seconds)} s"
+
+
+def _short_words(standing: Standing, named: list[Finding]) -> str:
+    """What was short, for how long, when, and the likely cause with its chance."""
+    first = next((u for u in standing.uses if u.short > 0), None)
+    what = standing.likely[0].resource if standing.likely else first.resource if first else "something"
+    own = next((u for u in standing.uses if u.resource == what), first)
+    part = own.short if own is not None else standing.short
+    text = f"{what} was short for {percent(part)} of {span_words(standing.seconds)}"
+    if standing.when:
+        text += f", {standing.when}"
+    causes = standing.likely[:MOST_NAMED]
+    if named:
+        title, summary = named[0].title, named[0].summary
+        chance = named[0].chance
+        likely = f", {chance_words(chance)}" if chance is not None else ""
+        text += f": {title}{likely} ({summary})"
+        rivals = [f.title for f in named[1:MOST_NAMED] if f.strength >= 0.75 * named[0].strength]
+        return text + (f"; also {' and '.join(rivals)}" if rivals else "")
+    return text + (f": {_likeliest(causes)}" if causes else "")
+
+
+def _likeliest(likely: tuple[Likely, ...]) -> str:
+    """The likeliest causes with their chances."""
+    parts = [
+        f"{COMPONENTS.get(one.component, one.component)}, {chance_words(one.chance)}"
+        for one in likely[:MOST_NAMED]
+        if one.chance >= 0.1
+    ]
+    return " or ".join(parts) if parts else "the cause is not among what was recorded"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def next_step(verdict: Saturation, standing: Standing) -> str:
+    """The one thing to record, or to do, next: by what is known and what is not."""
+    have = {use.resource.partition(" ")[0] for use in standing.uses}
+    disks = [use for use in standing.uses if use.resource.startswith("disk ")]
+    if "CPU" not in have:
+        return "Record CPU times too (sar -u; kernel.all.cpu in PCP; satline record)."
+    if disks and all(use.mean is None for use in disks):
+        return "Record how long the disks were busy (sar -d; disk.dev.avactive in PCP; satline record)."
+    if standing.state in ("short", "short at times"):
+        if not any(use.waited is not None for use in standing.uses if use.short > 0):
+            return (
+                "Record what waits: run queue and pressure (sar -q ALL; kernel.all.pressure in PCP), or all"
+                " of it by `satline record --delay-accounting` as root."
+            )
+        return REMEDY_FIRST
+    if verdict.outcome in ("saturated", "nongranular"):
+        return REMEDY_FIRST
+    if verdict.throughput_variable == "transaction_rate" and verdict.range_high is not None:
+        return f"Step the load further, beyond {verdict.range_high:.3g} (satline study)."
+    if verdict.range_high is None:
+        return (
+            "Record users, or requests with their response times, to know how many it carries"
+            " (satline record; satline import of an access log)."
+        )
+    return "Record the busiest hours, or step the load with emulated users to find the knee (satline study)."
