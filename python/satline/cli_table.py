@@ -301,7 +301,7 @@ def _number(value: float | None) -> str:
     if value is None:
         return ""
     if value != 0 and (abs(value) < 1e-6 or abs(value) >= 1e7):
-        return f"{value:.3g}"
+        return ("−" if value < 0 else "") + f"{abs(value):.3g}"
     return number(value)
 
 
