@@ -102,6 +102,7 @@ bench: $(VENV)/test ## Run the benches, each beside a peer or a floor.
 	$(BIN)/python benches/import/run.py
 	$(BIN)/python benches/traces/run.py
 	$(BIN)/python benches/prediction/run.py
+	$(BIN)/python benches/scalability/run.py --tables 200
 	$(BIN)/python benches/intervals/run.py
 	$(BIN)/python benches/confusion/run.py --pairs 8
 	$(BIN)/python benches/comparison/run.py --pairs 40

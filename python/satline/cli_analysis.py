@@ -46,14 +46,36 @@ Examples:
   satline diagnose host.satline --load active_users
   satline diagnose host.satline --hours 9-17 --days mon-fri --timezone Europe/Berlin
   satline diagnose host.satline --json | jq -r .headline
+  satline diagnose loadtest.csv              a table of loads and throughputs
 """,
 )
 @RECORDING
 @LOAD
 @filter_options
+@click.option("--throughput", metavar="COLUMN", help="Of a table: its column of throughput.")
+@click.option("--response", metavar="COLUMN", help="Of a table: its column of mean response time.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def diagnose(recording: Path, load_axis: str | None, filters: Filters | None, as_json: bool) -> None:
-    """Say where a recording saturates, what holds it back, how sure that is, and what could not be seen."""
+def diagnose(
+    recording: Path,
+    load_axis: str | None,
+    filters: Filters | None,
+    throughput: str | None,
+    response: str | None,
+    as_json: bool,
+) -> None:
+    """Say where a recording saturates, what holds it back, how sure that is, and what could not be seen.
+
+    A RECORDING that is a file is a table of loads and throughputs in CSV: `satline predict` says more of it,
+    and how to name its columns.
+    """
+    if recording.is_file():
+        from satline.cli_table import diagnose_table
+
+        diagnose_table(recording, load_axis, filters, throughput, response, as_json)
+        return
+    for name, used in (("--throughput", throughput), ("--response", response)):
+        if used is not None:
+            raise click.UsageError(f"{name}: of a table, and not of a recording")
     from satline.diagnosis import diagnose as judge
     from satline.diagnosis import to_dict
     from satline.recording import Recording

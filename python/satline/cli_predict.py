@@ -30,6 +30,8 @@ Examples:
   satline predict host.satline --from-loads ..half
   satline predict host.satline --by-class
   satline predict --network central.toml --users 1..200
+  satline predict loadtest.csv --at 64,128
+  satline predict loadtest.csv --users VUs --throughput "req/s" --response avg_ms
 
 \b
 What may be changed:
@@ -69,8 +71,14 @@ demand_s = { students = 0.1, batch = 2 }.
 @click.argument("recording", type=click.Path(path_type=Path), required=False)
 @click.option("--network", type=click.Path(path_type=Path), metavar="FILE", help="A network given by hand.")
 @click.option(
-    "--users", "users_text", metavar="10..60", help="For so many users: 10..60, 10..60:5, or 10,20."
+    "--users",
+    "users_text",
+    metavar="10..60",
+    help="For so many users: 10..60, 10..60:5, or 10,20. Of a table: its column of load.",
 )
+@click.option("--at", "at_text", metavar="64,128", help="Of a table: at these loads too.")
+@click.option("--throughput", metavar="COLUMN", help="Of a table: its column of throughput.")
+@click.option("--response", metavar="COLUMN", help="Of a table: its column of mean response time.")
 @click.option("--what-if", "what_if", multiple=True, metavar="CHANGE", help="After a change; see below.")
 @click.option(
     "--from-loads",
@@ -97,6 +105,9 @@ def predict(
     recording: Path | None,
     network: Path | None,
     users_text: str | None,
+    at_text: str | None,
+    throughput: str | None,
+    response: str | None,
     what_if: tuple[str, ...],
     from_loads: str | None,
     by_class: bool,
@@ -115,23 +126,37 @@ def predict(
     device, by the utilisation law. Each number has an interval; beside it stands what was measured at loads
     that the recording holds. With --by-class transactions of different classes have demands, waits and
     responses of their own. With --network the model is a file of your own.
+
+    A RECORDING that is a file is a table of loads and throughputs in CSV, as load tests print them: the
+    universal scalability law and a broken line are fitted to it.
     """
     if (recording is None) == (network is None):
         raise click.UsageError("give a RECORDING, or --network FILE", click.get_current_context())
+    given = {
+        "--what-if": bool(what_if),
+        "--from-loads": from_loads is not None,
+        "--by-class": by_class,
+        "--load": load_axis is not None,
+        "--hours": hours is not None,
+        "--days": days is not None,
+        "--timezone": timezone is not None,
+        "--exclude-users": exclude_users is not None,
+    }
+    of_recording = [name for name, used in given.items() if used]
+    if recording is not None and recording.is_file():
+        from satline.cli_table import predict_table
+
+        surplus = [*of_recording, *(["--method"] if method is not None else [])]
+        predict_table(recording, users_text, throughput, response, at_text, think_s, surplus, as_json)
+        return
+    of_table = {"--at": at_text, "--throughput": throughput, "--response": response}
+    for name, used in of_table.items():
+        if used is not None:
+            raise click.UsageError(f"{name}: of a table, and not of a recording or a network")
     users = None if users_text is None else _users(users_text)
     if network is not None:
-        given = {
-            "--what-if": bool(what_if),
-            "--from-loads": from_loads is not None,
-            "--by-class": by_class,
-            "--think": think_s is not None,
-            "--load": load_axis is not None,
-            "--hours": hours is not None,
-            "--days": days is not None,
-            "--timezone": timezone is not None,
-            "--exclude-users": exclude_users is not None,
-        }
-        _network(network, users, method, [name for name, used in given.items() if used], as_json)
+        surplus = [*of_recording, *(["--think"] if think_s is not None else [])]
+        _network(network, users, method, surplus, as_json)
         return
     assert recording is not None
     if method not in (None, "auto", "exact"):
