@@ -61,6 +61,7 @@ class Metric:
     text: bool
     bits: int
     scale: float
+    counter: bool = False
 
 
 @dataclass
@@ -159,8 +160,10 @@ def open_archive(base: Path, scratch: Path) -> Archive:
     match = re.search(r"commencing \w{3} (\w{3}) +(\d+) (\d\d):(\d\d):(\d\d)\.(\d+) (\d{4})", text)
     archive.start_ns = _time_ns(match) if match else 0
     for name, kind, semantics, units in _METRIC.findall(text):
-        bits = 32 if semantics == "counter" and kind.startswith("32-bit") else 0
-        archive.metrics[name] = Metric(name, kind == "string", bits, _SCALES.get(units.strip(), 1.0))
+        counter = semantics == "counter"
+        bits = 32 if counter and kind.startswith("32-bit") else 0
+        scale = _SCALES.get(units.strip(), 1.0)
+        archive.metrics[name] = Metric(name, kind == "string", bits, scale, counter)
     return archive
 
 

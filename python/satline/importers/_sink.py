@@ -241,6 +241,14 @@ class Sink:
         ordered = sorted(self.runs)
         if any(later[0] < earlier[1] for earlier, later in pairwise(ordered)):
             self.note("some readings cover the same time twice: was a source given in two copies?")
+        missed = sum(end - start for start, end in self.gaps)
+        span = sum(int(t[-1] - t[0]) for t in self._run_times())
+        if missed > span / 2:
+            self.note(
+                f"gaps are {100 * missed / span:.0f} % of the time: a reading usually follows the one before"
+                f" by {self.interval_s:.3g} s, and {len(self.gaps):,} times by more than"
+                f" {_GAP_INTERVALS * self.interval_s:.3g} s"
+            )
         lacking = [
             {"signal": s, "reason": r, "would_need": w}
             for s, (r, w) in sorted(self._missing.items())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from satline.importers import _users
 from satline.importers._importer import Importer, Options
 from satline.importers._pcp_processes import process_users
 from satline.importers._pcp_reader import Archive, archive_bases, open_archive, read_values, tool_version
-from satline.importers._pcp_tables import Columns, Grid, find_runs, make_grid, used
+from satline.importers._pcp_tables import Columns, Grid, archive_cycles, find_runs, make_grid, used
 from satline.importers._sink import Floats, Sink
 
 _WOULD_NEED = "the metric in pmlogger's configuration"
@@ -113,7 +114,8 @@ def _read_archive(archive: Archive, options: Options, sink: Sink, after_ns: int,
     read_values(archive, pcp_map.hostile_metrics(), count)
     for text in archive.damage:
         sink.damage(text)
-    grid = make_grid(archive)
+    cycles = archive_cycles(archive)
+    grid = make_grid(archive, cycles)
     whole = grid.time_ns
     keep = whole > after_ns
     if not keep.all():
@@ -122,7 +124,7 @@ def _read_archive(archive: Archive, options: Options, sink: Sink, after_ns: int,
         keep &= whole >= int(options.start.timestamp() * 1e9)
     if options.end is not None:
         keep &= whole < int(options.end.timestamp() * 1e9)
-    grid = Grid(whole[keep], grid.interval_ns, grid.by_process)
+    grid = replace(grid, time_ns=whole[keep])
     if not len(grid.time_ns):
         return max(after_ns, int(whole[-1]) if len(whole) else -1)
     if grid.by_process is not None:
@@ -139,7 +141,7 @@ def _read_archive(archive: Archive, options: Options, sink: Sink, after_ns: int,
     tables = _tables(columns, sink)
     for run in runs:
         sink.begin_run()
-        users = process_users(archive, grid, run)
+        users = process_users(archive, grid, run, cycles)
         if users is not None:
             at = grid.time_ns[users["user"]["seq"].to_numpy()]
             sink.table("user", at, _users.columns_of(users["user"]))
