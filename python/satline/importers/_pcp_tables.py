@@ -146,7 +146,7 @@ class Columns:
             return
         known = self.archive.metrics[metric]
         time, number, name, value = series.arrays()
-        scale = 1024.0 if metric in pcp_map.KIBIBYTES else known.scale
+        scale = pcp_map.BYTES_EACH.get(metric, known.scale)
         if instance is not None:
             groups = [("", number == instance)]
         else:

@@ -26,6 +26,15 @@ Integers = NDArray[np.int64]
 Objects = NDArray[np.object_]
 WRITER = "import"
 _GAP_INTERVALS = 2.5
+_CPU_TIMES = ("user_us", "system_us", "idle_us")
+_RESTS_ON = {
+    "transaction": "transactions",
+    "user": "what users used",
+    "system": "the counters of the whole system",
+    "device": "devices",
+    "cgroup": "control groups",
+    "lock": "locks",
+}
 
 
 def integrate(rates: Floats, seconds: Floats) -> Floats:
@@ -234,9 +243,23 @@ class Sink:
     def finish(self) -> None:
         """State what the source was, what it lacked, and that the recording has ended."""
         if not self._readings:
+            why = f": {self._damage[0]}" if self._damage else ""
             raise InputError(
-                f"{self._origin.get('files', ['the source'])[0]}: no readings in it",
+                f"{self._origin.get('files', ['the source'])[0]}: no readings in it{why}",
                 hint="is the time range right, and is the file whole?",
+            )
+        if not self._present:
+            raise InputError(
+                f"{self._origin.get('files', ['the source'])[0]}: {self._readings:,} readings, and none of"
+                " them holds a value: their times are there, and what was measured is blank",
+                hint="did the collector run without the right to measure, or was the file cut to its times?",
+            )
+        if not any(table == "processor" and column in _CPU_TIMES for table, column in self._present):
+            tables = {t for t, _ in self._present}
+            rests = [words for table, words in _RESTS_ON.items() if table in tables]
+            self.note(
+                "no CPU time is in it, so that nothing can be said of the processors: an answer rests on "
+                + ", ".join(rests)
             )
         ordered = sorted(self.runs)
         if any(later[0] < earlier[1] for earlier, later in pairwise(ordered)):

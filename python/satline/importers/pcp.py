@@ -21,9 +21,10 @@ from satline.errors import InputError
 from satline.importers import _pcp_map as pcp_map
 from satline.importers import _users
 from satline.importers._importer import Importer, Options
+from satline.importers._pcp_devices import devices, note_busy, processors
 from satline.importers._pcp_processes import process_users
 from satline.importers._pcp_reader import Archive, archive_bases, open_archive, read_values, tool_version
-from satline.importers._pcp_tables import Columns, Grid, archive_cycles, find_runs, make_grid, used
+from satline.importers._pcp_tables import Columns, Grid, archive_cycles, find_runs, make_grid
 from satline.importers._sink import Floats, Sink
 
 _WOULD_NEED = "the metric in pmlogger's configuration"
@@ -182,6 +183,9 @@ def _system(columns: Columns, users: dict[str, Any] | None, run: slice, sink: Si
     load = columns.scalar((pcp_map.LOAD,), instance=1)
     if load is not None:
         values["load_average_1"] = load[run]
+    sessions = columns.scalar(pcp_map.SESSIONS)
+    if sessions is not None:
+        values["users_logged_on"] = sessions[run]
     if users is not None:
         seq = users["system"]["seq"].to_numpy() - run.start
         for column in ("users_logged_on", "users_in_queue"):
@@ -194,23 +198,14 @@ def _system(columns: Columns, users: dict[str, Any] | None, run: slice, sink: Si
 
 def _tables(columns: Columns, sink: Sink) -> list[tuple[str, str, dict[str, dict[str, Any]]]]:
     """Table, key column, and by entity its columns."""
-    processors = columns.entities(pcp_map.PROCESSOR, "kernel.percpu.cpu")
-    each = {name.removeprefix("cpu"): c for name, c in processors.items()}
-    if not each:
-        whole = {c: columns.scalar(choices, "kernel.all.cpu") for c, choices in pcp_map.PROCESSOR.items()}
-        known = {c: v for c, v in whole.items() if v is not None}
-        each = {"all": known} if known else {}
-        if known and columns.archive.get("hinv.ncpu") is None:
-            sink.note(f"{columns.archive.base.name}: how many processors there are is not logged (hinv.ncpu)")
-    devices: dict[str, dict[str, Any]] = {}
-    for prefix, (kind, choices) in pcp_map.DEVICES.items():
-        for name, made in columns.entities(choices, prefix).items():
-            if used(made):
-                devices.setdefault(name, {"device_kind": kind}).update(made)
-                if kind != "block":
-                    devices[name]["device_kind"] = kind
     groups = columns.entities(pcp_map.CGROUPS, "cgroup")
-    return [("processor", "processor", each), ("device", "device", devices), ("cgroup", "cgroup", groups)]
+    each = processors(columns, sink)
+    note_busy(columns, each, sink)
+    return [
+        ("processor", "processor", each),
+        ("device", "device", devices(columns, sink)),
+        ("cgroup", "cgroup", groups),
+    ]
 
 
 def _write_entities(

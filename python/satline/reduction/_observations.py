@@ -135,11 +135,11 @@ def make_scopes(
         if settings.processors:
             allowed = f"CAST(processor AS VARCHAR) IN ({texts(tuple(map(str, settings.processors)))})"
         # An imported source may have one row, "all", for all processors together: the description says how
-        # many they are.
+        # many they are. Some of its readings may have single ones.
         count = (
             f"CASE WHEN min(processor) = 'all' AND max(processor) = 'all'"
-            f" THEN {settings.host_processors or 'NULL'}::BIGINT ELSE count(DISTINCT processor) END"
-            " AS processors"
+            f" THEN {settings.host_processors or 'NULL'}::BIGINT"
+            " ELSE count(DISTINCT processor) FILTER (CAST(processor AS VARCHAR) <> 'all') END AS processors"
         )
         source = differenced("processor", interval, ("processor",), counters, where=allowed)
         create("processor", (count, *whole(counters)), source)

@@ -391,3 +391,10 @@ def test_the_guides_mapping_files_are_mapping_files() -> None:
     assert len(shown) == 4
     for text in shown:
         Mapping.model_validate(tomllib.loads(text))
+
+
+def test_rows_that_are_blank_are_refused_as_such(tmp_path: Path) -> None:
+    source = write(tmp_path / "host.csv", "when,forks", f"{T0},", f"{T0 + 10},-", f"{T0 + 20},NaN")
+    mapping = '[time]\ncolumn = "when"\n[[column]]\nname = "forks"\nto = "system.forks"\n'
+    with pytest.raises(InputError, match=r"host\.csv: 3 readings, and none of them holds a value"):
+        imported(tmp_path, source, mapping)
