@@ -152,6 +152,8 @@ CONSTANT: Final = frozenset(
     {"mem.physmem", "swap.length", "swapdev.length", "swapdev.priority", "zram.capacity"}
 )
 LOAD, UPTIME = "kernel.all.load", "kernel.all.uptime"
+# IRIX adds the length of the run queue to this counter every second.
+RUN_QUEUE: Final = "kernel.all.runque"
 SESSIONS: Final = ("kernel.all.nusers",)
 FACTS: Final = (
     "hinv.ncpu", "hinv.ndisk", "hinv.pagesize", "hinv.physmem", "kernel.uname.release",
@@ -191,7 +193,7 @@ def terms(choice: str, prefix: str = "") -> list[tuple[float, str]]:
 
 def plain_metrics() -> list[str]:
     """Every metric whose instances nobody but the administrator names."""
-    names = [LOAD, *SESSIONS, *FACTS]
+    names = [LOAD, RUN_QUEUE, *SESSIONS, *FACTS]
     names += [m for cs in SYSTEM.values() for c in cs for _, m in terms(c)]
     for prefix in ("kernel.percpu.cpu", "kernel.all.cpu"):
         names += [m for cs in PROCESSOR.values() for c in cs for _, m in terms(c, prefix)]

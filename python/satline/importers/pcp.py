@@ -183,6 +183,11 @@ def _system(columns: Columns, users: dict[str, Any] | None, run: slice, sink: Si
     load = columns.scalar((pcp_map.LOAD,), instance=1)
     if load is not None:
         values["load_average_1"] = load[run]
+    queue = columns.scalar((pcp_map.RUN_QUEUE,))
+    if queue is not None:
+        with np.errstate(invalid="ignore"):
+            mean = np.diff(queue[run]) / np.diff(columns.grid.time_ns[run]) * 1e9
+        values["run_queue_mean"] = np.append(np.nan, np.where(mean >= 0, mean, np.nan))
     sessions = columns.scalar(pcp_map.SESSIONS)
     if sessions is not None:
         values["users_logged_on"] = sessions[run]

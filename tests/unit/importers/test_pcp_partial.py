@@ -224,3 +224,11 @@ def test_what_pmdumplog_printed_before_it_crashed_is_kept_and_the_crash_is_told(
     made = imported(source, tmp_path / "x.satline")
     assert rows(made, "SELECT count(*) FROM system") == [(3,)]
     assert any("SIGSEGV" in text for text in facts(made)["damage"])
+
+
+def test_the_mean_run_queue_of_irix_is_the_growth_of_its_counter(tmp_path: Path) -> None:
+    kinds = {"kernel.all.runque": ["u32", "counter", "none", None]}
+    records = [[T0 + 10 * k, {"kernel.all.runque": 25 * k}] for k in range(5)]
+    made = imported(make(tmp_path / "a", kinds, {}, records), tmp_path / "x.satline")
+    got = [v for (v,) in rows(made, "SELECT run_queue_mean FROM system ORDER BY time_ns")]
+    assert got == [None, 2.5, 2.5, 2.5, 2.5]
