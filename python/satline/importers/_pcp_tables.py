@@ -124,6 +124,10 @@ class Columns:
                 return total
         return None
 
+    def instances(self, metric: str) -> list[tuple[str, Floats]]:
+        """Name and values at the readings of each instance: counts, or in microseconds or bytes."""
+        return list(self._instances(metric))
+
     def entities(self, columns: dict[str, pcp_map.Choices], prefix: str) -> dict[str, dict[str, Floats]]:
         """By entity and column, the values at the readings."""
         made: dict[str, dict[str, Floats]] = {}

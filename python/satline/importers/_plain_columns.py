@@ -16,6 +16,7 @@ from satline.importers._plain_tables import PlainTable
 from satline.importers._sink import Floats, Integers, Objects, Sink
 
 ALL = "all"
+_TASKS, _MEAN_TASKS = "system.tasks_runnable", "run_queue_mean"
 Numbers = NDArray[Any]
 
 
@@ -63,6 +64,8 @@ def place_columns(table: PlainTable, file: File, constants: Constants, mapping: 
                 one.meaning == "percent" and variable(one.to).kind != "level"
             ):
                 values = _added(values, table.time_ns, owners, per_second=one.meaning != "amount")
+            if one.to == _TASKS and (values[np.isfinite(values)] % 1 > 0).any():
+                column = _MEAN_TASKS  # so many now are whole
             parts.append(Part(to, column, entity, values))
     return Placed(table.path, table.time_ns, tuple(parts))
 

@@ -27,6 +27,16 @@ Objects = NDArray[np.object_]
 WRITER = "import"
 _GAP_INTERVALS = 2.5
 _CPU_TIMES = ("user_us", "system_us", "idle_us")
+# Load axes by the columns that they are made of.
+_AXES = {
+    "users_logged_on": "sessions",
+    "users_in_queue": "in_queue",
+    "tasks_runnable": "run_queue",
+    "run_queue_mean": "run_queue",
+    "load_average_1": "load_average",
+    "transactions": "requests",
+    "transaction_us": "in_flight",
+}
 _RESTS_ON = {
     "transaction": "transactions",
     "user": "what users used",
@@ -124,6 +134,10 @@ class Sink:
         See docs/reference/recording.md.
         """
         self._system.setdefault("limits", {}).update(limits)
+
+    def load_axis(self, name: str) -> None:
+        """The column of table system that is the load where nothing else is asked for."""
+        self._system["load_axis"] = _AXES.get(name, name)
 
     def missing(self, signal: str, reason: str, would_need: str = "") -> None:
         """A signal of the catalogue that the source lacks, and what would have brought it."""

@@ -18,8 +18,10 @@ def recorded(connection: duckdb.DuckDBPyConnection, catalogue: Variables, axis: 
     if axis == "active_users":
         return has_rows(connection, '"user"', f"cpu_us IS NOT NULL AND {users}")
     if axis == "in_flight":
-        return has_rows(connection, '"transaction"', "response_us IS NOT NULL") or has_rows(
-            connection, '"user"', f"transaction_us IS NOT NULL AND {users}"
+        return (
+            has_rows(connection, '"transaction"', "response_us IS NOT NULL")
+            or has_rows(connection, '"user"', f"transaction_us IS NOT NULL AND {users}")
+            or has_rows(connection, "system", "transaction_us IS NOT NULL")
         )
     if axis == "in_system":
         times = " OR ".join(f"{c} IS NOT NULL" for c in REQUEST_TIMES)
