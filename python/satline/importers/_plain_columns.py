@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from satline.errors import InputError
 from satline.importers._mapping import ENTITY, Column, Constants, File, variable
 from satline.importers._plain_tables import PlainTable
+from satline.importers._plausible import refuse_impossible
 from satline.importers._sink import Floats, Integers, Objects, Sink
 
 ALL = "all"
@@ -60,6 +61,9 @@ def place_columns(table: PlainTable, file: File, constants: Constants, mapping: 
             values = table.numbers(name)
             if factor != 1 or values.dtype.kind == "u":
                 values = values * factor
+            refuse_impossible(
+                table, name, one, values, owners, constants, of_all=isinstance(entity, str) and entity == ALL
+            )
             if one.meaning in ("rate", "amount") or (
                 one.meaning == "percent" and variable(one.to).kind != "level"
             ):
