@@ -5,7 +5,7 @@ cycle gives one reading, which stands at the instant of the processors' record i
 the value nearest to this instant, if it lies within a quarter of the interval. A counter that was logged
 earlier or later than the reading tells of an interval that is shifted but as long; where it is not as long
 within 1 %, because the distance between the groups changed, the counter is interpolated to the instant of the
-reading between two values of its own.
+reading between two values of its own. So is one that was logged more rarely than the readings are taken.
 """
 
 from __future__ import annotations
@@ -170,25 +170,30 @@ class Columns:
                 continue
             taken = values[index]
             if known.counter:
-                taken = self._shifted(times, values, index, near)
+                taken, near = self._shifted(times, values, index, near)
             yield label, np.where(near, taken, np.nan) * scale
 
     def _shifted(
         self, times: Integers, values: Floats, index: NDArray[np.int64], near: NDArray[np.bool_]
-    ) -> Floats:
-        """A counter's value for each reading: the one nearest; interpolated where distances change."""
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """A counter's value for each reading, and whether there is one: the nearest; interpolated where
+        distances change, or where it was logged more rarely than the readings are taken."""
         taken = values[index]
         away = (times[index] - self.grid.time_ns)[near]
-        if len(times) < 2 or len(away) < 2 or np.abs(np.diff(away)).max() <= _SHIFT * self.grid.interval_ns:
-            return taken
+        if len(times) < 2:
+            return taken, near
+        own = float(np.median(np.diff(times)))
+        rare = own > _SLOWER * self.grid.interval_ns > 0
+        if not rare and (len(away) < 2 or np.abs(np.diff(away)).max() <= _SHIFT * self.grid.interval_ns):
+            return taken, near
         after = np.clip(np.searchsorted(times, self.grid.time_ns), 1, len(times) - 1)
         length = times[after] - times[after - 1]
         part = (self.grid.time_ns - times[after - 1]) / np.maximum(length, 1)
         grown = values[after] - values[after - 1]
         run = self._run_of(times)
         sure = (part >= 0) & (part <= 1) & (grown >= 0) & (run[after] == run[after - 1])
-        sure &= length <= _HOLE * np.median(np.diff(times))
-        return np.where(sure, values[after - 1] + part * grown, taken)
+        sure &= length <= _HOLE * own
+        return np.where(sure, values[after - 1] + part * grown, taken), near | sure if rare else near
 
     def _run_of(self, times: Integers) -> NDArray[np.int64]:
         """Number of the run of each instant, from 1."""

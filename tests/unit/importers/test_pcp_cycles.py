@@ -192,3 +192,23 @@ def test_archives_of_several_groups_have_one_reading_for_each_pass(
     if name == "pcp-pidstat-process-states":
         assert rows(made, worst.format("processor", "processor")) == [(1,)]
         assert rows(made, worst.format('"user"', '"user"')) == [(1,)]
+
+
+@needs_tool
+@needs_bindings
+def test_a_counter_that_was_logged_more_rarely_than_the_rest_has_its_rate_at_every_reading(
+    tmp_path: Path,
+) -> None:
+    records = []
+    for k in range(41):
+        values = {"kernel.percpu.cpu.idle": {"cpu0": 900 * k}}
+        if k % 4 == 0 and k != 20:  # every fourth time, and once it is missing
+            values["disk.dev.read_bytes"] = {"sda": 10 * k + (1000 if k > 20 else 0)}
+            values["kernel.all.uptime"] = 100 + k
+        records.append([T0 + k, values])
+    made = imported(make(tmp_path / "a", METRICS, INSTANCES, records), tmp_path / "x.satline")
+    got = [v for (v,) in rows(made, "SELECT read_bytes // 1024 FROM device ORDER BY time_ns")]
+    assert len(got) == 41
+    rates = [b - a for a, b in itertools.pairwise(got)]
+    assert set(rates[:15] + rates[25:]) == {10}
+    assert got[24] - got[16] == 1080
