@@ -22,8 +22,8 @@ LOAD = click.option(
     "--load",
     "load_axis",
     metavar="AXIS",
-    help="What to call load: users (of a study's steps), active_users, in_queue, run_queue, sessions,"
-    " requests, load_average, or any variable.",
+    help="What to call load: users (of a study's steps), active_users, in_queue, in_flight, run_queue,"
+    " load_average, sessions, in_system, requests, or any variable.",
 )
 PERCENTILES = (25, 50, 75, 90)
 USUAL = ("throughput", "transaction_rate", "response_us", "total_cpu", "page_wait", "io_wait", "paging_rate")

@@ -44,7 +44,7 @@ Examples:
 @click.option(
     "--mapping",
     type=click.Path(path_type=Path),
-    help="File that says what the columns of a table mean.",
+    help="File that says what the columns of a table, or an application's metrics, mean.",
 )
 @click.option("--host", metavar="NAME", help="Only this host, where a source holds several.")
 @click.option("--from", "start", metavar="TIME", help="Only from this time on: 2026-11-21T08:00.")

@@ -94,6 +94,7 @@ class _Reader:
     ) -> None:
         self._connection = connection
         self._catalogue = catalogue
+        self._settings = settings
         self._plan = the_plan
         self._rows = 0
         transactions = has_rows(connection, '"transaction"')
@@ -181,7 +182,7 @@ class _Reader:
         def there(name: str) -> bool:
             return recorded(self._connection, self._catalogue, name, self._interesting)
 
-        return usual_axis(False, there, self._catalogue)
+        return usual_axis(False, there, self._catalogue, self._settings.load_axis)
 
     def _series(self, period: Floats) -> Iterator[tuple[Name, Floats]]:
         known = {d.name: d for d in self._whole if d.name in self._values}

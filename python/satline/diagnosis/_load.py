@@ -109,6 +109,8 @@ _UNITS = {
     "run_queue": ("task in the run queue", "tasks in the run queue"),
     "load_average": ("unit of load average", "of load average"),
     "requests": ("request per second", "requests per second"),
+    "in_flight": ("request in flight", "requests in flight"),
+    "in_system": ("task in the system", "tasks in the system"),
 }
 _USERS = ("users", "active_users", "in_queue", "sessions")
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from satline.errors import InputError
-from satline.importers._importer import compressed
+from satline.importers._importer import compressed, ended
 
 MAGIC: Final = 0xFEEDBEEF
 LABELS: Final = "CPU,cpu,CPL,MEM,SWP,PAG,PSI,LVM,MDD,DSK,NET,PRG,PRC,PRM,PRD"
@@ -98,7 +98,8 @@ def printed(
             errors.seek(0)
             words = " ".join(errors.read(2000).decode("utf-8", "replace").split())
         if process.returncode:
-            damage(f"{path.name}: its end is damaged{f': {words}' if words else ''}")
+            how = ended("atop", process.returncode, words) if process.returncode < 0 else words
+            damage(f"{path.name}: its end is damaged{f': {how}' if how else ''}")
 
 
 def _converted(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import Path
+from signal import Signals
 from typing import Any
 
 from satline.importers._sink import Sink
@@ -72,6 +73,20 @@ class Importer:
     read: Callable[[str, Options, Sink], None]
     examples: tuple[str, ...] = ()
     begins: Callable[[str], float] = _unknown_beginning
+
+
+def ended(tool: str, code: int, words: str = "") -> str:
+    """How a collector's tool ended that did not end well, with its own last words."""
+    if code < 0:
+        try:
+            name = f" ({Signals(-code).name})"
+        except ValueError:
+            name = ""
+        how = f"{tool} crashed: it was ended by signal {-code}{name}"
+    else:
+        how = f"{tool} ended with exit code {code}"
+    words = " ".join(words.split())
+    return f"{how}: {words}" if words else how
 
 
 def compressed(path: Path) -> Callable[..., Any]:

@@ -28,13 +28,13 @@ GUIDE = "docs/guides/mapping-files.md"
 _TIME_LIKE = re.compile(r"(time|date|when|clock|epoch|^ts$|^t$)", re.IGNORECASE)
 
 
-def variable(to: str) -> Variable:
-    """The catalogue's column `table.column`. Raises ValueError with the remedy."""
+def variable(to: str, tables: tuple[str, ...] = TABLES) -> Variable:
+    """The catalogue's column `table.column`, of one of `tables`. Raises ValueError with the remedy."""
     table, dot, name = to.partition(".")
     if not dot:
         raise ValueError(f'"{to}" names no table; write it as system.{to}, for example')
-    if table not in TABLES:
-        raise ValueError(f'"{table}" cannot be mapped to; the tables are {", ".join(TABLES)}')
+    if table not in tables:
+        raise ValueError(f'"{table}" cannot be mapped to; the tables are {", ".join(tables)}')
     found = catalogue().table(table).column(name)
     if found is None or found.kind not in KINDS:
         raise ValueError(f'the catalogue has no "{to}"; docs/reference/variables.md lists all')
@@ -85,7 +85,7 @@ class Column(_Part):
     """One column. In a wide table of a device, `entity` names it, or * in `name` stands for it.
 
     kind: counter (raw), rate (per second), amount (in the interval that ends there), level, percent.
-    The values times `factor` are in the catalogue's unit.
+    The values times `factor` are in the catalogue's unit. load: this column is the load.
     """
 
     name: str
@@ -93,9 +93,12 @@ class Column(_Part):
     kind: Literal["counter", "rate", "amount", "level", "percent"] | None = None
     factor: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     entity: str | None = None
+    load: bool = False
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        if self.load and not self.to.startswith("system."):
+            raise ValueError("load: only a column of the whole system can be the load")
         allowed = KINDS[variable(self.to).kind]
         if self.kind is not None and self.kind not in allowed:
             raise ValueError(

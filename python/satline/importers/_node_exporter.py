@@ -8,14 +8,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
 from satline.errors import InputError
 from satline.importers import _prometheus_users as users
 from satline.importers._importer import Options
-from satline.importers._prometheus_hosts import Host, choose_host
-from satline.importers._series import Collection, Series, filled, interval_of, make_grid, merged, on_grid
+from satline.importers._metrics import EACH, Mapped, Metric, place, read_metrics
+from satline.importers._prometheus_hosts import Host, choose_host, of_host
+from satline.importers._series import (
+    Collection,
+    Series,
+    accumulated,
+    filled,
+    interval_of,
+    make_grid,
+    merged,
+    on_grid,
+)
 from satline.importers._sink import Floats, Integers, Sink, texts
 
 US = 1e6
@@ -109,21 +120,46 @@ def import_collection(collection: Collection, options: Options, sink: Sink, sour
         None if options.start is None else round(options.start.timestamp() * 1000),
         None if options.end is None else round(options.end.timestamp() * 1000),
     )
-    import_series([s for s in series if s.name in NEEDED], options, sink, source)
+    metrics = read_metrics(options.mapping)
+    names = {m.name for m in metrics}
+    import_series(
+        [s for s in series if s.name in NEEDED],
+        options,
+        sink,
+        source,
+        metrics,
+        [s for s in series if s.name in names],
+    )
 
 
-def import_series(series: Sequence[Series], options: Options, sink: Sink, source: str) -> None:
-    """As `import_collection`, of series made already."""
-    if not series:
+def wanted(mapping: Path | None) -> frozenset[str]:
+    """Names of the series that are needed, those of a mapping file among them."""
+    return NEEDED | {m.name for m in read_metrics(mapping)}
+
+
+def import_series(
+    series: Sequence[Series],
+    options: Options,
+    sink: Sink,
+    source: str,
+    metrics: Sequence[Metric] = (),
+    applications: Sequence[Series] = (),
+) -> None:
+    """As `import_collection`, of series made already: the host's, and those of mapped applications."""
+    if not series and applications:
+        host = Host(options.host or "", ())
+    elif not series:
         raise InputError(
             f"{source}: no series of node_exporter or cAdvisor in the time asked for",
             hint="are the names and the time range (--from, --to) right?",
         )
-    host = choose_host(series, options.host, source)
+    else:
+        host = choose_host(series, options.host, source)
+    applications = of_host(applications, host)
     grouping = users.Grouping.of(host.series, options.mapping)
     members = grouping.members(host.series)
     machine = [s for s in host.series if s.name.startswith("node_")]
-    grid, half = make_grid(machine or [s for of in members.values() for s in of])
+    grid, half = make_grid(machine or [s for of in members.values() for s in of] or applications)
     own = interval_of(s for of in members.values() for s in of)
     if machine and own > 3 * half and half > 0:
         grid, half = make_grid([s for of in members.values() for s in of])
@@ -135,16 +171,40 @@ def import_series(series: Sequence[Series], options: Options, sink: Sink, source
     if names:
         system["users_logged_on"] = users.present(members, grid, half)
         sink.note(grouping.note)
+    if options.mapping is not None:
+        sink.origin(mapping=options.mapping.read_text(encoding="utf-8"))
+    mapped = _mapped(metrics, applications, grid, half, sink)
+    system |= mapped.system
     for part in _runs(tables, system, grid):
         sink.begin_run()
         time_ns = grid[part] * 1_000_000
         sink.table("system", time_ns, {k: v[part] for k, v in system.items()})
         _entities(sink, "processor", {"processor": tables.processors}, tables.processor(), time_ns, part)
+        mapped.write_locks(sink, time_ns, part)
         for kind, (devices, columns) in tables.devices().items():
             kinds = ["zram" if kind == "block" and d.startswith("zram") else kind for d in devices]
             _entities(sink, "device", {"device": devices, "device_kind": kinds}, columns, time_ns, part)
         _entities(sink, "user", {"user": names}, users.columns(members, grid, half), time_ns, part)
     _tell_missing(sink, {s.name for s in host.series}, bool(names))
+
+
+def _mapped(
+    metrics: Sequence[Metric], applications: Sequence[Series], grid: Integers, half: float, sink: Sink
+) -> Mapped:
+    """What the mapping file makes of series of applications."""
+    found: dict[int, dict[str, list[Floats]]] = {}
+    for number, metric in enumerate(metrics):
+        for one in applications:
+            if one.name != metric.name or not metric.fits_labels(one.labels):
+                continue
+            entity = metric.entity or ""
+            if entity == EACH:
+                entity = one.label(metric.entity_label or "lock")
+            # A restart between two readings must not be missed.
+            values = on_grid(accumulated(one) if metric.meaning == "counter" else one, grid, half)
+            if np.isfinite(values).any():
+                found.setdefault(number, {}).setdefault(entity, []).append(values)
+    return place(metrics, found, grid * 1_000_000, sink)
 
 
 class _Tables:

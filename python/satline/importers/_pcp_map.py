@@ -22,10 +22,10 @@ SYSTEM: Final[dict[str, Choices]] = {
     "forks": ("kernel.all.sysfork",),
     "tasks_runnable": ("kernel.all.running", "kernel.all.runnable", "proc.runq.runnable"),
     "tasks_blocked": ("kernel.all.blocked", "proc.runq.blocked"),
-    "tasks_total": ("kernel.all.nprocs",),
+    "tasks_total": ("kernel.all.nprocs", "kernel.num_threads"),
     "mem_total_bytes": ("mem.physmem", "mem.util.used + mem.util.free"),
     "mem_free_bytes": ("mem.util.free", "mem.freemem"),
-    "mem_available_bytes": ("mem.util.available",),
+    "mem_available_bytes": ("mem.util.available", "mem.available"),
     "cached_bytes": ("mem.util.cached + mem.util.bufmem",),
     "anonymous_bytes": ("mem.util.anonpages",),
     "dirty_bytes": ("mem.util.dirty",),
@@ -34,7 +34,7 @@ SYSTEM: Final[dict[str, Choices]] = {
     "swap_free_bytes": ("mem.util.swapFree", "swap.free"),
     "swap_in_pages": ("mem.vmstat.pswpin", "swap.pagesin"),
     "swap_out_pages": ("mem.vmstat.pswpout", "swap.pagesout"),
-    "page_faults": ("mem.vmstat.pgfault",),
+    "page_faults": ("mem.vmstat.pgfault", "mem.pages.faults", "mem.page_faults"),
     "major_faults": ("mem.vmstat.pgmajfault",),
     "block_in_bytes": ("mem.vmstat.pgpgin",),
     "block_out_bytes": ("mem.vmstat.pgpgout",),
@@ -54,8 +54,16 @@ SYSTEM: Final[dict[str, Choices]] = {
     "pressure_irq_full_us": ("kernel.all.pressure.irq.full.total",),
 }
 
-# Counted in KiB although PCP's units say that it is a count.
-KIBIBYTES: Final = frozenset({"mem.vmstat.pgpgin", "mem.vmstat.pgpgout"})
+# Bytes of one, where PCP's units say that it is a count.
+BYTES_EACH: Final = {
+    "mem.vmstat.pgpgin": 1024.0,
+    "mem.vmstat.pgpgout": 1024.0,
+    **{
+        f"disk.{of}.blk{what}": 512.0
+        for of in ("all", "dev", "dm", "md")
+        for what in ("read", "write", "total")
+    },
+}
 
 # Below kernel.percpu.cpu or kernel.all.cpu. Linux counts guests' time in user and nice too; vuser and vnice
 # are what is left.
@@ -70,24 +78,30 @@ PROCESSOR: Final[dict[str, Choices]] = {
     "guest_us": ("guest + guest_nice", "guest"),
 }
 
+# The second choices are those of IRIX, macOS and of older archives.
+_BLOCK: Final[dict[str, Choices]] = {
+    "reads": ("read",),
+    "read_bytes": ("read_bytes", "blkread"),
+    "read_wait_us": ("read_rawactive", "read_time"),
+    "writes": ("write",),
+    "write_bytes": ("write_bytes", "blkwrite"),
+    "write_wait_us": ("write_rawactive", "write_time"),
+    "requests": ("total",),
+    "moved_bytes": ("total_bytes", "bytes", "blktotal"),
+    "busy_us": ("avactive", "active"),
+    "queue_us": ("aveq",),
+}
+# Columns that say less than two others together: they are taken where these are missing.
+INSTEAD: Final = {"requests": ("reads", "writes"), "moved_bytes": ("read_bytes", "write_bytes")}
+
+# All disks together, below disk.all, where they were not logged one by one. How long any was busy is the sum
+# over all: it is the time of no device, unless there is one.
+ALL_DISKS: Final = {column: choices for column, choices in _BLOCK.items() if column != "busy_us"}
+ALL_DISKS_BUSY: Final = ("avactive",)
+
 # Metrics below a prefix, one instance per device, by the kind of device.
 DEVICES: Final[dict[str, tuple[str, dict[str, Choices]]]] = {
-    **{
-        prefix: (
-            "block",
-            {
-                "reads": ("read",),
-                "read_bytes": ("read_bytes",),
-                "read_wait_us": ("read_rawactive",),
-                "writes": ("write",),
-                "write_bytes": ("write_bytes",),
-                "write_wait_us": ("write_rawactive",),
-                "busy_us": ("avactive",),
-                "queue_us": ("aveq",),
-            },
-        )
-        for prefix in ("disk.dev", "disk.dm", "disk.md")
-    },
+    **dict.fromkeys(("disk.dev", "disk.dm", "disk.md"), ("block", _BLOCK)),
     "network.interface": (
         "network",
         {
@@ -138,9 +152,12 @@ CONSTANT: Final = frozenset(
     {"mem.physmem", "swap.length", "swapdev.length", "swapdev.priority", "zram.capacity"}
 )
 LOAD, UPTIME = "kernel.all.load", "kernel.all.uptime"
+# IRIX adds the length of the run queue to this counter every second.
+RUN_QUEUE: Final = "kernel.all.runque"
+SESSIONS: Final = ("kernel.all.nusers",)
 FACTS: Final = (
-    "hinv.ncpu", "hinv.pagesize", "hinv.physmem", "kernel.uname.release", "kernel.uname.machine",
-    "kernel.uname.distro", UPTIME,
+    "hinv.ncpu", "hinv.ndisk", "hinv.pagesize", "hinv.physmem", "kernel.uname.release",
+    "kernel.uname.machine", "kernel.uname.distro", UPTIME,
 )  # fmt: skip
 
 # Of a process, by the name of its column. Those with an attribute's nature hold until they are logged again.
@@ -176,12 +193,13 @@ def terms(choice: str, prefix: str = "") -> list[tuple[float, str]]:
 
 def plain_metrics() -> list[str]:
     """Every metric whose instances nobody but the administrator names."""
-    names = [LOAD, *FACTS]
+    names = [LOAD, RUN_QUEUE, *SESSIONS, *FACTS]
     names += [m for cs in SYSTEM.values() for c in cs for _, m in terms(c)]
     for prefix in ("kernel.percpu.cpu", "kernel.all.cpu"):
         names += [m for cs in PROCESSOR.values() for c in cs for _, m in terms(c, prefix)]
     for prefix, (_, columns) in DEVICES.items():
         names += [m for cs in columns.values() for c in cs for _, m in terms(c, prefix)]
+    names += [f"disk.all.{c}" for cs in (*ALL_DISKS.values(), ALL_DISKS_BUSY) for c in cs]
     return list(dict.fromkeys(names))
 
 

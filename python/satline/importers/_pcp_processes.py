@@ -9,16 +9,18 @@ from numpy.typing import NDArray
 
 from satline.importers import _pcp_map as pcp_map
 from satline.importers import _users
-from satline.importers._pcp_reader import Archive
+from satline.importers._pcp_cycles import Cycles
+from satline.importers._pcp_reader import Archive, Series
 from satline.importers._pcp_tables import Grid
 from satline.importers._sink import Integers
 
 _LATE_S = 1.0
 
 
-def process_users(archive: Archive, grid: Grid, run: slice) -> dict[str, pa.Table] | None:
+def process_users(archive: Archive, grid: Grid, run: slice, cycles: Cycles) -> dict[str, pa.Table] | None:
     """Rows of table user of one run, and the numbers of users; None where the archive has no processes.
 
+    Of each logging cycle one record counts: the last in which processes' user times were logged.
     `seq` counts the grid's readings from 0. A process that is new since the reading before brings all that it
     has used; one that was there before the archive began to see it, nothing.
     """
@@ -29,14 +31,15 @@ def process_users(archive: Archive, grid: Grid, run: slice) -> dict[str, pa.Tabl
         return None
     connection = duckdb.connect(config={"threads": 2})
     try:
-        records = np.unique(np.array(times.record_ns))
+        instants = _instants(times, cycles)
+        records = instants[instants >= 0]
         inside = records >= grid.time_ns[run.start] - grid.tolerance_ns
         inside &= records <= grid.time_ns[run.stop - 1] + grid.tolerance_ns
         records = records[inside]
         if not len(records):
             return None
         for name, metric in {**values, **attributes}.items():
-            _register(connection, archive, name, metric)
+            _register(connection, archive, name, metric, instants, cycles)
         connection.register("record", pa.table({"t": records, "k": np.arange(len(records))}))
         connection.register("uptime", _uptime(archive, records))
         connection.execute(_processes_sql())
@@ -56,7 +59,34 @@ def _placed(table: pa.Table, readings: Integers, near: NDArray[np.bool_]) -> pa.
     return table.filter(pa.array(near[k]))
 
 
-def _register(connection: duckdb.DuckDBPyConnection, archive: Archive, name: str, metric: str) -> None:
+def _instants(times: Series, cycles: Cycles) -> Integers:
+    """Of each cycle the last record that has values, else the last; −1 where there is none."""
+    made = np.full(len(cycles.first_ns), -1, dtype=np.int64)
+    for records in (times.record_ns, times.time):
+        instants = np.unique(np.array(records, dtype=np.int64))
+        made[cycles.of(instants)] = instants
+    return made
+
+
+def _at(time: Integers, instants: Integers, cycles: Cycles) -> tuple[NDArray[np.bool_], Integers]:
+    """Which values count, and the instant of each: of a cycle those nearest to its instant, there."""
+    records, place = np.unique(time, return_inverse=True)
+    cycle = cycles.of(records)
+    instant = np.where(instants[cycle] >= 0, instants[cycle], records)
+    order = np.lexsort((np.abs(records - instant), cycle))
+    chosen = np.zeros(len(records), dtype=bool)
+    chosen[order[np.unique(cycle[order], return_index=True)[1]]] = True
+    return chosen[place], instant[place]
+
+
+def _register(
+    connection: duckdb.DuckDBPyConnection,
+    archive: Archive,
+    name: str,
+    metric: str,
+    instants: Integers,
+    cycles: Cycles,
+) -> None:
     """View `v_NAME` (t, pid, v) of a metric; without rows where the archive has none."""
     series = archive.get(metric)
     text = name in ("user_name", "name", "state")
@@ -72,7 +102,8 @@ def _register(connection: duckdb.DuckDBPyConnection, archive: Archive, name: str
             values = words.take(pa.array(value.astype(np.int64)))
         else:
             values = pa.array(value * archive.metrics[metric].scale)
-        table = pa.table({"t": time, "pid": instance, "v": values})
+        counts, at = _at(time, instants, cycles)
+        table = pa.table({"t": at, "pid": instance, "v": values}).filter(pa.array(counts))
     connection.register(f"v_{name}", table)
 
 

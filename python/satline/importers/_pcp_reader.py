@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satline.errors import InputError
+from satline.importers._importer import ended
 
 _PART = re.compile(r"(.+)\.(index|meta|\d+)(?:\.(?:bz2|xz|gz|lzma|zst))?")
 _METRIC = re.compile(r"PMID: \S+ \((\S+)\)\n\s+Data Type: (.+?)  InDom.*\n\s+Semantics: (\S+)  Units: (.*)\n")
@@ -46,6 +47,7 @@ _PLAIN = re.compile(r"        inst \[(\d{1,10}) or \"([^\"\n]*)\"\] value (\d{1,
 _PLAIN_HEAD = re.compile(r"    [0-9.]+ \(([^ )]+)\): value (\d{1,30}(?:\.\d{1,30})?)\n")
 _LONGEST = 65536
 _INSTALL = "install PCP (Debian: apt install pcp), or import on a machine that has it"
+_CRASHED = "try `pmlogcheck` on the archive, and a newer PCP"
 # To microseconds and bytes; whatever counts, counts.
 _SCALES = {
     "nanosec": 1e-3, "microsec": 1.0, "millisec": 1e3, "sec": 1e6,
@@ -61,6 +63,7 @@ class Metric:
     text: bool
     bits: int
     scale: float
+    counter: bool = False
 
 
 @dataclass
@@ -159,8 +162,10 @@ def open_archive(base: Path, scratch: Path) -> Archive:
     match = re.search(r"commencing \w{3} (\w{3}) +(\d+) (\d\d):(\d\d):(\d\d)\.(\d+) (\d{4})", text)
     archive.start_ns = _time_ns(match) if match else 0
     for name, kind, semantics, units in _METRIC.findall(text):
-        bits = 32 if semantics == "counter" and kind.startswith("32-bit") else 0
-        archive.metrics[name] = Metric(name, kind == "string", bits, _SCALES.get(units.strip(), 1.0))
+        counter = semantics == "counter"
+        bits = 32 if counter and kind.startswith("32-bit") else 0
+        scale = _SCALES.get(units.strip(), 1.0)
+        archive.metrics[name] = Metric(name, kind == "string", bits, scale, counter)
     return archive
 
 
@@ -181,8 +186,14 @@ def read_values(archive: Archive, names: Sequence[str], progress: Callable[[], N
                 raise
         errors.seek(0)
         words = errors.read(4000).decode("utf-8", "replace").split("\n\n")[0].strip()
-    if process.returncode and words:
-        archive.damage.append(f"{archive.base.name}: {' '.join(words.split())}")
+    if process.returncode:
+        crashed = process.returncode < 0
+        if crashed and not any(len(archive.series[n].record_ns) for n in wanted):
+            raise InputError(
+                f"{archive.base}: {ended('pmdumplog', process.returncode, words)}", hint=_CRASHED
+            )
+        if words or crashed:
+            archive.damage.append(f"{archive.base.name}: {ended('pmdumplog', process.returncode, words)}")
 
 
 class _Reader:
@@ -334,8 +345,10 @@ def _run(command: list[str], base: Path) -> str:
         raise InputError(f"{base}: {command[0]} not found; it reads PCP archives", hint=_INSTALL) from None
     # A damaged tail makes pmdumplog end with 1 after it has printed all it has.
     output = done.stdout.decode("utf-8", "replace")
+    words = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    if done.returncode < 0:
+        raise InputError(f"{base}: {ended(command[0], done.returncode, ' '.join(words[-1:]))}", hint=_CRASHED)
     if done.returncode and "PMID:" not in output and "--version" not in command:
-        words = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise InputError(
             f"{base}: {words[-1] if words else f'{command[0]} ended with {done.returncode}'}",
             hint="name the archive without its ending; its .meta, .index and .0 files must lie together",

@@ -1,7 +1,11 @@
 """One archive's values as columns of the catalogue's tables, at the instants of one grid.
 
-An archive logs its metrics in groups, each at its own instants, some milliseconds or minutes apart. A reading
-takes of each metric the value nearest to its instant, if it lies within a quarter of the interval.
+An archive logs its metrics in groups, each at its own instants, some milliseconds or minutes apart. A logging
+cycle gives one reading, which stands at the instant of the processors' record in it, and takes of each metric
+the value nearest to this instant, if it lies within a quarter of the interval. A counter that was logged
+earlier or later than the reading tells of an interval that is shifted but as long; where it is not as long
+within 1 %, because the distance between the groups changed, the counter is interpolated to the instant of the
+reading between two values of its own. So is one that was logged more rarely than the readings are taken.
 """
 
 from __future__ import annotations
@@ -14,10 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satline.importers import _pcp_map as pcp_map
+from satline.importers._pcp_cycles import Cycles, find_cycles
 from satline.importers._pcp_reader import Archive
 from satline.importers._sink import Floats, Integers
 
 _SLOWER = 1.5
+# By how much of the interval the distance of a counter from its reading may change.
+_SHIFT = 0.01
+_HOLE = 2.5
 
 
 @dataclass(frozen=True)
@@ -49,23 +57,34 @@ class Grid:
         return index, np.abs(time_ns[index] - self.time_ns) <= self.tolerance_ns
 
 
-def make_grid(archive: Archive) -> Grid:
-    """Instants at which the processors were logged, and the rest where they were not; those of the processes
-    where they were logged more rarely, so that users and processors are seen over the same observations."""
+def archive_cycles(archive: Archive) -> Cycles:
+    """Logging cycles of everything that is logged again and again."""
+    once = {*pcp_map.FACTS, *pcp_map.CONSTANT}
+    records = [np.array(s.record_ns, dtype=np.int64) for n, s in archive.series.items() if n not in once]
+    instants = np.unique(np.concatenate([np.array([], dtype=np.int64), *records]))
+    return find_cycles(instants, np.array(archive.marks_ns, dtype=np.int64))
+
+
+def make_grid(archive: Archive, cycles: Cycles) -> Grid:
+    """Instants of the readings: those at which the processors were logged, one of each cycle, and the rest
+    where they were not; those of the processes where they were logged more rarely, so that users and
+    processors are seen over the same observations."""
     once = {*pcp_map.FACTS, *pcp_map.CONSTANT}
     names = [n for n in archive.series if not n.startswith(("proc.", "cgroup.")) and n not in once]
-    records = [np.array(archive.series[n].record_ns) for n in names]
+    records = {n: np.unique(np.array(archive.series[n].record_ns, dtype=np.int64)) for n in names}
+    logged = {n: np.unique(cycles.of(r)) for n, r in records.items() if len(r)}
     # Those of the processors first: what was logged oftener is taken when they were; their rates are exact.
-    order = sorted(
-        (i for i in range(len(names)) if len(records[i])),
-        key=lambda i: (len(records[i]) < 2 or ".cpu." not in names[i], -len(records[i]), names[i]),
-    )
+    order = sorted(logged, key=lambda n: (len(logged[n]) < 2 or ".cpu." not in n, -len(logged[n]), n))
     if not order:
         return Grid(np.array([], dtype=np.int64), 0.0)
-    times = np.unique(records[order[0]])
+    instant = np.full(len(cycles.first_ns), -1, dtype=np.int64)
+    for name in reversed(order):
+        # of several in one cycle the first
+        instant[cycles.of(records[name][::-1])] = records[name][::-1]
+    times = instant[logged[order[0]]]
     interval = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
-    for i in order[1:]:
-        others = np.unique(records[i])
+    for name in order[1:]:
+        others = instant[logged[name]]
         if interval and len(others) > 1:
             grid = Grid(others, interval * 3)  # 0.75 of the interval away from any reading
             _, covered = grid.nearest(times)
@@ -73,10 +92,10 @@ def make_grid(archive: Archive) -> Grid:
                 times = np.unique(np.concatenate([times, others[~covered]]))
     processes = archive.get(pcp_map.PROCESS_VALUES["utime"])
     if processes is not None and archive.get(pcp_map.PROCESS_ATTRIBUTES["user_name"]) is not None:
-        logged = np.unique(np.array(processes.record_ns))
-        slow = float(np.median(np.diff(logged))) if len(logged) > 1 else 0.0
+        seen = cycles.first_ns[np.unique(cycles.of(np.array(processes.record_ns)))]
+        slow = float(np.median(np.diff(seen))) if len(seen) > 1 else 0.0
         if slow > _SLOWER * interval > 0:
-            index, near = Grid(logged, interval).nearest(times)
+            index, near = Grid(seen, interval).nearest(times)
             if near.any():
                 return Grid(np.unique(times[index[near]]), slow, interval)
     return Grid(times, interval)
@@ -105,6 +124,10 @@ class Columns:
                 return total
         return None
 
+    def instances(self, metric: str) -> list[tuple[str, Floats]]:
+        """Name and values at the readings of each instance: counts, or in microseconds or bytes."""
+        return list(self._instances(metric))
+
     def entities(self, columns: dict[str, pcp_map.Choices], prefix: str) -> dict[str, dict[str, Floats]]:
         """By entity and column, the values at the readings."""
         made: dict[str, dict[str, Floats]] = {}
@@ -127,7 +150,7 @@ class Columns:
             return
         known = self.archive.metrics[metric]
         time, number, name, value = series.arrays()
-        scale = 1024.0 if metric in pcp_map.KIBIBYTES else known.scale
+        scale = pcp_map.BYTES_EACH.get(metric, known.scale)
         if instance is not None:
             groups = [("", number == instance)]
         else:
@@ -142,10 +165,40 @@ class Columns:
                 # The value before the first time it was logged was no other than the first.
                 index = np.clip(np.searchsorted(times, self.grid.time_ns, "right") - 1, 0, len(times) - 1)
                 near = np.full(len(self.grid.time_ns), True)
-            yield (
-                label,
-                np.where(near, values[index], np.nan) * scale if len(times) else np.full(len(index), np.nan),
-            )
+            if not len(times):
+                yield label, np.full(len(index), np.nan)
+                continue
+            taken = values[index]
+            if known.counter:
+                taken, near = self._shifted(times, values, index, near)
+            yield label, np.where(near, taken, np.nan) * scale
+
+    def _shifted(
+        self, times: Integers, values: Floats, index: NDArray[np.int64], near: NDArray[np.bool_]
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """A counter's value for each reading, and whether there is one: the nearest; interpolated where
+        distances change, or where it was logged more rarely than the readings are taken."""
+        taken = values[index]
+        away = (times[index] - self.grid.time_ns)[near]
+        if len(times) < 2:
+            return taken, near
+        own = float(np.median(np.diff(times)))
+        rare = own > _SLOWER * self.grid.interval_ns > 0
+        if not rare and (len(away) < 2 or np.abs(np.diff(away)).max() <= _SHIFT * self.grid.interval_ns):
+            return taken, near
+        after = np.clip(np.searchsorted(times, self.grid.time_ns), 1, len(times) - 1)
+        length = times[after] - times[after - 1]
+        part = (self.grid.time_ns - times[after - 1]) / np.maximum(length, 1)
+        grown = values[after] - values[after - 1]
+        run = self._run_of(times)
+        sure = (part >= 0) & (part <= 1) & (grown >= 0) & (run[after] == run[after - 1])
+        sure &= length <= _HOLE * own
+        return np.where(sure, values[after - 1] + part * grown, taken), near | sure if rare else near
+
+    def _run_of(self, times: Integers) -> NDArray[np.int64]:
+        """Number of the run of each instant, from 1."""
+        starts = np.array([self.grid.time_ns[r.start] for r in self.runs], dtype=np.int64)
+        return np.searchsorted(starts, times + int(self.grid.tolerance_ns), "right")
 
     def _label(self, key: int) -> str:
         if key >= 0:
@@ -158,8 +211,7 @@ class Columns:
         fell = np.zeros(len(values))
         fell[1:] = (values[:-1] >= span / 2) & (values[1:] < span / 2)
         fell[1:] *= values[1:] - values[:-1] + span < span / 2
-        starts = np.array([self.grid.time_ns[r.start] for r in self.runs], dtype=np.int64)
-        run = np.searchsorted(starts, times + int(self.grid.tolerance_ns), "right")
+        run = self._run_of(times)
         fell[1:] *= run[1:] == run[:-1]
         return values + span * np.cumsum(fell)
 

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from satline.errors import InputError
 from satline.importers._mapping import ENTITY, Column, Constants, File, variable
 from satline.importers._plain_tables import PlainTable
+from satline.importers._plausible import refuse_impossible
 from satline.importers._sink import Floats, Integers, Objects, Sink
 
 ALL = "all"
+_TASKS, _MEAN_TASKS = "system.tasks_runnable", "run_queue_mean"
 Numbers = NDArray[Any]
 
 
@@ -59,10 +61,15 @@ def place_columns(table: PlainTable, file: File, constants: Constants, mapping: 
             values = table.numbers(name)
             if factor != 1 or values.dtype.kind == "u":
                 values = values * factor
+            refuse_impossible(
+                table, name, one, values, owners, constants, of_all=isinstance(entity, str) and entity == ALL
+            )
             if one.meaning in ("rate", "amount") or (
                 one.meaning == "percent" and variable(one.to).kind != "level"
             ):
                 values = _added(values, table.time_ns, owners, per_second=one.meaning != "amount")
+            if one.to == _TASKS and (values[np.isfinite(values)] % 1 > 0).any():
+                column = _MEAN_TASKS  # so many now are whole
             parts.append(Part(to, column, entity, values))
     return Placed(table.path, table.time_ns, tuple(parts))
 

@@ -23,11 +23,16 @@ _SCALE = {"unix_s": 1e9, "unix_ms": 1e6, "unix_us": 1e3, "unix_ns": 1.0}
 
 @dataclass(frozen=True)
 class PlainTable:
-    """Rows in order of time, all within the range asked for."""
+    """Rows in order of time, all within the range asked for; `row` says which each was in the file."""
 
     path: Path
     time_ns: Integers
     data: pa.Table
+    row: Integers | None = None
+
+    def row_number(self, at: int) -> int:
+        """Number of a row in the file, from 1; the line of names does not count."""
+        return 1 + (at if self.row is None else int(self.row[at]))
 
     def numbers(self, column: str) -> Floats:
         """A column as numbers, NaN where missing; exact integers where it has only such."""
@@ -104,7 +109,7 @@ def read_plain(path: Path, file: File, options: Options, sink: Sink) -> PlainTab
     order = np.flatnonzero(inside)[np.argsort(time[inside], kind="stable")]
     if len(order) == len(time) and (np.diff(order) == 1).all():
         return PlainTable(path, time, data)
-    return PlainTable(path, time[order], data.take(pa.array(order)))
+    return PlainTable(path, time[order], data.take(pa.array(order)), order)
 
 
 def _wanted(file: File, names: list[str], place: Path) -> list[str]:

@@ -72,6 +72,14 @@ def choose_host(series: Sequence[Series], wanted: str | None, source: str) -> Ho
     return Host(name, tuple(of), tuple(notes))
 
 
+def of_host(applications: Sequence[Series], host: Host) -> list[Series]:
+    """Series of applications that run on the host: those scraped from it, whatever the port, or all where
+    none says so: an exporter may run elsewhere than what it looks at."""
+    places = {_bare(s.label("instance")) for s in host.series} - {""}
+    own = [s for s in applications if not s.label("instance") or _bare(s.label("instance")) in places]
+    return own or list(applications)
+
+
 def _only_users(series: Sequence[Series], wanted: str | None, source: str) -> Host:
     hosts: dict[str, list[str]] = {}
     for one in series:

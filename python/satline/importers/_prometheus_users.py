@@ -59,8 +59,8 @@ class Grouping:
     @classmethod
     def of(cls, series: Iterable[Series], mapping: Path | None) -> Grouping:
         """By the mapping file's `[users]` `labels`; without one by what the series' labels are."""
-        if mapping is not None:
-            return cls._stated(mapping)
+        if mapping is not None and (stated := cls._stated(mapping)) is not None:
+            return stated
         containers = [s for s in series if s.name.startswith("container_cpu_usage")]
         if any(s.label("pod", "pod_name") for s in containers):
             return cls(("namespace", "pod"), "container_", "users are pods (namespace/pod)")
@@ -69,8 +69,10 @@ class Grouping:
         return cls(("slice",), "container_", "users are the slices of logged-on users (user-UID)")
 
     @classmethod
-    def _stated(cls, mapping: Path) -> Grouping:
+    def _stated(cls, mapping: Path) -> Grouping | None:
         content = read_toml(mapping, hint="name a file that you may read with --mapping")
+        if "users" not in content and "metric" in content:
+            return None
         labels = content.get("users", {}).get("labels") if isinstance(content.get("users"), dict) else None
         if not isinstance(labels, list) or not labels or not all(isinstance(x, str) for x in labels):
             raise InputError(

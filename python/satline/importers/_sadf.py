@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from signal import SIGPIPE
 from typing import IO, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from satline.errors import InputError
+from satline.importers._importer import ended
 from satline.importers._sink import Floats, Integers, Objects
 
 ENVIRONMENT = {**os.environ, "LC_ALL": "C", "TZ": "UTC", "S_TIME_FORMAT": "ISO", "S_COLORS": "never"}
@@ -104,8 +106,9 @@ def read_grid(path: Path, readable: Path) -> Grid:
     boots = np.cumsum(found[:, 2] == _RESTART)
     real = (found[:, 2] != _RESTART) & (found[:, 2] != _COMMENT)
     records, boots = found[real], boots[real]
-    damage = done.stderr.decode(errors="replace").strip().splitlines()
-    grid = Grid(damage=damage[-1] if damage else "")
+    words = done.stderr.decode(errors="replace").strip().splitlines()
+    damage = words[-1] if words else ""
+    grid = Grid(damage=ended("sadf", done.returncode, damage) if done.returncode < 0 else damage)
     if not len(records):
         return grid
     # Time zones differ by whole minutes. A file of another machine's byte order is misread by some versions.
@@ -218,7 +221,11 @@ def read_rows(readable: Path, flags: Sequence[str]) -> Rows:
     assert process.stdout is not None
     try:
         with process.stdout as stream:
-            return _parse(stream)
+            rows = _parse(stream)
+        # Whoever closes early ends it by SIGPIPE.
+        if process.wait() < 0 and process.returncode != -SIGPIPE:
+            rows.damage = ended("sadf", process.returncode, rows.damage)
+        return rows
     finally:
         process.kill()
         process.wait()

@@ -97,7 +97,14 @@ SYSTEM: tuple[Column, ...] = (
         lambda v, _: (v["kbswpfree"] + v["kbswpused"]) * KIB,
         rate=False,
     ),
-    # Only Linux counts running tasks in, and reads the queue at the instant.
+    # Only Linux counts running tasks in, and reads the queue at the instant. The others look at it every
+    # second and print its mean length while it was not empty, and how much of the time that was.
+    Column(
+        "run_queue_mean",
+        ("runq-sz", "%runocc"),
+        lambda v, _: v["runq-sz"] * v["%runocc"] / 100 if v["%runocc"] else 0.0,
+        rate=False,
+    ),
     Column("tasks_runnable", ("runq-sz", "plist-sz"), lambda v, _: v["runq-sz"], rate=False),
     _level("tasks_total", "plist-sz"),
     _level("tasks_total", "proc-sz"),

@@ -26,6 +26,25 @@ Integers = NDArray[np.int64]
 Objects = NDArray[np.object_]
 WRITER = "import"
 _GAP_INTERVALS = 2.5
+_CPU_TIMES = ("user_us", "system_us", "idle_us")
+# Load axes by the columns that they are made of.
+_AXES = {
+    "users_logged_on": "sessions",
+    "users_in_queue": "in_queue",
+    "tasks_runnable": "run_queue",
+    "run_queue_mean": "run_queue",
+    "load_average_1": "load_average",
+    "transactions": "requests",
+    "transaction_us": "in_flight",
+}
+_RESTS_ON = {
+    "transaction": "transactions",
+    "user": "what users used",
+    "system": "the counters of the whole system",
+    "device": "devices",
+    "cgroup": "control groups",
+    "lock": "locks",
+}
 
 
 def integrate(rates: Floats, seconds: Floats) -> Floats:
@@ -115,6 +134,10 @@ class Sink:
         See docs/reference/recording.md.
         """
         self._system.setdefault("limits", {}).update(limits)
+
+    def load_axis(self, name: str) -> None:
+        """The column of table system that is the load where nothing else is asked for."""
+        self._system["load_axis"] = _AXES.get(name, name)
 
     def missing(self, signal: str, reason: str, would_need: str = "") -> None:
         """A signal of the catalogue that the source lacks, and what would have brought it."""
@@ -234,13 +257,35 @@ class Sink:
     def finish(self) -> None:
         """State what the source was, what it lacked, and that the recording has ended."""
         if not self._readings:
+            why = f": {self._damage[0]}" if self._damage else ""
             raise InputError(
-                f"{self._origin.get('files', ['the source'])[0]}: no readings in it",
+                f"{self._origin.get('files', ['the source'])[0]}: no readings in it{why}",
                 hint="is the time range right, and is the file whole?",
+            )
+        if not self._present:
+            raise InputError(
+                f"{self._origin.get('files', ['the source'])[0]}: {self._readings:,} readings, and none of"
+                " them holds a value: their times are there, and what was measured is blank",
+                hint="did the collector run without the right to measure, or was the file cut to its times?",
+            )
+        if not any(table == "processor" and column in _CPU_TIMES for table, column in self._present):
+            tables = {t for t, _ in self._present}
+            rests = [words for table, words in _RESTS_ON.items() if table in tables]
+            self.note(
+                "no CPU time is in it, so that nothing can be said of the processors: an answer rests on "
+                + ", ".join(rests)
             )
         ordered = sorted(self.runs)
         if any(later[0] < earlier[1] for earlier, later in pairwise(ordered)):
             self.note("some readings cover the same time twice: was a source given in two copies?")
+        missed = sum(end - start for start, end in self.gaps)
+        span = sum(int(t[-1] - t[0]) for t in self._run_times())
+        if missed > span / 2:
+            self.note(
+                f"gaps are {100 * missed / span:.0f} % of the time: a reading usually follows the one before"
+                f" by {self.interval_s:.3g} s, and {len(self.gaps):,} times by more than"
+                f" {_GAP_INTERVALS * self.interval_s:.3g} s"
+            )
         lacking = [
             {"signal": s, "reason": r, "would_need": w}
             for s, (r, w) in sorted(self._missing.items())

@@ -84,6 +84,9 @@ def _readings(
     logs: list[tuple[PlainTable, Transaction]] = []
     for number, (path, file) in enumerate(files):
         table = read_plain(path, file, options, sink)
+        for one in file.column:
+            if one.load:
+                sink.load_axis(one.to.partition(".")[2])
         if file.column:
             placed.append(place_columns(table, file, mapping.constants, options.mapping))
         if file.transaction is not None:

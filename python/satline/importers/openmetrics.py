@@ -15,7 +15,7 @@ from typing import Any
 
 from satline.errors import InputError
 from satline.importers._importer import Importer, Options, compressed
-from satline.importers._node_exporter import NEEDED, import_collection
+from satline.importers._node_exporter import import_collection, wanted
 from satline.importers._series import BROKEN, LATEST_MS, Collection
 from satline.importers._sink import Sink
 
@@ -68,7 +68,7 @@ def read(source: str, options: Options, sink: Sink) -> None:
     """
     path = Path(source)
     files = sorted(f for f in path.iterdir() if f.is_file()) if path.is_dir() else [path]
-    reader = _Reader(sink, options.zone or UTC)
+    reader = _Reader(sink, options.zone or UTC, wanted(options.mapping))
     for number, file in enumerate(files):
         if path.is_dir() and _recognise_quietly(file) == 0.0:
             sink.damage(f"{file}: left out, it is no text of metrics")
@@ -109,8 +109,9 @@ def _recognise_quietly(file: Path) -> float:
 class _Reader:
     """Gathers the samples of files."""
 
-    def __init__(self, sink: Sink, zone: tzinfo) -> None:
+    def __init__(self, sink: Sink, zone: tzinfo, needed: frozenset[str]) -> None:
         self._sink = sink
+        self._needed = needed
         self._zone = zone
         self._samples: dict[Key, tuple[list[int], list[float]]] = {}
         # By the text before the value; None: a series that is not needed.
@@ -158,7 +159,7 @@ class _Reader:
         key = self._known.get(text, _UNKNOWN)
         if key is _UNKNOWN:
             try:
-                key = _key(text)
+                key = _key(text, self._needed)
             except ValueError:
                 cut = line.find(" # {")
                 if cut > 0:  # an exemplar: it may follow the sample
@@ -223,13 +224,13 @@ def _bare(line: str) -> tuple[str, list[str]]:
     return name, rest
 
 
-def _key(text: str) -> Key | None:
+def _key(text: str, needed: frozenset[str]) -> Key | None:
     """Name and labels; None for a series that is not needed. Raises ValueError if it is neither."""
     name, brace, inner = text.partition("{")
     name = name.strip()
     if (name and not _NAME.fullmatch(name)) or (brace and inner[-1:] != "}"):
         raise ValueError(text)
-    if name and name not in NEEDED:
+    if name and name not in needed:
         return None
     labels: dict[str, str] = {}
     if brace:
@@ -243,7 +244,7 @@ def _key(text: str) -> Key | None:
     name = labels.pop("__name__", name)
     if not name:
         raise ValueError(text)
-    return (name, tuple(sorted(labels.items()))) if name in NEEDED else None
+    return (name, tuple(sorted(labels.items()))) if name in needed else None
 
 
 def _lines(path: Path) -> Iterator[str]:

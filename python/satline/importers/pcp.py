@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +22,11 @@ from satline.errors import InputError
 from satline.importers import _pcp_map as pcp_map
 from satline.importers import _users
 from satline.importers._importer import Importer, Options
+from satline.importers._metrics import EACH, Mapped, Metric, place, read_metrics
+from satline.importers._pcp_devices import devices, note_busy, processors
 from satline.importers._pcp_processes import process_users
 from satline.importers._pcp_reader import Archive, archive_bases, open_archive, read_values, tool_version
-from satline.importers._pcp_tables import Columns, Grid, find_runs, make_grid, used
+from satline.importers._pcp_tables import Columns, Grid, archive_cycles, find_runs, make_grid
 from satline.importers._sink import Floats, Sink
 
 _WOULD_NEED = "the metric in pmlogger's configuration"
@@ -61,6 +65,9 @@ def read(source: str, options: Options, sink: Sink) -> None:
         raise InputError(
             f"{source}: no PCP archive", hint="name an archive's .meta file or its name without ending"
         )
+    metrics = read_metrics(options.mapping)
+    if options.mapping is not None:
+        sink.origin(mapping=options.mapping.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory(prefix="satline-pcp-") as scratch:
         archives = [open_archive(b, Path(scratch)) for b in bases]
         archives = _of_one_host(source, archives, options)
@@ -79,7 +86,7 @@ def read(source: str, options: Options, sink: Sink) -> None:
             def progress(part: float, k: int = k) -> None:
                 options.progress((k + part) / len(archives))
 
-            after = _read_archive(archive, options, sink, after, progress)
+            after = _read_archive(archive, options, metrics, sink, after, progress)
             archive.series.clear()
             progress(1.0)
     _missing(sink, archives)
@@ -100,7 +107,14 @@ def _of_one_host(source: str, archives: list[Archive], options: Options) -> list
     return archives
 
 
-def _read_archive(archive: Archive, options: Options, sink: Sink, after_ns: int, progress: Any) -> int:
+def _read_archive(
+    archive: Archive,
+    options: Options,
+    metrics: Sequence[Metric],
+    sink: Sink,
+    after_ns: int,
+    progress: Any,
+) -> int:
     """Read one archive's instants after `after_ns`; returns its last."""
     steps = 0
 
@@ -111,9 +125,12 @@ def _read_archive(archive: Archive, options: Options, sink: Sink, after_ns: int,
 
     read_values(archive, pcp_map.plain_metrics(), count)
     read_values(archive, pcp_map.hostile_metrics(), count)
+    own = dict.fromkeys(m.name for m in metrics)
+    read_values(archive, [n for n in own if n not in archive.series], count)
     for text in archive.damage:
         sink.damage(text)
-    grid = make_grid(archive)
+    cycles = archive_cycles(archive)
+    grid = make_grid(archive, cycles)
     whole = grid.time_ns
     keep = whole > after_ns
     if not keep.all():
@@ -122,7 +139,7 @@ def _read_archive(archive: Archive, options: Options, sink: Sink, after_ns: int,
         keep &= whole >= int(options.start.timestamp() * 1e9)
     if options.end is not None:
         keep &= whole < int(options.end.timestamp() * 1e9)
-    grid = Grid(whole[keep], grid.interval_ns, grid.by_process)
+    grid = replace(grid, time_ns=whole[keep])
     if not len(grid.time_ns):
         return max(after_ns, int(whole[-1]) if len(whole) else -1)
     if grid.by_process is not None:
@@ -137,13 +154,15 @@ def _read_archive(archive: Archive, options: Options, sink: Sink, after_ns: int,
     columns = Columns(archive, grid, runs)
     _facts(archive, columns, sink)
     tables = _tables(columns, sink)
+    mapped = _mapped(archive, columns, metrics, sink)
     for run in runs:
         sink.begin_run()
-        users = process_users(archive, grid, run)
+        users = process_users(archive, grid, run, cycles)
         if users is not None:
             at = grid.time_ns[users["user"]["seq"].to_numpy()]
             sink.table("user", at, _users.columns_of(users["user"]))
-        _system(columns, users, run, sink)
+        _system(columns, users, mapped, run, sink)
+        mapped.write_locks(sink, grid.time_ns[run], run)
         for table, key, entities in tables:
             _write_entities(sink, table, key, entities, grid, run)
     return int(whole[-1])
@@ -171,7 +190,23 @@ def _facts(archive: Archive, columns: Columns, sink: Sink) -> None:
     )
 
 
-def _system(columns: Columns, users: dict[str, Any] | None, run: slice, sink: Sink) -> None:
+def _mapped(archive: Archive, columns: Columns, metrics: Sequence[Metric], sink: Sink) -> Mapped:
+    """What the mapping file makes of metrics of applications."""
+    found: dict[int, dict[str, list[Floats]]] = {}
+    for number, metric in enumerate(metrics):
+        known = archive.metrics.get(metric.name)
+        if known is not None and known.text:
+            raise InputError(
+                f"{archive.base}: {metric.name} is a text, not a number", hint="map a metric that counts"
+            )
+        for instance, values in columns.instances(metric.name):
+            if metric.fits_instance(instance) and np.isfinite(values).any():
+                entity = instance if metric.entity == EACH else metric.entity or ""
+                found.setdefault(number, {}).setdefault(entity, []).append(values)
+    return place(metrics, found, columns.grid.time_ns, sink)
+
+
+def _system(columns: Columns, users: dict[str, Any] | None, mapped: Mapped, run: slice, sink: Sink) -> None:
     values: dict[str, Any] = {}
     for column, choices in pcp_map.SYSTEM.items():
         found = columns.scalar(choices)
@@ -180,6 +215,14 @@ def _system(columns: Columns, users: dict[str, Any] | None, run: slice, sink: Si
     load = columns.scalar((pcp_map.LOAD,), instance=1)
     if load is not None:
         values["load_average_1"] = load[run]
+    queue = columns.scalar((pcp_map.RUN_QUEUE,))
+    if queue is not None:
+        with np.errstate(invalid="ignore"):
+            mean = np.diff(queue[run]) / np.diff(columns.grid.time_ns[run]) * 1e9
+        values["run_queue_mean"] = np.append(np.nan, np.where(mean >= 0, mean, np.nan))
+    sessions = columns.scalar(pcp_map.SESSIONS)
+    if sessions is not None:
+        values["users_logged_on"] = sessions[run]
     if users is not None:
         seq = users["system"]["seq"].to_numpy() - run.start
         for column in ("users_logged_on", "users_in_queue"):
@@ -187,28 +230,20 @@ def _system(columns: Columns, users: dict[str, Any] | None, run: slice, sink: Si
             values[column][seq] = users["system"][column].to_numpy(zero_copy_only=False)
         collector = _users.collector_cpu(users["user"], run.stop)[run]
         values["monitor_cpu_us"] = collector
+    values |= {column: found[run] for column, found in mapped.system.items()}
     sink.table("system", columns.grid.time_ns[run], values)
 
 
 def _tables(columns: Columns, sink: Sink) -> list[tuple[str, str, dict[str, dict[str, Any]]]]:
     """Table, key column, and by entity its columns."""
-    processors = columns.entities(pcp_map.PROCESSOR, "kernel.percpu.cpu")
-    each = {name.removeprefix("cpu"): c for name, c in processors.items()}
-    if not each:
-        whole = {c: columns.scalar(choices, "kernel.all.cpu") for c, choices in pcp_map.PROCESSOR.items()}
-        known = {c: v for c, v in whole.items() if v is not None}
-        each = {"all": known} if known else {}
-        if known and columns.archive.get("hinv.ncpu") is None:
-            sink.note(f"{columns.archive.base.name}: how many processors there are is not logged (hinv.ncpu)")
-    devices: dict[str, dict[str, Any]] = {}
-    for prefix, (kind, choices) in pcp_map.DEVICES.items():
-        for name, made in columns.entities(choices, prefix).items():
-            if used(made):
-                devices.setdefault(name, {"device_kind": kind}).update(made)
-                if kind != "block":
-                    devices[name]["device_kind"] = kind
     groups = columns.entities(pcp_map.CGROUPS, "cgroup")
-    return [("processor", "processor", each), ("device", "device", devices), ("cgroup", "cgroup", groups)]
+    each = processors(columns, sink)
+    note_busy(columns, each, sink)
+    return [
+        ("processor", "processor", each),
+        ("device", "device", devices(columns, sink)),
+        ("cgroup", "cgroup", groups),
+    ]
 
 
 def _write_entities(

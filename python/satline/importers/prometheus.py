@@ -15,7 +15,7 @@ from typing import Any
 
 from satline.errors import InputError
 from satline.importers._importer import Importer, Options, compressed
-from satline.importers._node_exporter import NEEDED, import_collection
+from satline.importers._node_exporter import NEEDED, import_collection, wanted
 from satline.importers._prometheus_client import Client, TooMuch
 from satline.importers._prometheus_hosts import PLACES, Host, choose_host
 from satline.importers._series import BROKEN, Collection
@@ -51,12 +51,14 @@ def read(source: str, options: Options, sink: Sink) -> None:
     else:
         collection, name = Collection(), source
         for answer in _answers(Path(source), sink):
-            add_answer(answer, collection, source)
+            add_answer(answer, collection, source, wanted(options.mapping))
     sink.origin(format="prometheus", files=[name])
     import_collection(collection, options, sink, name)
 
 
-def add_answer(answer: Mapping[str, Any], collection: Collection, source: str) -> int:
+def add_answer(
+    answer: Mapping[str, Any], collection: Collection, source: str, needed: frozenset[str] = NEEDED
+) -> int:
     """Add the samples of one answer; returns how many there are in it.
 
     Raises
@@ -75,7 +77,7 @@ def add_answer(answer: Mapping[str, Any], collection: Collection, source: str) -
             labels = series["metric"]
             samples = series["values"] if "values" in series else [series["value"]]
             count += len(samples)
-            if labels.get("__name__") in NEEDED:
+            if labels.get("__name__") in needed:
                 times = [round(float(t) * 1000) for t, _ in samples]
                 collection.add(labels["__name__"], labels, times, [float(v) for _, v in samples])
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
@@ -129,13 +131,16 @@ def _fetched(client: Client, options: Options, sink: Sink) -> Collection:
         raise InputError(f"{client.base}: the time range is empty", hint="see --from and --to")
     host, alone = _host(client, options, first, last)
     collection = Collection()
+    needed = wanted(options.mapping)
     queries = list(_queries(host, alone))
+    if needed > NEEDED:
+        queries.append(f"{{{_any('__name__', needed - NEEDED)}}}")
     for number, query in enumerate(queries):
 
         def progress(part: float, number: int = number) -> None:
             options.progress(0.95 * (number + part) / len(queries))
 
-        _fetch(client, query, first, last, collection, progress)
+        _fetch(client, query, first, last, collection, needed, progress)
     for warning in client.warnings:
         sink.note(f"the server warned: {warning}")
     return collection
@@ -192,6 +197,7 @@ def _fetch(
     first: float,
     last: float,
     collection: Collection,
+    needed: frozenset[str],
     progress: Callable[[float], None],
 ) -> None:
     """Raw samples of a selector in windows, each about as long as `SAMPLES` samples take."""
@@ -207,7 +213,7 @@ def _fetch(
                 raise
             length = max(SHORTEST_S, length / 4)
             continue
-        count = add_answer(answer, collection, client.base)
+        count = add_answer(answer, collection, client.base, needed)
         at += length
         progress((at - first) / (last - first))
         length = min(LONGEST_S, max(SHORTEST_S, length * min(8.0, SAMPLES / max(1, count))))

@@ -12,7 +12,7 @@ import numpy as np
 
 from satline.errors import InputError
 from satline.importers._importer import Importer, Options
-from satline.importers._node_exporter import NEEDED, import_collection
+from satline.importers._node_exporter import import_collection, wanted
 from satline.importers._series import Collection
 from satline.importers._sink import Floats, Integers, Sink
 
@@ -52,7 +52,7 @@ def read(source: str, options: Options, sink: Sink) -> None:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}", hint="name a file that you may read") from error
-    collection = Collection()
+    collection, needed = Collection(), wanted(options.mapping)
     try:
         if data[:1] != b"\n":
             data = _unsnapped(data)
@@ -60,7 +60,7 @@ def read(source: str, options: Options, sink: Sink) -> None:
             if number == 1:
                 for kind, _, series in _fields(result):
                     if kind == 1:
-                        _series(series, collection)
+                        _series(series, collection, needed)
     except (IndexError, OverflowError, ValueError, OSError) as error:
         raise InputError(
             f"{path}: no answer of remote read, or only part of one: {error}", hint=_HINT
@@ -78,7 +78,7 @@ def _unsnapped(data: bytes) -> bytes:
     return bytes(pa.Codec("snappy").decompress(data, length, asbytes=True))
 
 
-def _series(data: bytes, collection: Collection) -> None:
+def _series(data: bytes, collection: Collection, needed: frozenset[str]) -> None:
     labels: dict[str, str] = {}
     start = None
     for number, place, value in _fields(data):
@@ -89,7 +89,7 @@ def _series(data: bytes, collection: Collection) -> None:
             start = place
             break
     name = labels.pop("__name__", "")
-    if start is not None and name in NEEDED:
+    if start is not None and name in needed:
         collection.add(name, labels, *_samples(data, start))
 
 

@@ -25,6 +25,7 @@ LACKING: tuple[tuple[str, str, str], ...] = (
     ("task.cpu_us", "sar tells nothing of single threads", _RECORD),
     ("system.users_in_queue", _NO_USERS, _RECORD),
     ("system.tasks_runnable", "only Linux counts running tasks in the run queue", "Linux: sar -q"),
+    ("system.run_queue_mean", _SHORT, "AIX, HP-UX, Solaris: sar -q"),
     ("system.major_faults", _SHORT, "Linux: sar -B; other systems do not print them"),
     ("system.swap_in_pages", _SHORT, "Linux: sar -W; Solaris, HP-UX: sar -w"),
     ("system.block_in_bytes", _SHORT, "Linux: sar -B"),

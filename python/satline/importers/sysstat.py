@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from satline.errors import InputError
-from satline.importers._importer import Importer, Options, compressed
+from satline.importers._importer import Importer, Options, compressed, ended
 from satline.importers._sadf import ENVIRONMENT, Grid, Rows, read_grid, read_rows
 from satline.importers._sink import Floats, Integers, Objects, Sink
 from satline.importers._sysstat_map import ACTIVITIES, LACKING, Activity
@@ -151,7 +151,10 @@ def _open(path: Path, stack: ExitStack) -> _File:
     )
     if said is None:
         words = (header.stderr or header.stdout).strip().splitlines()
-        raise InputError(f"{path}: sadf cannot read it: {words[0] if words else 'no header'}", hint=_HINT_OLD)
+        how = words[0] if words else "no header"
+        if header.returncode < 0:
+            how = ended("sadf", header.returncode, "".join(words[:1]))
+        raise InputError(f"{path}: sadf cannot read it: {how}", hint=_HINT_OLD)
     file.kernel, file.host, file.machine, file.processors = said[1], said[2], said[3], int(said[4])
     if ticks := re.search(r"^HZ = (\d+)", header.stdout, re.MULTILINE):
         file.hz = int(ticks[1]) or 100
@@ -177,9 +180,10 @@ def _converted(path: Path, readable: Path, stack: ExitStack) -> Path:
     # A file with a damaged tail is converted as far as it goes, and then sadf fails.
     if not Path(file.name).stat().st_size:
         words = done.stderr.decode(errors="replace").strip().splitlines()
-        raise InputError(
-            f"{path}: sadf cannot read it: {words[-1] if words else 'no reason given'}", hint=_HINT_OLD
-        )
+        how = words[-1] if words else "no reason given"
+        if done.returncode < 0:
+            how = ended("sadf", done.returncode, "".join(words[-1:]))
+        raise InputError(f"{path}: sadf cannot read it: {how}", hint=_HINT_OLD)
     return Path(file.name)
 
 

@@ -50,6 +50,7 @@ _DESCRIPTION = {
     "system_under_test.kind": "text",
     "system_under_test.vocabulary": "text",
     "system_under_test.cgroup": "text",
+    "system_under_test.load_axis": "text",
     "system_under_test.processors": "counts",
     "system_under_test.not_set": "section",
     "system_under_test.limits": "section",

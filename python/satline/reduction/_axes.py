@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -14,14 +15,25 @@ _FRIENDLY = {
     "users": "",
     "active_users": "active_users",
     "in_queue": "mpl",
+    "in_flight": "users_in_transaction",
     "run_queue": "runnable_tasks",
     "sessions": "logged_on",
     "requests": "transaction_rate",
     "load_average": "load_average_1",
+    "in_system": "tasks_in_system",
 }
 LOAD_AXES = tuple(_FRIENDLY)
 _USERS = ("users", "active_users", "in_queue", "sessions")
-_BY_DEFAULT = ("active_users", "in_queue", "run_queue", "load_average")
+_BY_DEFAULT = (
+    "active_users",
+    "in_queue",
+    "in_flight",
+    "run_queue",
+    "load_average",
+    "sessions",
+    "in_system",
+)
+_UNITS = {"in_flight": "requests"}
 
 
 @dataclass(frozen=True)
@@ -65,13 +77,20 @@ def axis_named(name: str, catalogue: Variables) -> Axis:
             f"load axis {name}: an observation has one value for each {d.per}, not one",
             hint=f"choose one of {', '.join(LOAD_AXES)}, or a variable of the whole system",
         )
-    return Axis(friendly, variable, d.unit or ("tasks" if variable.startswith("tasks") else ""))
+    unit = _UNITS.get(friendly) or d.unit
+    return Axis(friendly, variable, unit or ("tasks" if variable.startswith("tasks") else ""))
 
 
-def usual_axis(windows: bool, recorded: Callable[[str], bool], catalogue: Variables) -> Axis:
-    """The axis where none is asked for: a study's users, else the first that was recorded of active users,
-    users in queue, run queue and load average."""
+def usual_axis(
+    windows: bool, recorded: Callable[[str], bool], catalogue: Variables, stated: str | None = None
+) -> Axis:
+    """The axis where none is asked for: a study's users, else what the recording states to be its load, else
+    the first that was recorded of active users, users in queue, requests in flight, run queue, load average,
+    users logged on and tasks in the system."""
     if windows:
         return axis_named("users", catalogue)
+    if stated is not None:
+        with suppress(InputError):
+            return axis_named(stated, catalogue)
     names = (n for n in _BY_DEFAULT if recorded(n))
     return axis_named(next(names, "active_users"), catalogue)

@@ -14,6 +14,9 @@ from satline.reduction._observations import differenced
 from satline.reduction._periods import Plan, whole
 from satline.reduction._variables import Derived, Variables, variables
 
+# Counted for all users together: of one user's nothing is known.
+_TOGETHER = ("d_transactions", "d_transaction_us")
+
 
 @cache
 def user_variables() -> frozenset[str]:
@@ -30,7 +33,7 @@ def user_variables() -> frozenset[str]:
     }
     own |= {"transactions_completed", "transactions_failed", "transaction_seconds"}
     page_share = catalogue.find("page_share")
-    shared = {"period_s", "processors", "d_cgroup_quota_throttled_us"}
+    shared = {"period_s", "processors", "d_cgroup_quota_throttled_us", *_TOGETHER}
     shared |= bases(page_share) if page_share is not None else set()
     found = {d.name for d in catalogue.of("") if bases(d) & own and bases(d) <= own | shared}
     return frozenset(found | {d.name for d in catalogue.of("transaction")})
@@ -81,6 +84,10 @@ def expand(
                 SELECT e.obs, t.* EXCLUDE (obs) FROM satline_each e JOIN satline_{table} t ON e.old = t.obs
                 ORDER BY e.obs
             """)
+    columns = run("SELECT column_name FROM (DESCRIBE satline_observation)").fetchall()
+    for name in _TOGETHER:
+        if (name,) in columns:
+            run(f"UPDATE satline_observation SET {name} = NULL")
     if "user" in scopes:
         run("""
             CREATE OR REPLACE TEMP TABLE satline_user AS

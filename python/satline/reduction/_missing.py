@@ -18,6 +18,7 @@ _MADE_OF = {
     "user_cpu_largest_us": "user_cpu_us",
     "task_busiest_us": "task_cpu_us",
     "device_busiest_us": "busy_us",
+    "device_inside_us": "queue_us",
 }
 
 

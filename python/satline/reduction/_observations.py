@@ -11,6 +11,7 @@ users_with_cpu             users whose processor time grew in the observation
 user_cpu_largest_us        the greatest processor time of one user
 task_busiest_us            the greatest processor time of one thread
 device_busiest_us          the greatest busy time of one block device
+device_inside_us           how long requests were at block devices, summed over requests
 transactions_completed     transactions whose prompt came in the observation
 transactions_failed        those given up in it: time-out or dead session
 transaction_seconds        the integral over the observation of the number of users in a transaction
@@ -27,7 +28,7 @@ import duckdb
 from satline.reduction._filters import texts
 from satline.reduction._periods import Plan, whole
 from satline.reduction._source import Settings
-from satline.reduction._variables import Variables
+from satline.reduction._variables import REQUEST_TIMES, Variables
 
 
 def keyed(table: str, interval_s: float, columns: str, where: str = "TRUE") -> str:
@@ -135,11 +136,11 @@ def make_scopes(
         if settings.processors:
             allowed = f"CAST(processor AS VARCHAR) IN ({texts(tuple(map(str, settings.processors)))})"
         # An imported source may have one row, "all", for all processors together: the description says how
-        # many they are.
+        # many they are. Some of its readings may have single ones.
         count = (
             f"CASE WHEN min(processor) = 'all' AND max(processor) = 'all'"
-            f" THEN {settings.host_processors or 'NULL'}::BIGINT ELSE count(DISTINCT processor) END"
-            " AS processors"
+            f" THEN {settings.host_processors or 'NULL'}::BIGINT"
+            " ELSE count(DISTINCT processor) FILTER (CAST(processor AS VARCHAR) <> 'all') END AS processors"
         )
         source = differenced("processor", interval, ("processor",), counters, where=allowed)
         create("processor", (count, *whole(counters)), source)
@@ -149,7 +150,7 @@ def make_scopes(
         source = differenced("cgroup", interval, ("cgroup",), counters, levels, f"cgroup = {name}")
         create("cgroup", (*whole(counters, "cgroup_"), *_mean(levels, "cgroup_")), source)
     if "device" in columns:
-        counters, levels = of("device", "busy_us")
+        counters, levels = of("device", "busy_us", *REQUEST_TIMES)
         source = differenced("device", interval, ("device",), counters, (*levels, "device_kind"))
         kind = "any_value(device_kind) AS device_kind"
         create("device", (kind, *whole(counters), *_mean(levels)), source, "obs, device")

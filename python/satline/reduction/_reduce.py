@@ -71,8 +71,9 @@ def reduce(
     load_axis
         One of `LOAD_AXES`, or the name of a derived variable or of a level or counter (then its rate) of
         table system. Default: ``users`` (intended by a study's step) where the recording has measured
-        windows, else the first that was recorded of ``active_users``, ``in_queue``, ``run_queue`` and
-        ``load_average``.
+        windows, else what the recording states (``load_axis``), else the first that was recorded of
+        ``active_users``, ``in_queue``, ``in_flight``, ``run_queue``, ``load_average``, ``sessions`` and
+        ``in_system``.
     observation_s
         Length of an observation; default the sampling interval, at least 1 s in windows and 10 s elsewhere.
     variables
@@ -107,7 +108,10 @@ def reduce(
     transactions = has_rows(connection, '"transaction"')
     users = users_condition(connection, chosen, transactions)
     axis = asked or usual_axis(
-        the_plan.windows, lambda name: recorded(connection, catalogue, name, users), catalogue
+        the_plan.windows,
+        lambda name: recorded(connection, catalogue, name, users),
+        catalogue,
+        settings.load_axis,
     )
     load_variable = [d] if (d := catalogue.find(axis.variable)) else []
     made = catalogue.closure([*wanted, *load_variable])

@@ -88,7 +88,8 @@ class Curves:
 
     load_axis
         ``users`` (intended by the study's step), ``active_users``, ``in_queue`` (multiprogramming level),
-        ``run_queue``, ``sessions``, ``requests``, ``load_average``, or the name of a variable.
+        ``in_flight``, ``run_queue``, ``in_system``, ``sessions``, ``requests``, ``load_average``, or the
+        name of a variable.
     observation_s
         Intended length of an observation in seconds.
     curves

@@ -42,6 +42,8 @@ class Settings:
         Sampling interval as stated; ``None``: not stated.
     threads
         The source records busy threads: that there is none then means that no thread was busy.
+    load_axis
+        What the recording states to be its load; ``None``: nothing.
     """
 
     processors: tuple[int, ...] | None
@@ -51,6 +53,7 @@ class Settings:
     page_bytes: int
     interval_s: float | None
     threads: bool
+    load_axis: str | None = None
 
     @classmethod
     def of(cls, source: Source) -> Settings:
@@ -76,4 +79,5 @@ class Settings:
             interval_s=float(interval) / 1000 if interval else None,
             threads=bool(monitor)
             and not any("task" in str(m.get("signal")) for m in monitor.get("missing", ())),
+            load_axis=str(system["load_axis"]) if system.get("load_axis") else None,
         )

@@ -28,7 +28,7 @@ _EXTRAS = {
     "swapper": (),
     "user": ("users_with_cpu", "user_cpu_largest_us"),
     "task": ("task_busiest_us",),
-    "device": ("device_busiest_us",),
+    "device": ("device_busiest_us", "device_inside_us"),
     "transaction": (
         "transactions_completed",
         "transactions_failed",
@@ -40,8 +40,11 @@ _EXTRAS = {
 }
 _JOINS = {
     "task": "(SELECT obs, max(cpu_us) AS task_busiest_us FROM satline_task GROUP BY obs)",
-    "device": "(SELECT obs, max(d_busy_us) AS device_busiest_us FROM satline_device"
-    " WHERE device_kind = 'block' GROUP BY obs)",
+    # What layers and slices do, their disks do.
+    "device": "(SELECT obs, max(d_busy_us) AS device_busiest_us,"
+    " sum(coalesce(d_queue_us, d_request_wait_us, d_read_wait_us + coalesce(d_write_wait_us, 0)))"
+    " FILTER (NOT regexp_matches(device, '^(dm-|md[0-9]|loop|ram)|,'))::DOUBLE AS device_inside_us"
+    " FROM satline_device WHERE device_kind = 'block' GROUP BY obs)",
 }
 
 

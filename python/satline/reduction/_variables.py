@@ -75,12 +75,15 @@ class Derived:
         return _names(self.formula) | _names(self.weight)
 
 
+# Of a device: columns that each, or together, say how long requests were there.
+REQUEST_TIMES = ("queue_us", "request_wait_us", "read_wait_us", "write_wait_us")
 # What a formula may name beside columns: the table that it is made of.
 _MADE_OF = {
     "users_with_cpu": "user",
     "user_cpu_largest_us": "user",
     "task_busiest_us": "task",
     "device_busiest_us": "device",
+    "device_inside_us": "device",
     "transactions_completed": "transaction",
     "transactions_failed": "transaction",
     "transaction_seconds": "transaction",
@@ -151,6 +154,8 @@ class Variables:
             prefix = prefix_of(table)
             columns = (*self.counters[table], *self.levels[table])
             found[table] = frozenset(c for c in columns if prefix + c in plain)
+        if "device_inside_us" in names:
+            found["device"] |= frozenset(REQUEST_TIMES)
         if "capacity" in names:
             found["cgroup"] |= {"quota_limit_millicpu"}
         made_of = {_MADE_OF[n] for n in names if n in _MADE_OF}

@@ -25,6 +25,8 @@ AXES = {
     "mpl": "multiprogramming level, users",
     "run_queue": "tasks running or runnable",
     "sessions": "users logged on",
+    "in_flight": "requests in flight",
+    "in_system": "tasks running or waiting for processor or disk",
     "requests": "transactions per second",
     "load_average": "load average",
 }

@@ -17,6 +17,7 @@ import pytest
 from satline.errors import InputError
 from satline.importers import Options, Sink, csv_parquet
 from satline.importers._mapping import Mapping, read_mapping, skeleton
+from satline.importers._metrics import MetricFile
 from satline.recording import Recording, check
 from satline.reduction import reduce
 
@@ -388,6 +389,35 @@ def test_a_table_of_throughput_by_load_is_no_recording(tmp_path: Path) -> None:
 def test_the_guides_mapping_files_are_mapping_files() -> None:
     guide = (Path(__file__).parents[3] / "docs" / "guides" / "mapping-files.md").read_text()
     shown = re.findall(r"```toml\n(.*?)```", guide, re.DOTALL)
-    assert len(shown) == 4
+    metrics = [text for text in shown if "[[metric]]" in text]
+    assert (len(shown), len(metrics)) == (5, 1)
     for text in shown:
-        Mapping.model_validate(tomllib.loads(text))
+        (MetricFile if text in metrics else Mapping).model_validate(tomllib.loads(text))
+
+
+def test_rows_that_are_blank_are_refused_as_such(tmp_path: Path) -> None:
+    source = write(tmp_path / "host.csv", "when,forks", f"{T0},", f"{T0 + 10},-", f"{T0 + 20},NaN")
+    mapping = '[time]\ncolumn = "when"\n[[column]]\nname = "forks"\nto = "system.forks"\n'
+    with pytest.raises(InputError, match=r"host\.csv: 3 readings, and none of them holds a value"):
+        imported(tmp_path, source, mapping)
+
+
+def test_a_mean_of_runnable_tasks_is_not_rounded_and_a_marked_column_is_the_load(tmp_path: Path) -> None:
+    source = write(
+        tmp_path / "host.csv", "when,queue,sessions", f"{T0},0.3,7", f"{T0 + 10},1.75,8", f"{T0 + 20},0,9"
+    )
+    columns = (
+        '[[column]]\nname = "queue"\nto = "system.tasks_runnable"\n'
+        '[[column]]\nname = "sessions"\nto = "system.users_logged_on"\nload = true\n'
+    )
+    connection, recording = imported(tmp_path, source, HOST + columns)
+    assert column(connection, "system", "run_queue_mean", "tasks_runnable") == [
+        (0.3, None), (1.75, None), (0.0, None)]  # fmt: skip
+    assert reduce(recording).load_axis == "sessions"
+    assert reduce(recording, "run_queue").load == pytest.approx([1.75, 0])
+
+
+def test_only_a_column_of_the_whole_system_can_be_the_load(tmp_path: Path) -> None:
+    source = write(tmp_path / "host.csv", "when,u", f"{T0},1", f"{T0 + 10},2")
+    with pytest.raises(InputError, match="load: only a column of the whole system"):
+        imported(tmp_path, source, HOST + '[[column]]\nname = "u"\nto = "processor.user_us"\nload = true\n')

@@ -19,6 +19,7 @@ from satline.errors import InputError
 from satline.importers import Options, sar_text
 from satline.importers._import import guess, import_recording
 from satline.recording import Recording
+from satline.reduction import reduce
 
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "sar"
 SADC = Path("/usr/lib/sysstat/sadc")
@@ -347,3 +348,34 @@ def test_a_file_of_no_known_format_is_an_error_that_lists_them(tmp_path: Path) -
     with pytest.raises(InputError, match="none of the known formats") as caught:
         guess(str(file))
     assert "sar-text" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "SunOS sun 5.11 11.3 sun4v    05/26/2017\n\n",
+        "HP-UX lasv B.11.31 U ia64    03/21/18\n\n",
+        AIX.format("ent=2.00 mode=Capped"),
+    ],
+)
+def test_the_mean_run_queue_is_its_length_while_it_was_occupied_times_that_part_of_the_time(
+    head: str, imported: Import
+) -> None:
+    text = head + (
+        "08:00:00 runq-sz %runocc swpq-sz %swpocc\n"
+        "08:20:00     1.2      63     0.0       0\n"
+        "08:40:00     4.0     100     0.0       0\n"
+        "09:00:00     0.0       0     0.0       0\n"
+    )
+    got = (
+        imported(text).connect().execute("SELECT run_queue_mean, tasks_runnable FROM system ORDER BY time_ns")
+    )
+    assert got.fetchall() == [(None, None), (pytest.approx(0.756), None), (4.0, None), (0.0, None)]
+
+
+@pytest.mark.parametrize("name", ["hpux-sar", "sar-Solaris-11.3"])
+def test_texts_of_other_systems_have_load_classes(name: str, imported: Import) -> None:
+    curves = reduce(imported(shared(f"{name}.txt.xz")))
+    assert curves.load_axis == {"hpux-sar": "in_system", "sar-Solaris-11.3": "run_queue"}[name]
+    # The text of HP-UX ends within the disks' rows.
+    assert sum(c.observations for c in curves.classes) == {"hpux-sar": 16, "sar-Solaris-11.3": 30}[name]

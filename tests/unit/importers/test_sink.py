@@ -100,7 +100,7 @@ def test_the_same_time_given_twice_is_noted(tmp_path: Path) -> None:
         sink.begin_run()
         sink.table("system", np.arange(3) * S, {"forks": np.arange(3)})
     sink.finish()
-    assert "twice" in Recording.open(sink.path).sources["import"]["notes"][0]
+    assert any("twice" in note for note in Recording.open(sink.path).sources["import"]["notes"])
 
 
 def test_nothing_read_is_an_error_that_names_the_source(tmp_path: Path) -> None:

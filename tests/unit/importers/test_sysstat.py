@@ -18,6 +18,7 @@ import pytest
 from satline.errors import InputError
 from satline.importers import Options, sysstat
 from satline.importers._import import import_recording
+from satline.importers._sadf import ENVIRONMENT
 from satline.recording import Recording
 
 SADC = Path("/usr/lib/sysstat/sadc")
@@ -256,3 +257,28 @@ def test_other_files_are_not_taken_for_archives(tmp_path: Path) -> None:
     assert sysstat.recognise(str(tmp_path)) == 0
     assert sysstat.recognise("http://localhost:9090") == 0
     assert sysstat.recognise(str(tmp_path / "absent")) == 0
+
+
+def test_a_crash_of_sadf_is_said_with_its_signal(
+    archive: Path, tmp_path: Path, imported: Callable[..., Recording], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "bin" / "sadf"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\necho 'out of range' >&2\nkill -ABRT $$\n")
+    script.chmod(0o755)
+    monkeypatch.setitem(ENVIRONMENT, "PATH", f"{script.parent}{os.pathsep}{os.environ['PATH']}")
+    with pytest.raises(InputError, match=r"ended by signal 6 \(SIGABRT\): out of range"):
+        imported(archive)
+
+
+def test_activities_that_sadf_crashes_on_are_damage_and_the_rest_is_imported(
+    archive: Path, tmp_path: Path, imported: Callable[..., Recording], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "bin" / "sadf"
+    script.parent.mkdir()
+    script.write_text('#!/bin/sh\nPATH=${PATH#*:}\nsadf "$@"\ncase "$*" in *"-- -w"*) kill -SEGV $$;; esac\n')
+    script.chmod(0o755)
+    monkeypatch.setitem(ENVIRONMENT, "PATH", f"{script.parent}{os.pathsep}{os.environ['PATH']}")
+    recording = imported(archive)
+    assert any("SIGSEGV" in text for text in recording.sources["import"]["damage"])
+    assert recording.connect().execute("SELECT count(user_us) > 0 FROM processor").fetchone() == (True,)

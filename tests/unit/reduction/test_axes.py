@@ -50,8 +50,84 @@ def test_without_users_the_default_is_the_first_queue_that_was_recorded() -> Non
     assert reduce(MadeRecording(rows)).load_axis == "load_average"
     for row in rows["system"]:
         del row["load_average_1"]
+    assert reduce(MadeRecording(rows)).load_axis == "sessions"
+    for row in rows["system"]:
+        del row["users_logged_on"]
     nothing = reduce(MadeRecording(rows))
     assert (nothing.load_axis, nothing.classes) == ("active_users", ())
+
+
+def test_a_load_that_the_recording_states_is_the_default() -> None:
+    rows = queue_rows([1, 2, 3, 4] * 60)
+    stated = {"host": {}, "system_under_test": {"load_axis": "sessions"}}
+    assert reduce(MadeRecording(rows, stated)).load_axis == "sessions"
+    assert reduce(MadeRecording(rows, stated), "run_queue").load_axis == "run_queue"
+    unknown = {"host": {}, "system_under_test": {"load_axis": "no such"}}
+    assert reduce(MadeRecording(rows, unknown)).load_axis == "in_queue"
+
+
+def test_a_mean_run_queue_is_a_load_of_fractional_classes() -> None:
+    levels = [0.1 * (k % 37) for k in range(2000)]
+    rows = {"system": [{**at(10 * k), "run_queue_mean": n} for k, n in enumerate(levels)]}
+    curves = reduce(MadeRecording(rows))
+    assert (curves.load_axis, curves.load_unit) == ("run_queue", "tasks")
+    assert curves.load == pytest.approx(levels[1:])
+    assert len(curves.classes) > 10
+    assert curves.classes[0].high == pytest.approx(0.2)
+    assert sum(c.observations for c in curves.classes) == 1999
+    assert all(c.low - 1e-9 <= c.midpoint <= c.high + 1e-9 for c in curves.classes)
+
+
+def requests_rows(count: int, spacing_s: float, response_s: float) -> dict[str, list[dict[str, Any]]]:
+    """A request every `spacing_s`, each under way for `response_s`; a reading every ten seconds."""
+    length = int(count * spacing_s)
+    return {
+        "system": [at(10 * k) for k in range(length // 10 + 1)],
+        "transaction": [
+            {**at(spacing_s * k), "user": "u", "response_us": round(response_s * 1e6), "outcome": "ok"}
+            for k in range(count)
+        ],
+    }
+
+
+def test_requests_in_flight_are_the_load_of_a_log_of_requests() -> None:
+    curves = reduce(MadeRecording(requests_rows(4000, 0.5, 3.2)))
+    assert (curves.load_axis, curves.load_unit) == ("in_flight", "requests")
+    # Little's law: two a second, each for 3.2 s
+    assert np.median(curves.load) == pytest.approx(6.4)
+    assert np.nanmedian(curves.observations["transaction_rate"]) == pytest.approx(2)
+    assert reduce(MadeRecording(requests_rows(40, 0.5, 3.2)), "users_in_transaction").load_axis == "in_flight"
+
+
+def test_transactions_that_the_source_counts_for_the_whole_system_are_throughput() -> None:
+    rows = steady(600, 10, transactions=7)
+    curves = reduce(MadeRecording(rows), "transaction_rate")
+    assert curves.load_axis == "requests"
+    assert curves.load == pytest.approx(np.full(60, 7.0))
+    counted = {**rows, "user": [{**at(10 * k), "user": "u", "transactions": 30 * k} for k in range(61)]}
+    assert reduce(MadeRecording(counted), "requests").load == pytest.approx(np.full(60, 3.0))
+
+
+def test_without_any_queue_tasks_are_those_that_run_or_are_at_a_disk() -> None:
+    rows = steady(600, 10, processors=2, user_us=200_000, system_us=50_000, idle_us=750_000)
+    rows["device"] = [
+        {**at(10 * k), "device": name, "device_kind": kind, "request_wait_us": us * k}
+        for k in range(61)
+        for name, kind, us in (
+            ("c0t0d0", "block", 8_000_000),
+            ("c0t1d0", "block", 4_000_000),
+            ("dm-0", "block", 5_000_000),
+            ("sd0,a", "block", 5_000_000),
+            ("eth0", "network", 5_000_000),
+        )
+    ]
+    curves = reduce(MadeRecording(rows))
+    assert (curves.load_axis, curves.load_unit) == ("in_system", "tasks")
+    assert curves.load == pytest.approx(np.full(60, 0.5 + 1.2))
+    for row in rows["system"]:
+        row["tasks_runnable"] = 3
+    assert reduce(MadeRecording(rows)).load_axis == "run_queue"
+    assert reduce(MadeRecording(rows), "in_system").load == pytest.approx(np.full(60, 3 + 1.2))
 
 
 @pytest.mark.parametrize(

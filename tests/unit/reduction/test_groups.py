@@ -245,6 +245,16 @@ def test_an_unknown_variable_is_wrong_input() -> None:
         group(two_hours(), "time", ["nonsense"])
 
 
+def test_what_was_counted_for_all_users_together_is_no_one_users() -> None:
+    rows = steady(600, 10, transactions=7)
+    rows["user"] = [
+        {**at(10 * k), "user": name, "cpu_us": 1000 * k} for k in range(61) for name in ("ann", "bob")
+    ]
+    made = group(MadeRecording(rows), "user", ["user_run", "transaction_rate"])
+    assert [g.label for g in made.classes] == ["ann", "bob"]
+    assert "transaction_rate" not in made.curves
+
+
 def test_which_variables_a_user_has() -> None:
     assert {"user_run", "user_page_wait", "share_run", "transaction_rate", "response"} <= user_variables()
     assert not {"problem_state", "mpl", "active_users", "device_busy", "busiest_task"} & user_variables()

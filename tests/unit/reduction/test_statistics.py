@@ -100,6 +100,7 @@ def test_every_derived_variable_has_words_a_unit_and_known_names() -> None:
         "user_cpu_largest_us",
         "task_busiest_us",
         "device_busiest_us",
+        "device_inside_us",
         "transactions_completed",
         "transactions_failed",
         "transaction_seconds",
