@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,24 @@ LOAD = click.option(
 )
 PERCENTILES = (25, 50, 75, 90)
 USUAL = ("throughput", "transaction_rate", "response_us", "total_cpu", "page_wait", "io_wait", "paging_rate")
+
+
+def class_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How load classes are made, for every command that makes them."""
+    for option in (
+        click.option(
+            "--class-observations",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Merge classes until each has so many; default 50, fewer in a short recording.",
+        ),
+        click.option("--class-width", type=float, metavar="WIDTH", help="Loads in a class; default 2 users."),
+        click.option(
+            "--classes", metavar="equal-count[:N]", help="Classes of equal size instead of equal width."
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 def part_of(option: str, text: str, example: str) -> float:
@@ -51,16 +70,22 @@ Examples:
 )
 @RECORDING
 @LOAD
+@class_options
 @filter_options
 @click.option("--throughput", metavar="COLUMN", help="Of a table: its column of throughput.")
 @click.option("--response", metavar="COLUMN", help="Of a table: its column of mean response time.")
+@click.option("--all", "every", is_flag=True, help="Also why each rule does not hold, and what was not seen.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def diagnose(
     recording: Path,
     load_axis: str | None,
+    classes: str | None,
+    class_width: float | None,
+    class_observations: int | None,
     filters: Filters | None,
     throughput: str | None,
     response: str | None,
+    every: bool,
     as_json: bool,
 ) -> None:
     """Say where a recording saturates, what holds it back, how sure that is, and what could not be seen.
@@ -82,7 +107,14 @@ def diagnose(
     from satline.reduction import reduce as to_curves
 
     opened = Recording.open(recording)
-    curves = to_curves(opened, load_axis, filters=filters)
+    curves = to_curves(
+        opened,
+        load_axis,
+        filters=filters,
+        classes=classes,
+        class_width=class_width,
+        class_observations=class_observations,
+    )
     _has_loads(curves, load_axis)
     diagnosis = judge(opened, curves)
     if as_json:
@@ -92,7 +124,7 @@ def diagnose(
 
     from satline.report.terminal import print_diagnosis
 
-    print_diagnosis(diagnosis, Console())
+    print_diagnosis(diagnosis, Console(), every=every)
 
 
 @click.command(
@@ -106,16 +138,7 @@ Examples:
 )
 @RECORDING
 @LOAD
-@click.option("--classes", metavar="equal-count[:N]", help="Classes of equal size instead of equal width.")
-@click.option("--class-width", type=float, metavar="WIDTH", help="Loads in a class; default 2 users.")
-@click.option(
-    "--class-observations",
-    type=click.IntRange(min=1),
-    default=50,
-    show_default=True,
-    metavar="N",
-    help="Merge classes until each has so many.",
-)
+@class_options
 @filter_options
 @click.option("--variables", metavar="A,B", help="Only these variables.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
@@ -125,7 +148,7 @@ def reduce(
     load_axis: str | None,
     classes: str | None,
     class_width: float | None,
-    class_observations: int,
+    class_observations: int | None,
     filters: Filters | None,
     variables: str | None,
     as_json: bool,

@@ -116,7 +116,7 @@ def _print(result: Result, console: Console) -> None:
 
     if result.diagnosis is not None:
         console.print()
-        print_diagnosis(result.diagnosis, console)
+        print_diagnosis(result.diagnosis, console, every=False)
         console.print()
     if result.peak is not None:
         console.print(Text(visible(result.peak.words), style="bold"))

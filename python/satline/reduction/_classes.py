@@ -15,6 +15,8 @@ from satline.reduction._results import LoadClass
 from satline.reduction._statistics import Floats, Integers
 
 BASE_CLASSES = 20
+# A class has 50 observations [Bard]; of a short recording fewer, so that there are classes at all.
+ENOUGH, FEWEST, WANTED_CLASSES = 50, 3, 8
 
 
 @dataclass(frozen=True)
@@ -24,23 +26,24 @@ class Classing:
     width
         Loads in a class; ``None``: 2 users, or a round width that makes about 20 classes of the range.
     at_least
-        Observations that a class must have; smaller ones are merged with their neighbours.
+        Observations that a class must have; smaller ones are merged with their neighbours. ``None``: 50
+        [Bard], but so few that about 8 classes can be had.
     equal_count
         Make so many classes of about equal size instead; 0: as many as `at_least` allows, at most 10.
     """
 
     width: float | None = None
-    at_least: int = 50
+    at_least: int | None = None
     equal_count: int | None = None
 
     def __post_init__(self) -> None:
         if self.width is not None and not (self.width > 0 and math.isfinite(self.width)):
             raise InputError(f"class width {self.width}", hint="give a width above 0")
-        if self.at_least < 1:
+        if self.at_least is not None and self.at_least < 1:
             raise InputError(f"{self.at_least} observations in a class", hint="give at least 1")
 
     @classmethod
-    def of(cls, classes: str | None, width: float | None, at_least: int) -> Classing:
+    def of(cls, classes: str | None, width: float | None, at_least: int | None) -> Classing:
         """From the options: `classes` is ``equal-count``, ``equal-count:N`` or ``None``."""
         if classes is None:
             return cls(width, at_least)
@@ -50,6 +53,13 @@ class Classing:
         if width is not None:
             raise InputError("classes of equal count have no width", hint="leave one of the two out")
         return cls(None, at_least, min(int(count[:6]), 10_000) if count else 0)
+
+
+def enough(how: Classing, observations: int) -> int:
+    """Observations that a class must have: as asked, else by how many there are."""
+    if how.at_least is not None:
+        return how.at_least
+    return max(FEWEST, min(ENOUGH, observations // WANTED_CLASSES))
 
 
 def make_classes(
@@ -64,8 +74,9 @@ def make_classes(
         finite &= np.rint(load) >= 1
     if not finite.any():
         return (), np.full(len(load), -1, dtype=np.int64)
+    at_least = enough(how, int(finite.sum()))
     if how.equal_count is not None:
-        bounds, number = _equal(load, finite, how)
+        bounds, number = _equal(load, finite, how.equal_count, at_least)
         return _described(bounds, load, number, seconds, labels=(f"{a:g} to {b:g}" for a, b in bounds))
     if axis.name == "users" and how.width is None:
         bounds = distinct_classes(load)
@@ -80,9 +91,9 @@ def make_classes(
     if whole and width != round(width):
         raise InputError(f"class width {width:g}: the load is a whole number", hint="give a whole width")
     if axis.users:
-        bounds = merged_classes(load, int(width), how.at_least)
+        bounds = merged_classes(load, int(width), at_least)
         return _described(bounds, load, assign(load, bounds, exact=False), seconds, width=width)
-    edges = _edges(load[finite], float(width), how.at_least)
+    edges = _edges(load[finite], float(width), at_least)
     number = np.where(finite, np.searchsorted(edges[1:-1], load, side="right"), -1).astype(np.int64)
     bounds = list(pairwise(edges.tolist()))
     if whole:
@@ -153,10 +164,12 @@ def _edge(cell: float, width: float) -> float:
     return float(f"{cell * width:.12g}")
 
 
-def _equal(load: Floats, finite: np.ndarray, how: Classing) -> tuple[list[tuple[float, float]], Integers]:
+def _equal(
+    load: Floats, finite: np.ndarray, wanted: int, at_least: int
+) -> tuple[list[tuple[float, float]], Integers]:
     """Classes of about equal size; equal loads are never parted."""
     values = load[finite]
-    count = how.equal_count or min(10, max(1, len(values) // how.at_least))
+    count = wanted or min(10, max(1, len(values) // at_least))
     inner = np.unique(np.quantile(values, np.arange(1, count) / count, method="higher"))
     number = np.full(len(load), -1, dtype=np.int64)
     # Where a cut falls on the least load, nothing lies below it.

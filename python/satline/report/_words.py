@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from satline.diagnosis._answer import chance_words, span_words, two_digits
 from satline.diagnosis._load import load_units
 from satline.diagnosis._results import (
     Estimate,
+    Finding,
     Outcome,
     Saturation,
+    Standing,
     UslFit,
     WaitingUser,
     WaitPart,
@@ -122,6 +125,14 @@ def saturation_lines(saturation: Saturation) -> list[str]:
         if estimate is not None:
             shown = _numbers.interval(estimate.value, estimate.low, estimate.high, estimate.unit)
             lines.append(f"{words}: {shown}.")
+    if saturation.at is None and saturation.bend is not None and (saturation.chance or 0.0) >= 0.35:
+        bend = saturation.bend
+        place = _numbers.interval(bend.value, bend.low, bend.high, "")
+        words = chance_words(saturation.chance or 0.0)
+        lines.append(f"Throughput bends near {place} {axis}: that it does is {words}.")
+    elif saturation.at is None and saturation.carries is not None:
+        carried = _numbers.number(saturation.carries)
+        lines.append(f"Throughput surely rises with the load up to {carried} {axis}.")
     if saturation.retrograde is not None:
         lines.append(f"Beyond it throughput surely falls: {_estimate(saturation.retrograde)}.")
     if saturation.peak is not None:
@@ -145,6 +156,55 @@ def _usl_lines(usl: UslFit) -> list[str]:
         claim = "" if usl.peak_in_range else ", beyond the loads seen: extrapolated, and not claimed"
         lines.append(f"Its greatest throughput lies at {_estimate(usl.peak)}{claim}.")
     return lines
+
+
+MOST_USES = 10
+
+
+def use_rows(standing: Standing) -> list[list[str]]:
+    """A heading row, then a row for each of the resources that were shortest or fullest, in percent."""
+    rows = [
+        ["resource", "mean, %", "95 % of the time below, %", "most, %", "short, % of the time", "headroom"]
+    ]
+    for use in standing.uses[:MOST_USES]:
+        if use.mean is None:
+            rows.append([use.resource, "–", "–", "–", _percent(use.short), "–"])
+            continue
+        bound = "≥ " if use.lower_bound else ""
+        room = "–" if use.headroom is None else _factor(use.headroom)
+        figures = [bound + _percent(x) for x in (use.mean.value, use.high95 or 0.0, use.most or 0.0)]
+        rows.append([use.resource, *figures, _percent(use.short), room])
+    return rows
+
+
+def use_notes(standing: Standing) -> list[str]:
+    """What the rows rest on, and how many are not shown."""
+    notes = [
+        f"Over {span_words(standing.seconds)} in {standing.observations:,} observations"
+        + ("" if standing.seen > 0.95 else f", {_percent(standing.seen)} % of the time from first to last")
+        + "."
+    ]
+    if standing.when:
+        notes.append(f"Short {standing.when}.")
+    if len(standing.uses) > MOST_USES:
+        notes.append(f"{len(standing.uses) - MOST_USES} more resources were less full (--json lists them).")
+    return notes
+
+
+def _percent(part: float) -> str:
+    """A part of one in percent, to two digits; what is not nothing is not shown as 0."""
+    return "< 0.01" if 0 < part < 1e-4 else two_digits(100 * part)
+
+
+def _factor(value: float) -> str:
+    return "none" if value <= 1 else "> 100 ×" if value > 100 else f"{two_digits(value)} ×"
+
+
+def sure_words(finding: Finding) -> str:
+    """How sure a finding is: its chance where one is known, else the strength of its signs."""
+    if finding.chance is not None and finding.gain is None and finding.component != "none":
+        return chance_words(finding.chance)
+    return _numbers.strength_words(finding.strength)
 
 
 WAIT_PARTS = {

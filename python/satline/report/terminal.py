@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from satline.diagnosis._results import Diagnosis, Evidence, Finding, Unseen
+from satline.diagnosis._results import Diagnosis, Evidence, Finding, Standing, Unseen
 from satline.reduction._results import Curves, Point
 from satline.report import _numbers, _table, _words
 from satline.report._escape import cell
@@ -17,13 +17,15 @@ _WIDEST = 100
 _UNBROKEN = "\ue000"
 
 
-def print_diagnosis(diagnosis: Diagnosis, console: Console) -> None:
+def print_diagnosis(diagnosis: Diagnosis, console: Console, *, every: bool = True) -> None:
     """Prints `diagnosis` on `console`, no wider than 100 columns.
+
+    Without `every`, rules that do not hold and signals that could not be seen are folded to a line each.
 
     Names that come from outside are shown with their control characters as visible escapes. Colour is left to
     rich: none when the output is not a terminal or NO_COLOR is set.
     """
-    _Page(console).diagnosis(diagnosis)
+    _Page(console, every).diagnosis(diagnosis)
 
 
 def curves_table(curves: Curves, variables: Sequence[str], *, encoding: str = "utf-8") -> Table:
@@ -71,13 +73,16 @@ def _mean(point: Point, unit: str, largest: float) -> str:
 class _Page:
     """Prints parts of a diagnosis one under the other."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, every: bool) -> None:
         self._console = console
+        self._every = every
         self._width = min(console.width, _WIDEST)
 
     def diagnosis(self, diagnosis: Diagnosis) -> None:
         self._line(diagnosis.headline, style="bold")
         self._line(f"Recording: {diagnosis.recording}", style="dim")
+        if diagnosis.standing is not None:
+            self._standing(diagnosis.standing)
         self._saturation(diagnosis)
         self._section("Findings, strongest first")
         findings, remarks = split_remarks(diagnosis.findings)
@@ -90,14 +95,45 @@ class _Page:
         for rank, finding in enumerate(remarks, start=1):
             self._finding(rank, finding)
         self._waits(diagnosis)
-        self._others("Rules that do not hold", [f for f in diagnosis.others if f.state != "cannot-judge"])
-        self._list(
-            "Rules that could not be judged",
-            [f"{titles}: {reason}" for titles, reason in unjudged(diagnosis.others)],
-        )
-        self._unseen(diagnosis.unseen)
+        if self._every:
+            self._others("Rules that do not hold", [f for f in diagnosis.others if f.state != "cannot-judge"])
+            self._list(
+                "Rules that could not be judged",
+                [f"{titles}: {reason}" for titles, reason in unjudged(diagnosis.others)],
+            )
+            self._unseen(diagnosis.unseen)
+        else:
+            self._folded(diagnosis)
         self._list("What weakens the answer", diagnosis.warnings)
         self._list("Conditions", [f"{name}: {value}" for name, value in diagnosis.conditions.items()])
+
+    def _standing(self, standing: Standing) -> None:
+        rows = _words.use_rows(standing)
+        if len(rows) > 1:
+            self._section("How full each resource was")
+            for block in _table.blocks(rows, self._width, encoding=self._console.encoding):
+                self._console.print(block)
+            for note in _words.use_notes(standing):
+                self._line(note, indent=2)
+        self._section("Next step")
+        self._line(standing.next_step or "None.", indent=2)
+
+    def _folded(self, diagnosis: Diagnosis) -> None:
+        """Rules that name nothing, and signals that were not there, in a line each."""
+        failed = [f.title for f in diagnosis.others if f.state != "cannot-judge"]
+        blind = [f.title for f in diagnosis.others if f.state == "cannot-judge"]
+        lines = []
+        if failed:
+            lines.append(f"Do not hold: {'; '.join(failed)}.")
+        if blind:
+            lines.append(f"Could not be judged: {'; '.join(blind)}.")
+        if diagnosis.unseen:
+            lines.append(f"{len(diagnosis.unseen)} signals that the rules use were not recorded.")
+        if lines:
+            self._section("Other rules")
+            for line in lines:
+                self._item("–", line, indent=2)
+            self._line("`satline diagnose --all` says why of each.", indent=2)
 
     def _waits(self, diagnosis: Diagnosis) -> None:
         rows = _words.wait_rows(diagnosis.waits, _words.axis_words(diagnosis.saturation.load_axis))
@@ -121,8 +157,8 @@ class _Page:
     def _finding(self, rank: int, finding: Finding) -> None:
         if rank > 1:
             self._console.print()
-        strength = _numbers.strength_words(finding.strength)
-        self._item(f"{rank}.", f"{_words.sentence(finding.title)} — {strength}", indent=2, style="bold")
+        sure = _words.sure_words(finding)
+        self._item(f"{rank}.", f"{_words.sentence(finding.title)} — {sure}", indent=2, style="bold")
         self._line(_words.sentence(finding.summary), indent=5)
         if finding.evidence:
             self._line("Evidence", indent=5, style="underline")
