@@ -18,6 +18,7 @@ pub mod monitor;
 pub mod netlink;
 pub mod options;
 pub mod parse;
+pub mod plausible;
 pub mod population;
 pub mod process;
 pub mod recorder;

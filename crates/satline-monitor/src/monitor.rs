@@ -21,6 +21,7 @@ use crate::error::MonitorError;
 use crate::files::{self, DescriptorBudget, Roots};
 use crate::missing::Missing;
 use crate::options::Options;
+use crate::plausible::{Clocks, Times};
 use crate::population::{Census, Known};
 use crate::recorder::{OwnReading, Recorder, Stamp};
 use crate::source::{Cost, Methods, Sampling, Source, UsersHead};
@@ -74,6 +75,7 @@ pub struct Monitor<C: Clock> {
     start_ns: i64,
     lateness: Lateness,
     clock_watch: ClockWatch,
+    pressures: Clocks,
     samples: i64,
     samples_lost: i64,
     exits_lost: u64,
@@ -197,6 +199,7 @@ impl<C: Clock> Monitor<C> {
             groups_looked_at: BTreeSet::new(),
             lateness: Lateness::default(),
             clock_watch: ClockWatch::default(),
+            pressures: Clocks::default(),
             samples: 0,
             samples_lost: 0,
             exits_lost: 0,
@@ -295,11 +298,19 @@ impl<C: Clock> Monitor<C> {
         if let Some(step) = self.clock_watch.step(at.time_ns, at.monotonic_ns) {
             self.recorder.event(at, "clock-step", Some(step), None);
         }
-        let reading = system::read(&self.roots, self.ticks_per_second);
+        let mut reading = system::read(&self.roots, self.ticks_per_second);
+        self.repair_pressures(at, &mut reading);
         self.watch_groups(at);
         self.watch_devices(at);
+        let clock = &self.clock;
+        let times = Times {
+            before_ns: self.before.map_or(i64::MIN, |(ns, _)| ns),
+            at_ns: at.monotonic_ns,
+            boot_ahead_ns: clock.boot_ns().saturating_sub(clock.monotonic_ns()).max(0),
+            clock: &|| clock.monotonic_ns(),
+        };
         self.table
-            .scan(&mut self.users, &mut self.taskstats)
+            .scan(&mut self.users, &mut self.taskstats, &times)
             .map_err(|source| MonitorError::Proc {
                 path: self.roots.proc.display().to_string(),
                 source,
@@ -341,6 +352,7 @@ impl<C: Clock> Monitor<C> {
         if at.monotonic_ns >= self.minute_due_ns {
             self.minute_due_ns = at.monotonic_ns + MINUTE_NS;
             self.hierarchies = cgroup::hierarchies(&self.roots);
+            self.pressures.forget(at.monotonic_ns);
             self.write_source(None, None)?;
         }
         Ok(())
@@ -373,6 +385,7 @@ impl<C: Clock> Monitor<C> {
                 files::read(&self.roots.proc.join("self/status")).as_deref(),
             ),
             missing: &self.missing,
+            implausible: self.table.ledger.entries().collect(),
         };
         let path = self.options.recording.join("sources/monitor.toml");
         if end_reason.is_none() {

@@ -81,6 +81,7 @@ _SOURCE = {
     "damage": "texts",
     "notes": "texts",
     "missing": "sections",
+    "implausible": "sections",
 }
 
 

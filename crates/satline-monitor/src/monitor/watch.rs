@@ -5,6 +5,7 @@ use std::io::Write;
 use crate::cgroup;
 use crate::clockwork::Clock;
 use crate::recorder::Stamp;
+use crate::system::{self, Place, SystemReading};
 use crate::thermometer::ThermometerReading;
 
 use super::Monitor;
@@ -18,12 +19,27 @@ impl<C: Clock> Monitor<C> {
                 .flat_map(|parent| parent.children(&self.hierarchies)),
         );
         for group in groups {
-            if let Some(values) = group.read(&self.hierarchies) {
+            if let Some(mut values) = group.read(&self.hierarchies) {
+                for (value, column) in values.iter_mut().zip(cgroup::COLUMNS) {
+                    if let Some(raw) = value.filter(|_| column.starts_with("pressure_")) {
+                        let (clocks, ledger) = (&mut self.pressures, &mut self.table.ledger);
+                        *value = Some(clocks.repair(&group.name, column, raw, at.monotonic_ns, ledger));
+                    }
+                }
                 if self.groups_looked_at.insert(group.name.clone()) {
                     self.missing
                         .extend(cgroup::missing(&group.name, &values, &self.missing));
                 }
                 self.recorder.cgroup(at, &group.name, &values);
+            }
+        }
+    }
+
+    pub(super) fn repair_pressures(&mut self, at: Stamp, reading: &mut SystemReading) {
+        for (value, signal) in reading.values.iter_mut().zip(system::SIGNALS) {
+            if let (Some(raw), Place::Pressure(..)) = (*value, signal.place) {
+                let (clocks, ledger) = (&mut self.pressures, &mut self.table.ledger);
+                *value = Some(clocks.repair("", signal.column, raw, at.monotonic_ns, ledger));
             }
         }
     }
