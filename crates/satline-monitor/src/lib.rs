@@ -12,6 +12,7 @@ pub mod counters;
 pub mod device;
 pub mod error;
 pub mod files;
+pub mod limited;
 pub mod listing;
 pub mod missing;
 pub mod monitor;

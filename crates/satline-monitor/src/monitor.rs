@@ -19,6 +19,7 @@ use crate::clockwork::{self, Clock, ClockWatch, Lateness, Schedule};
 use crate::device::Devices;
 use crate::error::MonitorError;
 use crate::files::{self, DescriptorBudget, Roots};
+use crate::limited::{Limited, Membership};
 use crate::missing::Missing;
 use crate::options::Options;
 use crate::plausible::{Clocks, Times};
@@ -68,6 +69,8 @@ pub struct Monitor<C: Clock> {
     hierarchies: Vec<Hierarchy>,
     groups: Vec<WatchedGroup>,
     parents: Vec<WatchedGroup>,
+    limited: Limited,
+    members: Membership,
     /// Groups whose missing signals have been named.
     groups_looked_at: BTreeSet<String>,
     thermometers: Thermometers,
@@ -193,6 +196,8 @@ impl<C: Clock> Monitor<C> {
                 page_bytes: system_value(libc::_SC_PAGESIZE, 4096),
             },
             methods: Methods::new(exits, delays, schedstat, scheduling),
+            limited: Limited::default(),
+            members: Membership::default(),
             census: Census::default(),
             devices: Devices::default(),
             device_names: None,
@@ -322,9 +327,13 @@ impl<C: Clock> Monitor<C> {
                 .event(at, "exits-lost", Some(exits_lost as f64), None);
         }
         let elapsed_ns = self.before.map_or(0, |(ns, _)| at.monotonic_ns - ns);
-        let population = self
-            .census
-            .take(&mut self.table, &self.users, self.known, elapsed_ns);
+        let population = self.census.take(
+            &mut self.table,
+            &self.users,
+            &self.members,
+            self.known,
+            elapsed_ns,
+        );
         let own = OwnReading {
             sample,
             lateness_us,

@@ -2,6 +2,7 @@
 
 use crate::accounting::ProcessTable;
 use crate::counters::Totals;
+use crate::limited::Membership;
 use crate::process::Process;
 use crate::recorder::{TaskReading, UserReading};
 use crate::users::{HOST, UserId, Users};
@@ -23,13 +24,15 @@ pub struct Known {
     pub page_bytes: i64,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Levels {
     processes: i64,
     runnable: i64,
     page_wait: i64,
     io_wait: i64,
     resident_pages: u64,
+    /// Processes in each recorded control group.
+    groups: Vec<i64>,
 }
 
 /// Makes readings of scans; keeps what it needs to know which rows are news.
@@ -48,6 +51,7 @@ impl Census {
         &mut self,
         table: &mut ProcessTable,
         users: &Users,
+        members: &Membership,
         known: Known,
         elapsed_ns: i64,
     ) -> Population {
@@ -57,7 +61,7 @@ impl Census {
         let is_first = table.scan_number() == 1;
         for process in table.processes() {
             let user = process.user.unwrap_or(HOST);
-            count(process, &mut levels[user]);
+            count(process, members, &mut levels[user]);
             if !is_first {
                 busy_threads(process, &users.names()[user], busy_ns, &mut population.tasks);
             }
@@ -79,7 +83,8 @@ impl Census {
                 population.users.push(reading(
                     user,
                     users,
-                    *levels,
+                    levels,
+                    members,
                     totals,
                     known,
                     table.io_is_known(user),
@@ -90,7 +95,7 @@ impl Census {
     }
 }
 
-fn count(process: &Process, levels: &mut Levels) {
+fn count(process: &Process, members: &Membership, levels: &mut Levels) {
     let seen = process.seen;
     let is_dead = |state: u8| matches!(state, b'Z' | b'X' | b'x');
     if process
@@ -101,6 +106,10 @@ fn count(process: &Process, levels: &mut Levels) {
         return;
     }
     levels.processes += 1;
+    if let Some(group) = members.group(process.pid) {
+        levels.groups.resize(members.len(), 0);
+        levels.groups[group] += 1;
+    }
     levels.resident_pages = levels.resident_pages.saturating_add(process.resident_pages);
     for thread in process
         .threads
@@ -142,13 +151,23 @@ fn busy_threads(process: &mut Process, user: &str, busy_ns: u64, tasks: &mut Vec
 fn reading(
     user: UserId,
     users: &Users,
-    levels: Levels,
+    levels: &Levels,
+    members: &Membership,
     totals: Totals,
     known: Known,
     io_is_known: bool,
 ) -> UserReading {
+    // The first of those that have most of its processes, if that is most of all.
+    let most = levels
+        .groups
+        .iter()
+        .copied()
+        .max()
+        .filter(|&most| 2 * most > levels.processes);
+    let group = most.and_then(|most| levels.groups.iter().position(|&n| n == most));
     UserReading {
         user: users.names()[user].clone(),
+        cgroup: group.and_then(|group| members.name(group)).map(str::to_owned),
         processes: levels.processes,
         tasks_runnable: levels.runnable,
         tasks_page_wait: levels.page_wait,

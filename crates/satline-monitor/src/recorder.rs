@@ -45,6 +45,7 @@ pub struct UserReading {
     pub write_bytes: Option<i64>,
     pub resident_bytes: i64,
     pub exits: i64,
+    pub cgroup: Option<String>,
 }
 
 /// One row of table `task`.
@@ -93,8 +94,9 @@ const OWN: [&str; 9] = [
     "users_in_queue",
     "load_average_1",
 ];
-const USER: [&str; 16] = [
+const USER: [&str; 17] = [
     "user",
+    "cgroup",
     "processes",
     "tasks_runnable",
     "tasks_page_wait",
@@ -253,7 +255,10 @@ impl Recorder {
         let columns = self.user.columns.clone();
         self.row(self.user.id, at, |w| {
             w.set_text(columns[0], &r.user);
-            set_all(w, &columns[1..], &values);
+            if let Some(cgroup) = &r.cgroup {
+                w.set_text(columns[1], cgroup);
+            }
+            set_all(w, &columns[2..], &values);
         });
     }
 

@@ -2,8 +2,9 @@
 
 use std::io::Write;
 
-use crate::cgroup;
-use crate::clockwork::Clock;
+use crate::cgroup::{self, WatchedGroup};
+use crate::clockwork::{self, Clock};
+use crate::limited::Membership;
 use crate::recorder::Stamp;
 use crate::system::{self, Place, SystemReading};
 use crate::thermometer::ThermometerReading;
@@ -12,20 +13,17 @@ use super::Monitor;
 
 impl<C: Clock> Monitor<C> {
     pub(super) fn watch_groups(&mut self, at: Stamp) {
-        let mut groups = self.groups.clone();
-        groups.extend(
+        let mut named = self.groups.clone();
+        named.extend(
             self.parents
                 .iter()
                 .flat_map(|parent| parent.children(&self.hierarchies)),
         );
-        for group in groups {
-            if let Some(mut values) = group.read(&self.hierarchies) {
-                for (value, column) in values.iter_mut().zip(cgroup::COLUMNS) {
-                    if let Some(raw) = value.filter(|_| column.starts_with("pressure_")) {
-                        let (clocks, ledger) = (&mut self.pressures, &mut self.table.ledger);
-                        *value = Some(clocks.repair(&group.name, column, raw, at.monotonic_ns, ledger));
-                    }
-                }
+        if self.limited.is_due(at.monotonic_ns) {
+            self.search_groups(at, &named);
+        }
+        for group in &named {
+            if let Some(values) = self.read_group(at, group) {
                 if self.groups_looked_at.insert(group.name.clone()) {
                     self.missing
                         .extend(cgroup::missing(&group.name, &values, &self.missing));
@@ -33,6 +31,35 @@ impl<C: Clock> Monitor<C> {
                 self.recorder.cgroup(at, &group.name, &values);
             }
         }
+        // A group that was found has what its limit's hierarchy gives, and nobody asked for more.
+        for group in self.limited.groups().to_vec() {
+            if let Some(values) = self.read_group(at, &group) {
+                self.recorder.cgroup(at, &group.name, &values);
+            }
+        }
+    }
+
+    fn read_group(&mut self, at: Stamp, group: &WatchedGroup) -> Option<Vec<Option<i64>>> {
+        let mut values = group.read(&self.hierarchies)?;
+        for (value, column) in values.iter_mut().zip(cgroup::COLUMNS) {
+            if let Some(raw) = value.filter(|_| column.starts_with("pressure_")) {
+                let (clocks, ledger) = (&mut self.pressures, &mut self.table.ledger);
+                *value = Some(clocks.repair(&group.name, column, raw, at.monotonic_ns, ledger));
+            }
+        }
+        Some(values)
+    }
+
+    /// Looks for groups with a limit in force, and who is in which group.
+    fn search_groups(&mut self, at: Stamp, named: &[WatchedGroup]) {
+        let before_us = clockwork::own_cpu_us();
+        if !self.options.named_cgroups_only {
+            self.missing.extend(self.limited.search(&self.hierarchies, named));
+        }
+        let groups = [named, self.limited.groups()].concat();
+        self.members = Membership::read(&groups, &self.hierarchies);
+        let cost_us = clockwork::own_cpu_us() - before_us;
+        self.limited.searched(at.monotonic_ns, cost_us);
     }
 
     pub(super) fn repair_pressures(&mut self, at: Stamp, reading: &mut SystemReading) {
