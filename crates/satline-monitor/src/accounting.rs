@@ -108,6 +108,11 @@ impl ProcessTable {
         self.processes.iter_mut()
     }
 
+    /// The user of a process that the last scan saw.
+    pub fn user_of(&self, pid: i32) -> Option<UserId> {
+        self.processes.get(pid)?.user
+    }
+
     /// A user's totals since the run began.
     pub fn totals(&self, user: UserId) -> Totals {
         self.totals.get(user).copied().unwrap_or_default()

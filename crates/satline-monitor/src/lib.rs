@@ -14,6 +14,7 @@ pub mod error;
 pub mod files;
 pub mod limited;
 pub mod listing;
+pub mod locks;
 pub mod missing;
 pub mod monitor;
 pub mod netlink;

@@ -20,10 +20,11 @@ use crate::device::Devices;
 use crate::error::MonitorError;
 use crate::files::{self, DescriptorBudget, Roots};
 use crate::limited::{Limited, Membership};
+use crate::locks::Locks;
 use crate::missing::Missing;
 use crate::options::Options;
 use crate::plausible::{Clocks, Times};
-use crate::population::{Census, Known};
+use crate::population::{Census, Known, Seen};
 use crate::recorder::{OwnReading, Recorder, Stamp};
 use crate::source::{Cost, Methods, Sampling, Source, UsersHead};
 use crate::system;
@@ -71,6 +72,7 @@ pub struct Monitor<C: Clock> {
     parents: Vec<WatchedGroup>,
     limited: Limited,
     members: Membership,
+    locks: Locks,
     /// Groups whose missing signals have been named.
     groups_looked_at: BTreeSet<String>,
     thermometers: Thermometers,
@@ -198,6 +200,7 @@ impl<C: Clock> Monitor<C> {
             methods: Methods::new(exits, delays, schedstat, scheduling),
             limited: Limited::default(),
             members: Membership::default(),
+            locks: Locks::new(&roots.proc),
             census: Census::default(),
             devices: Devices::default(),
             device_names: None,
@@ -307,6 +310,8 @@ impl<C: Clock> Monitor<C> {
         self.repair_pressures(at, &mut reading);
         self.watch_groups(at);
         self.watch_devices(at);
+        let locks = self.locks.sample(at.monotonic_ns);
+        self.missing.extend(self.locks.take_missing());
         let clock = &self.clock;
         let times = Times {
             before_ns: self.before.map_or(i64::MIN, |(ns, _)| ns),
@@ -327,13 +332,13 @@ impl<C: Clock> Monitor<C> {
                 .event(at, "exits-lost", Some(exits_lost as f64), None);
         }
         let elapsed_ns = self.before.map_or(0, |(ns, _)| at.monotonic_ns - ns);
-        let population = self.census.take(
-            &mut self.table,
-            &self.users,
-            &self.members,
-            self.known,
-            elapsed_ns,
-        );
+        let seen = Seen {
+            members: &self.members,
+            lock_waiters: locks.waiting.as_deref(),
+        };
+        let population = self
+            .census
+            .take(&mut self.table, &self.users, seen, self.known, elapsed_ns);
         let own = OwnReading {
             sample,
             lateness_us,
@@ -342,6 +347,7 @@ impl<C: Clock> Monitor<C> {
             monitor_rss_bytes: self.own_rss_bytes(),
             users_logged_on: population.logged_on,
             users_in_queue: population.in_queue,
+            lock_wait_us: locks.wait_us,
         };
         self.recorder.system(at, &own, &reading);
         population
@@ -352,6 +358,7 @@ impl<C: Clock> Monitor<C> {
             .tasks
             .iter()
             .for_each(|task| self.recorder.task(at, task));
+        locks.rows.iter().for_each(|lock| self.recorder.lock(at, lock));
         if self.before.is_none() {
             self.missing.extend(system::missing(&reading, &self.roots));
         }

@@ -16,6 +16,14 @@ pub struct Population {
     pub in_queue: i64,
 }
 
+/// What was seen elsewhere of the processes.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    pub members: &'a Membership,
+    /// Processes that wait for a file lock; `None` where that is not told.
+    pub lock_waiters: Option<&'a [i32]>,
+}
+
 /// What makes some columns null.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
@@ -30,6 +38,7 @@ struct Levels {
     runnable: i64,
     page_wait: i64,
     io_wait: i64,
+    lock_wait: i64,
     resident_pages: u64,
     /// Processes in each recorded control group.
     groups: Vec<i64>,
@@ -51,7 +60,7 @@ impl Census {
         &mut self,
         table: &mut ProcessTable,
         users: &Users,
-        members: &Membership,
+        seen: Seen<'_>,
         known: Known,
         elapsed_ns: i64,
     ) -> Population {
@@ -61,9 +70,14 @@ impl Census {
         let is_first = table.scan_number() == 1;
         for process in table.processes() {
             let user = process.user.unwrap_or(HOST);
-            count(process, members, &mut levels[user]);
+            count(process, seen.members, &mut levels[user]);
             if !is_first {
                 busy_threads(process, &users.names()[user], busy_ns, &mut population.tasks);
+            }
+        }
+        for &pid in seen.lock_waiters.unwrap_or_default() {
+            if let Some(user) = table.user_of(pid) {
+                levels[user].lock_wait += 1;
             }
         }
         population.tasks.sort_by_key(|task| (task.pid, task.tid));
@@ -84,7 +98,7 @@ impl Census {
                     user,
                     users,
                     levels,
-                    members,
+                    seen,
                     totals,
                     known,
                     table.io_is_known(user),
@@ -152,7 +166,7 @@ fn reading(
     user: UserId,
     users: &Users,
     levels: &Levels,
-    members: &Membership,
+    seen: Seen<'_>,
     totals: Totals,
     known: Known,
     io_is_known: bool,
@@ -167,11 +181,14 @@ fn reading(
     let group = most.and_then(|most| levels.groups.iter().position(|&n| n == most));
     UserReading {
         user: users.names()[user].clone(),
-        cgroup: group.and_then(|group| members.name(group)).map(str::to_owned),
+        cgroup: group
+            .and_then(|group| seen.members.name(group))
+            .map(str::to_owned),
         processes: levels.processes,
         tasks_runnable: levels.runnable,
         tasks_page_wait: levels.page_wait,
         tasks_io_wait: levels.io_wait,
+        tasks_lock_wait: seen.lock_waiters.map(|_| levels.lock_wait),
         cpu_us: microseconds(totals.cpu_ns),
         cpu_system_us: microseconds(totals.system_ns),
         run_delay_us: known.run_delay.then(|| microseconds(totals.run_delay_ns)),

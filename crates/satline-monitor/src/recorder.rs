@@ -4,6 +4,7 @@ use satline_recording::{ColumnId, RecordingError, RecordingWriter, TableId};
 
 use crate::cgroup;
 use crate::device::{self, DeviceReading};
+use crate::locks::LockReading;
 use crate::system::{self, SystemReading};
 use crate::thermometer::ThermometerReading;
 
@@ -24,6 +25,7 @@ pub struct OwnReading {
     pub monitor_rss_bytes: Option<i64>,
     pub users_logged_on: i64,
     pub users_in_queue: i64,
+    pub lock_wait_us: Option<i64>,
 }
 
 /// One row of table `user`.
@@ -34,6 +36,7 @@ pub struct UserReading {
     pub tasks_runnable: i64,
     pub tasks_page_wait: i64,
     pub tasks_io_wait: i64,
+    pub tasks_lock_wait: Option<i64>,
     pub cpu_us: i64,
     pub cpu_system_us: i64,
     pub run_delay_us: Option<i64>,
@@ -83,7 +86,7 @@ impl Table {
     }
 }
 
-const OWN: [&str; 9] = [
+const OWN: [&str; 10] = [
     "sample",
     "lateness_us",
     "sample_cpu_us",
@@ -93,14 +96,16 @@ const OWN: [&str; 9] = [
     "users_logged_on",
     "users_in_queue",
     "load_average_1",
+    "lock_wait_us",
 ];
-const USER: [&str; 17] = [
+const USER: [&str; 18] = [
     "user",
     "cgroup",
     "processes",
     "tasks_runnable",
     "tasks_page_wait",
     "tasks_io_wait",
+    "tasks_lock_wait",
     "cpu_us",
     "cpu_system_us",
     "run_delay_us",
@@ -123,6 +128,7 @@ const TASK: [&str; 8] = [
     "run_delay_us",
     "state",
 ];
+const LOCK: [&str; 3] = ["lock", "wait_us", "hold_us"];
 const THERMOMETER: [&str; 4] = ["thermometer", "elapsed_us", "cpu_us", "parameters"];
 const EVENT: [&str; 4] = ["source", "event", "value", "text"];
 
@@ -136,6 +142,7 @@ pub struct Recorder {
     cgroup: Table,
     user: Table,
     task: Table,
+    lock: Table,
     thermometer: Table,
     event: Table,
 }
@@ -164,6 +171,7 @@ impl Recorder {
             )?,
             user: Table::open(w, "user", USER)?,
             task: Table::open(w, "task", TASK)?,
+            lock: Table::open(w, "lock", LOCK)?,
             thermometer: Table::open(w, "thermometer", THERMOMETER)?,
             event: Table::open(w, "event", EVENT)?,
             writer,
@@ -201,6 +209,7 @@ impl Recorder {
             if let Some(load) = reading.load_average_1 {
                 w.set_float(own_columns[8], load);
             }
+            w.set_option(own_columns[9], own.lock_wait_us);
         });
         let columns = self.processor.columns.clone();
         for (number, values) in &reading.processors {
@@ -240,6 +249,7 @@ impl Recorder {
             Some(r.tasks_runnable),
             Some(r.tasks_page_wait),
             Some(r.tasks_io_wait),
+            r.tasks_lock_wait,
             Some(r.cpu_us),
             Some(r.cpu_system_us),
             r.run_delay_us,
@@ -274,6 +284,16 @@ impl Recorder {
             w.set(columns[5], reading.cpu_us);
             w.set(columns[6], reading.run_delay_us);
             w.set_text(columns[7], reading.state.encode_utf8(&mut [0; 4]));
+        });
+    }
+
+    /// A row of table `lock`.
+    pub fn lock(&mut self, at: Stamp, reading: &LockReading) {
+        let columns = self.lock.columns.clone();
+        self.row(self.lock.id, at, |w| {
+            w.set_text(columns[0], &reading.name);
+            w.set(columns[1], reading.wait_us);
+            w.set(columns[2], reading.hold_us);
         });
     }
 

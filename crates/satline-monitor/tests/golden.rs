@@ -77,6 +77,7 @@ fn every_field_of_the_host() {
         "out_of_memory_kills=12",
         "zswap_in_pages=13",
         "zswap_out_pages=14",
+        "lock_wait_us=0",
         "pressure_cpu_some_us=101",
         "pressure_memory_some_us=102",
         "pressure_memory_full_us=103",
@@ -122,6 +123,9 @@ fn every_field_of_the_host() {
          pressure_memory_some_us=62 pressure_memory_full_us=63 pressure_io_some_us=64 pressure_io_full_us=65";
     let found = "cgroup=\"/limited\" quota_limit_millicpu=500";
     assert_eq!(told("cgroup"), [named, found, named, found]);
+    let lock = |us| format!("lock=\"posix fe:00:77\" wait_us={us} hold_us={us}");
+    assert_eq!(told("lock"), [lock(0), lock(1_000_000)]);
+    assert_eq!(system[1].int("lock_wait_us"), Some(1_000_000));
     let source: toml::Table = fs::read_to_string(recording.join("sources/monitor.toml"))
         .unwrap()
         .parse()
@@ -180,9 +184,14 @@ fn users_and_tasks_as_they_change() {
                exits: i64| {
         let [processes, runnable, page, io] = levels;
         let [major, minor] = faults;
-        let group = if processes == 1 { " cgroup=\"/limited\"" } else { "" };
+        let group = if processes == 1 {
+            " cgroup=\"/limited\""
+        } else {
+            ""
+        };
         format!(
             "user=\"ann\" processes={processes} tasks_runnable={runnable} tasks_page_wait={page} tasks_io_wait={io} \
+             tasks_lock_wait=1 \
              cpu_us={cpu} cpu_system_us={system} run_delay_us={delay} major_faults={major} minor_faults={minor} \
              read_bytes={read} write_bytes=0 resident_bytes={} exits={exits}{group}",
             pages * page_bytes

@@ -116,6 +116,11 @@ pub fn false_host(root: &Path) {
         "pressure/io",
         "some avg10=0 total=104\nfull avg10=0 total=105\n",
     );
+    put(
+        &proc,
+        "locks",
+        "1: POSIX  ADVISORY  WRITE 50 fe:00:77 0 EOF\n1: -> POSIX  ADVISORY  WRITE 50 fe:00:77 0 EOF\n",
+    );
     put(&proc, "self/schedstat", "1 1 1\n");
     put(&proc, "self/statm", "100 25 1 1 0 1 0\n");
     put(&proc, "sys/kernel/hostname", "false\n");
