@@ -23,6 +23,7 @@ pub mod parse;
 pub mod plausible;
 pub mod population;
 pub mod process;
+pub mod queues;
 pub mod recorder;
 pub mod source;
 pub mod system;

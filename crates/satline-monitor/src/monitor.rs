@@ -25,6 +25,7 @@ use crate::missing::Missing;
 use crate::options::Options;
 use crate::plausible::{Clocks, Times};
 use crate::population::{Census, Known, Seen};
+use crate::queues::Queues;
 use crate::recorder::{OwnReading, Recorder, Stamp};
 use crate::source::{Cost, Methods, Sampling, Source, UsersHead};
 use crate::system;
@@ -73,6 +74,7 @@ pub struct Monitor<C: Clock> {
     limited: Limited,
     members: Membership,
     locks: Locks,
+    queues: Queues,
     /// Groups whose missing signals have been named.
     groups_looked_at: BTreeSet<String>,
     thermometers: Thermometers,
@@ -201,6 +203,7 @@ impl<C: Clock> Monitor<C> {
             limited: Limited::default(),
             members: Membership::default(),
             locks: Locks::new(&roots.proc),
+            queues: Queues::new(&roots.proc),
             census: Census::default(),
             devices: Devices::default(),
             device_names: None,
@@ -336,9 +339,10 @@ impl<C: Clock> Monitor<C> {
             members: &self.members,
             lock_waiters: locks.waiting.as_deref(),
         };
-        let population = self
+        let mut population = self
             .census
             .take(&mut self.table, &self.users, seen, self.known, elapsed_ns);
+        self.watch_queues(at, &mut population);
         let own = OwnReading {
             sample,
             lateness_us,

@@ -12,6 +12,8 @@ use crate::users::{HOST, UserId, Users};
 pub struct Population {
     pub users: Vec<UserReading>,
     pub tasks: Vec<TaskReading>,
+    /// Processes of busy threads, those of the busiest first; the kernel's and the monitor's own left out.
+    pub busiest: Vec<i32>,
     pub logged_on: i64,
     pub in_queue: i64,
 }
@@ -68,11 +70,17 @@ impl Census {
         let mut levels = vec![Levels::default(); users.names().len()];
         let busy_ns = u64::try_from(elapsed_ns / 5).unwrap_or(u64::MAX).max(1);
         let is_first = table.scan_number() == 1;
+        let mut busy = Vec::new();
         for process in table.processes() {
             let user = process.user.unwrap_or(HOST);
             count(process, seen.members, &mut levels[user]);
             if !is_first {
-                busy_threads(process, &users.names()[user], busy_ns, &mut population.tasks);
+                let busiest = busy_threads(process, &users.names()[user], busy_ns, &mut population.tasks);
+                busy.extend(
+                    busiest
+                        .filter(|_| user >= HOST)
+                        .map(|step_ns| (step_ns, process.pid)),
+                );
             }
         }
         for &pid in seen.lock_waiters.unwrap_or_default() {
@@ -80,6 +88,8 @@ impl Census {
                 levels[user].lock_wait += 1;
             }
         }
+        busy.sort_unstable_by_key(|&(step_ns, pid)| (std::cmp::Reverse(step_ns), pid));
+        population.busiest = busy.into_iter().map(|(_, pid)| pid).collect();
         population.tasks.sort_by_key(|task| (task.pid, task.tid));
         self.last.resize(levels.len(), None);
         for (user, levels) in levels.iter().enumerate() {
@@ -142,10 +152,20 @@ fn count(process: &Process, members: &Membership, levels: &mut Levels) {
     }
 }
 
-fn busy_threads(process: &mut Process, user: &str, busy_ns: u64, tasks: &mut Vec<TaskReading>) {
+/// Makes rows of the busy threads; returns the processor time of the busiest, if there is one.
+fn busy_threads(
+    process: &mut Process,
+    user: &str,
+    busy_ns: u64,
+    tasks: &mut Vec<TaskReading>,
+) -> Option<u64> {
     let (pid, seen) = (process.pid, process.seen);
+    let mut busiest = None;
     for thread in process.threads.iter_mut().filter(|thread| thread.seen == seen) {
         let is_busy = thread.cpu_step_ns >= busy_ns;
+        if is_busy {
+            busiest = busiest.max(Some(thread.cpu_step_ns));
+        }
         if is_busy || std::mem::take(&mut thread.had_row) {
             tasks.push(TaskReading {
                 pid: i64::from(pid),
@@ -156,10 +176,12 @@ fn busy_threads(process: &mut Process, user: &str, busy_ns: u64, tasks: &mut Vec
                 cpu_us: microseconds(thread.cpu_ns),
                 run_delay_us: microseconds(thread.run_delay_ns),
                 state: char::from(thread.state),
+                waiting_requests: None,
             });
         }
         thread.had_row = is_busy;
     }
+    busiest
 }
 
 fn reading(

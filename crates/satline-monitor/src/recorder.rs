@@ -62,6 +62,8 @@ pub struct TaskReading {
     pub cpu_us: i64,
     pub run_delay_us: i64,
     pub state: char,
+    /// In front of its process.
+    pub waiting_requests: Option<i64>,
 }
 
 /// A table and its columns, in an order of ours.
@@ -118,7 +120,7 @@ const USER: [&str; 18] = [
     "resident_bytes",
     "exits",
 ];
-const TASK: [&str; 8] = [
+const TASK: [&str; 9] = [
     "pid",
     "tid",
     "start_ticks",
@@ -127,6 +129,7 @@ const TASK: [&str; 8] = [
     "cpu_us",
     "run_delay_us",
     "state",
+    "waiting_requests",
 ];
 const LOCK: [&str; 3] = ["lock", "wait_us", "hold_us"];
 const THERMOMETER: [&str; 4] = ["thermometer", "elapsed_us", "cpu_us", "parameters"];
@@ -284,6 +287,7 @@ impl Recorder {
             w.set(columns[5], reading.cpu_us);
             w.set(columns[6], reading.run_delay_us);
             w.set_text(columns[7], reading.state.encode_utf8(&mut [0; 4]));
+            w.set_option(columns[8], reading.waiting_requests);
         });
     }
 

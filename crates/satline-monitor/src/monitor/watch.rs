@@ -5,6 +5,8 @@ use std::io::Write;
 use crate::cgroup::{self, WatchedGroup};
 use crate::clockwork::{self, Clock};
 use crate::limited::Membership;
+use crate::population::Population;
+use crate::queues;
 use crate::recorder::Stamp;
 use crate::system::{self, Place, SystemReading};
 use crate::thermometer::ThermometerReading;
@@ -69,6 +71,22 @@ impl<C: Clock> Monitor<C> {
                 *value = Some(clocks.repair("", signal.column, raw, at.monotonic_ns, ledger));
             }
         }
+    }
+
+    /// Says what waits in front of the processes of the busiest threads.
+    pub(super) fn watch_queues(&mut self, at: Stamp, population: &mut Population) {
+        let busiest = &population.busiest[..population.busiest.len().min(queues::PROCESSES)];
+        if busiest.is_empty() || !self.queues.is_due(at.monotonic_ns) {
+            return;
+        }
+        let before_us = clockwork::own_cpu_us();
+        let waiting = self.queues.waiting(busiest);
+        for task in &mut population.tasks {
+            let pid = i32::try_from(task.pid).unwrap_or(0);
+            task.waiting_requests = waiting.get(&pid).copied();
+        }
+        let cost_us = clockwork::own_cpu_us() - before_us;
+        self.queues.looked(at.monotonic_ns, cost_us);
     }
 
     pub(super) fn watch_devices(&mut self, at: Stamp) {
