@@ -71,9 +71,9 @@ impl Socket {
         self.send_message(&request(family, command, attribute, body))
     }
 
-    /// Asks for all UNIX sockets of the namespace with the lengths of their queues.
-    pub fn ask_unix_queues(&self) -> io::Result<()> {
-        self.send_message(&unix_request())
+    /// Asks for all sockets that fit a request of socket diagnosis, which begins with their family.
+    pub fn ask_for_sockets(&self, body: &[u8]) -> io::Result<()> {
+        self.send_message(&sockets_request(body))
     }
 
     fn send_message(&self, message: &[u8]) -> io::Result<()> {
@@ -174,33 +174,39 @@ fn request(family: u16, command: u8, attribute: u16, body: &[u8]) -> Vec<u8> {
     message
 }
 
-fn unix_request() -> Vec<u8> {
+fn sockets_request(body: &[u8]) -> Vec<u8> {
     const BY_FAMILY: u16 = 20;
     const DUMP: u16 = 0x300;
-    const SHOW_QUEUE_LENGTHS: u32 = 0x10;
-    let body = 24;
-    let mut message = Vec::with_capacity(HEADER + body);
-    message.extend(((HEADER + body) as u32).to_ne_bytes());
+    let mut message = Vec::with_capacity(HEADER + body.len());
+    message.extend(((HEADER + body.len()) as u32).to_ne_bytes());
     message.extend(BY_FAMILY.to_ne_bytes());
     message.extend((REQUEST | DUMP).to_ne_bytes());
     message.extend([0; 8]);
-    message.extend([libc::AF_UNIX as u8, 0, 0, 0]);
-    // All states, any inode, that and nothing else, no cookie.
-    for word in [u32::MAX, 0, SHOW_QUEUE_LENGTHS, u32::MAX, u32::MAX] {
-        message.extend(word.to_ne_bytes());
-    }
+    message.extend(body);
     message
 }
 
-/// The bodies of the messages in a datagram of an answer in many parts; `None` at its end, or where it is an error.
-pub fn plain_messages(mut datagram: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
+/// A part of an answer in many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part<'a> {
+    Body(&'a [u8]),
+    End,
+    Error,
+}
+
+/// The parts in a datagram of an answer.
+pub fn parts(mut datagram: &[u8]) -> impl Iterator<Item = Part<'_>> {
     const DONE: u16 = 3;
     std::iter::from_fn(move || {
         let length = u32::from_ne_bytes(datagram.get(..4)?.try_into().ok()?) as usize;
         let kind = u16::from_ne_bytes(datagram.get(4..6)?.try_into().ok()?);
         let message = datagram.get(..length).filter(|m| m.len() >= HEADER)?;
         datagram = datagram.get(length.next_multiple_of(4)..).unwrap_or_default();
-        Some((kind != DONE && kind != ERROR).then_some(&message[HEADER..]))
+        Some(match kind {
+            DONE => Part::End,
+            ERROR => Part::Error,
+            _ => Part::Body(&message[HEADER..]),
+        })
     })
 }
 
@@ -246,11 +252,11 @@ mod tests {
 
     #[test]
     fn an_answer_in_parts_has_an_end() {
-        let mut datagram = unix_request();
-        let length = datagram.len();
+        let mut datagram = sockets_request(&[7; 24]);
         datagram.extend(request(3, 0, 0, &[]));
-        let parts: Vec<_> = plain_messages(&datagram).collect();
-        assert_eq!(parts, [Some(&datagram[HEADER..length]), None]);
+        datagram.extend(request(ERROR, 0, 0, &[]));
+        let found: Vec<_> = parts(&datagram).collect();
+        assert_eq!(found, [Part::Body(&[7; 24]), Part::End, Part::Error]);
     }
 
     #[test]
@@ -268,7 +274,7 @@ mod tests {
                 prop_assert!(attributes(payload).take(1000).count() < 1000);
             }
             prop_assert!(attributes(&bytes).take(1000).count() < 1000);
-            prop_assert!(plain_messages(&bytes).take(1000).count() < 1000);
+            prop_assert!(parts(&bytes).take(1000).count() < 1000);
         }
     }
 }
