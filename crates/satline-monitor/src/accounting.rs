@@ -23,7 +23,8 @@ use crate::by_pid::Processes;
 use crate::counters::{Children, Totals};
 use crate::files::DescriptorBudget;
 use crate::listing::Listing;
-use crate::process::{Process, Reader, Thread};
+use crate::plausible::{Allowance, Ledger, Times};
+use crate::process::{Process, Reader, Thread, possible_delays};
 use crate::taskstats::{Exit, TaskStats};
 use crate::users::{Facts, HOST, UserId, Users};
 use crate::waited::WaitedChildren;
@@ -76,6 +77,8 @@ pub struct ProcessTable {
     /// Users of whom some process' block traffic could not be read.
     io_unreadable: Vec<bool>,
     pub exits_lost: u64,
+    /// What tasks were said to have gained, and cannot have.
+    pub ledger: Ledger,
 }
 
 impl ProcessTable {
@@ -96,12 +99,18 @@ impl ProcessTable {
             totals: Vec::new(),
             io_unreadable: Vec::new(),
             exits_lost: 0,
+            ledger: Ledger::default(),
         })
     }
 
     /// The processes that the last scan saw.
     pub fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
         self.processes.iter_mut()
+    }
+
+    /// The user of a process that the last scan saw.
+    pub fn user_of(&self, pid: i32) -> Option<UserId> {
+        self.processes.get(pid)?.user
     }
 
     /// A user's totals since the run began.
@@ -130,24 +139,29 @@ impl ProcessTable {
     ///
     /// # Errors
     /// `/proc` cannot be listed.
-    pub fn scan(&mut self, users: &mut Users, taskstats: &mut Option<TaskStats>) -> io::Result<()> {
+    pub fn scan(
+        &mut self,
+        users: &mut Users,
+        taskstats: &mut Option<TaskStats>,
+        times: &Times<'_>,
+    ) -> io::Result<()> {
         self.drain(taskstats);
         self.scan += 1;
         users.refresh();
         let mut numbers = std::mem::take(&mut self.numbers);
         self.listing.update(&mut numbers)?;
-        numbers.retain(|&pid| self.observe(pid, taskstats));
+        numbers.retain(|&pid| self.observe(pid, taskstats, times));
         self.numbers = numbers;
         // Whatever is missing from the listing ended before it was read, so that its account is there by now.
         self.drain(taskstats);
         self.find_users(users);
-        self.settle();
+        self.settle(times);
         self.has_base = true;
         Ok(())
     }
 
     /// Reads a process; whether it is there.
-    fn observe(&mut self, pid: i32, taskstats: &mut Option<TaskStats>) -> bool {
+    fn observe(&mut self, pid: i32, taskstats: &mut Option<TaskStats>, times: &Times<'_>) -> bool {
         let first_scan = self.scan == 1;
         let process = self.processes.get_or_new(pid);
         let mut reader = Reader {
@@ -159,6 +173,8 @@ impl ProcessTable {
             schedstat: self.options.schedstat,
             thread_ends: self.options.exits == ExitMethod::TaskStats,
             history_counts: !first_scan,
+            times,
+            ledger: &mut self.ledger,
         };
         let Some((stat, renamed)) = process.read_stat(&mut reader) else {
             return false;
@@ -193,7 +209,7 @@ impl ProcessTable {
         }
         if ran && self.options.delays && !process.kernel_thread {
             if let Some(account) = taskstats.as_mut().and_then(|t| t.process(pid)) {
-                process.take_delays(account.io_delay_ns(), account.page_delay_ns(), skip);
+                process.take_delays(account.io_delay_ns(), account.page_delay_ns(), skip, &mut reader);
             }
         }
         if self.options.exits == ExitMethod::WaitedChildren {
@@ -229,12 +245,26 @@ impl ProcessTable {
                 process.threads.len() - 1
             });
         let thread = &mut process.threads[place];
-        let rest = Totals {
+        let lived_ns = task.elapsed_us.saturating_mul(1000);
+        let mut lived = Allowance::default();
+        lived.add_ns(i64::try_from(lived_ns).unwrap_or(i64::MAX));
+        if thread.seen == 0 {
+            process.allowance = process.allowance.plus(lived);
+        }
+        let mut rest = Totals {
             cpu_ns: task.cpu_ns.saturating_sub(thread.cpu_ns),
             run_delay_ns: task.run_delay_ns.saturating_sub(thread.run_delay_ns),
             exits: 1,
             ..Totals::default()
         };
+        for (gain, signal) in [
+            (&mut rest.cpu_ns, "user.cpu_us"),
+            (&mut rest.run_delay_ns, "user.run_delay_us"),
+        ] {
+            if !lived.covers(*gain) {
+                self.ledger.task(signal, std::mem::take(gain));
+            }
+        }
         // A main thread that ended before the others can still be read; it must not count twice.
         thread.cpu_ns = thread.cpu_ns.max(task.cpu_ns);
         thread.run_delay_ns = thread.run_delay_ns.max(task.run_delay_ns);
@@ -322,11 +352,11 @@ impl ProcessTable {
     }
 
     /// Gives users what their processes have used since the last scan, and forgets the processes that ended.
-    fn settle(&mut self) {
+    fn settle(&mut self, times: &Times<'_>) {
         let scan = self.scan;
         let told = self.options.exits == ExitMethod::TaskStats;
         let (totals, io_unreadable) = (&mut self.totals, &mut self.io_unreadable);
-        let (waited, budget) = (&mut self.waited, &mut self.budget);
+        let (waited, budget, ledger) = (&mut self.waited, &mut self.budget, &mut self.ledger);
         let mut stays = |process: &mut Process| {
             let gone = process.seen != scan;
             if gone {
@@ -335,7 +365,8 @@ impl ProcessTable {
                     rest.cpu_ns = 0;
                 }
                 rest.exits = u64::from(!told && process.seen != 0);
-                process.step.add(rest);
+                let allowance = process.allowance_at_end(times);
+                process.step.add(possible_delays(rest, allowance, times, ledger));
                 if !told {
                     waited.owe(process, scan);
                 }

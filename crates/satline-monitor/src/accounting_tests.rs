@@ -29,6 +29,48 @@ fn table(root: &Path) -> (ProcessTable, Users) {
     (table, Users::new(list, roots, &root.join("passwd"), 1))
 }
 
+const SECOND: i64 = 1_000_000_000;
+
+/// A scan so many seconds after boot.
+fn scan(table: &mut ProcessTable, users: &mut Users, second: i64) {
+    let times = Times {
+        before_ns: (second - 1) * SECOND,
+        at_ns: second * SECOND,
+        boot_ahead_ns: 0,
+        clock: &|| second * SECOND,
+    };
+    table.scan(users, &mut None, &times).unwrap();
+}
+
+/// Gives a process the delays that its account would tell in that scan.
+fn delays(table: &mut ProcessTable, pid: i32, second: i64, io_ns: i64, page_ns: i64) {
+    let times = Times {
+        before_ns: (second - 1) * SECOND,
+        at_ns: second * SECOND,
+        boot_ahead_ns: 0,
+        clock: &|| second * SECOND,
+    };
+    let mut reader = Reader {
+        directory: 0,
+        budget: &mut table.budget,
+        buffer: &mut table.buffer,
+        scan: table.scan,
+        ns_per_tick: 10_000_000,
+        schedstat: true,
+        thread_ends: true,
+        history_counts: true,
+        times: &times,
+        ledger: &mut table.ledger,
+    };
+    let process = table.processes.get_mut(pid).unwrap();
+    process.take_delays(io_ns as u64, page_ns as u64, false, &mut reader);
+}
+
+fn left_out(table: &ProcessTable) -> Vec<(&'static str, u64, i64)> {
+    let entries = table.ledger.entries();
+    entries.map(|e| (e.signal, e.count, e.largest_us)).collect()
+}
+
 #[test]
 fn a_thread_that_ends_while_its_process_is_read_counts_once() {
     let root = tempfile::tempdir().unwrap();
@@ -37,13 +79,13 @@ fn a_thread_that_ends_while_its_process_is_read_counts_once() {
     put(root, "70/task/70", 5, 2, 1_000);
     put(root, "70/task/71", 6, 2, 400);
     let (mut table, mut users) = table(root);
-    table.scan(&mut users, &mut None).unwrap();
+    scan(&mut table, &mut users, 1);
     put(root, "70/task/71", 6, 2, 500);
-    table.scan(&mut users, &mut None).unwrap();
+    scan(&mut table, &mut users, 2);
     assert_eq!(table.totals(HOST).cpu_ns, 100);
     // It has gone when the process is read, and its account is read after that.
     fs::remove_dir_all(root.join("70/task/71")).unwrap();
-    table.scan(&mut users, &mut None).unwrap();
+    scan(&mut table, &mut users, 3);
     let task = Account {
         pid: 71,
         tgid: Some(70),
@@ -51,7 +93,7 @@ fn a_thread_that_ends_while_its_process_is_read_counts_once() {
         ..Account::default()
     };
     table.take_exit(&Exit { task, process: None });
-    table.scan(&mut users, &mut None).unwrap();
+    scan(&mut table, &mut users, 4);
     assert_eq!(table.totals(HOST).cpu_ns, 130);
 }
 
@@ -62,11 +104,152 @@ fn an_old_process_that_could_not_be_read_for_a_while_brings_no_history() {
     put(root, "70", 5, 1, 1_000);
     put(root, "80", 9, 1, 1_000);
     let (mut table, mut users) = table(root);
-    table.scan(&mut users, &mut None).unwrap();
+    scan(&mut table, &mut users, 1);
     fs::remove_dir_all(root.join("70")).unwrap();
-    table.scan(&mut users, &mut None).unwrap();
+    scan(&mut table, &mut users, 2);
     put(root, "70", 5, 1, 1_200);
     put(root, "90", 12, 1, 300);
-    table.scan(&mut users, &mut None).unwrap();
+    scan(&mut table, &mut users, 3);
     assert_eq!(table.totals(HOST).cpu_ns, 300, "of the one that is new alone");
+}
+
+#[test]
+fn a_wait_as_long_as_the_host_is_up_is_left_out_and_counted() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    put(root, "70", 69_000, 1, 1_000);
+    let (mut table, mut users) = table(root);
+    scan(&mut table, &mut users, 695);
+    put(root, "70", 69_000, 1, 2_000);
+    scan(&mut table, &mut users, 696);
+    delays(&mut table, 70, 696, SECOND / 5, SECOND / 10);
+    put(root, "70", 69_000, 1, 3_000);
+    scan(&mut table, &mut users, 697);
+    // A start stamp of zero in the one, twice the time in the other, which nested waits can give.
+    delays(
+        &mut table,
+        70,
+        697,
+        SECOND / 5 + 697 * SECOND,
+        SECOND / 10 + 2 * SECOND,
+    );
+    put(root, "70", 69_000, 1, 4_000);
+    scan(&mut table, &mut users, 698);
+    delays(
+        &mut table,
+        70,
+        698,
+        SECOND / 2 + 697 * SECOND,
+        SECOND / 10 + 2 * SECOND,
+    );
+    scan(&mut table, &mut users, 699);
+    let totals = table.totals(HOST);
+    assert_eq!(
+        totals.io_delay_ns,
+        (SECOND / 2) as u64,
+        "before and after the leap"
+    );
+    assert_eq!(totals.page_delay_ns, (2 * SECOND + SECOND / 10) as u64);
+    assert_eq!(left_out(&table), [("user.io_delay_us", 1, 697_000_000)]);
+}
+
+#[test]
+fn a_wait_that_ends_after_minutes_counts_whole() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    put(root, "70", 1_000, 1, 1_000);
+    let (mut table, mut users) = table(root);
+    scan(&mut table, &mut users, 100);
+    put(root, "70", 1_000, 1, 2_000);
+    (101..400).for_each(|second| scan(&mut table, &mut users, second));
+    delays(&mut table, 70, 399, 0, 0);
+    put(root, "70", 1_000, 1, 3_000);
+    scan(&mut table, &mut users, 400);
+    delays(&mut table, 70, 400, 298 * SECOND, 0);
+    scan(&mut table, &mut users, 401);
+    assert_eq!(table.totals(HOST).io_delay_ns, 298 * SECOND as u64);
+    assert_eq!(left_out(&table), []);
+}
+
+#[test]
+fn threads_that_sleep_allow_no_wait_to_those_that_run() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    put(root, "70", 1_000, 3, 1_000);
+    for (tid, start) in [(70, 1_000), (71, 1_000), (72, 1_000)] {
+        put(root, &format!("70/task/{tid}"), start, 3, 1_000);
+    }
+    let (mut table, mut users) = table(root);
+    for second in 600..610 {
+        put(root, "70", 1_000, 3, second as u64 * 1_000);
+        scan(&mut table, &mut users, second);
+        delays(&mut table, 70, second, 0, 0);
+    }
+    put(root, "70", 1_000, 3, 700_000);
+    scan(&mut table, &mut users, 610);
+    delays(&mut table, 70, 610, 610 * SECOND, 0);
+    // One of the others wakes: it may have waited since the beginning.
+    put(root, "70", 1_000, 3, 710_000);
+    put(root, "70/task/71", 1_000, 3, 2_000);
+    scan(&mut table, &mut users, 611);
+    delays(&mut table, 70, 611, 1_200 * SECOND, 0);
+    scan(&mut table, &mut users, 612);
+    assert_eq!(table.totals(HOST).io_delay_ns, 590 * SECOND as u64);
+    assert_eq!(left_out(&table), [("user.io_delay_us", 1, 610_000_000)]);
+}
+
+#[test]
+fn the_account_of_a_task_that_nobody_saw_is_held_against_its_life() {
+    let root = tempfile::tempdir().unwrap();
+    let (mut table, mut users) = table(root.path());
+    scan(&mut table, &mut users, 800);
+    for (pid, block_delay_ns) in [(90, 300_000_000), (91, 800_000_000_000)] {
+        let task = Account {
+            pid,
+            tgid: Some(pid),
+            elapsed_us: 400_000,
+            cpu_ns: 50_000_000,
+            run_delay_ns: block_delay_ns,
+            block_delay_ns,
+            ..Account::default()
+        };
+        table.take_exit(&Exit { task, process: None });
+    }
+    scan(&mut table, &mut users, 801);
+    let totals = table.totals(HOST);
+    assert_eq!((totals.exits, totals.cpu_ns), (2, 100_000_000));
+    assert_eq!(
+        (totals.io_delay_ns, totals.run_delay_ns),
+        (300_000_000, 300_000_000)
+    );
+    let signals = [
+        ("user.io_delay_us", 1, 800_000_000),
+        ("user.run_delay_us", 1, 800_000_000),
+    ];
+    assert_eq!(left_out(&table), signals);
+}
+
+#[test]
+fn processor_time_and_run_delay_beyond_the_interval_are_left_out() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    put(root, "70", 1_000, 1, 1_000);
+    let (mut table, mut users) = table(root);
+    for second in 100..104 {
+        let cpu_ns = (second as u64 - 99) * 990_000_000;
+        put(
+            root,
+            "70",
+            1_000,
+            1,
+            if second < 103 { cpu_ns } else { cpu_ns + (1 << 40) },
+        );
+        scan(&mut table, &mut users, second);
+    }
+    assert_eq!(
+        table.totals(HOST).cpu_ns,
+        2 * 990_000_000,
+        "the first is the base, the last a leap"
+    );
+    assert_eq!(left_out(&table).len(), 1);
 }

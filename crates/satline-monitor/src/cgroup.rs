@@ -33,6 +33,8 @@ pub const COLUMNS: &[&str] = &[
     "write_bytes",
     "read_limit_per_second",
     "read_limit_bytes_per_second",
+    "write_limit_per_second",
+    "write_limit_bytes_per_second",
     "pressure_cpu_some_us",
     "pressure_memory_some_us",
     "pressure_memory_full_us",
@@ -96,6 +98,11 @@ impl WatchedGroup {
             name: name.into(),
             path: PathBuf::from(path.trim_start_matches('/')),
         }
+    }
+
+    /// Relative to each hierarchy's root.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The group's directories that exist now.
@@ -220,12 +227,17 @@ fn millicpu(quota_us: Option<i64>, period_us: Option<i64>) -> Option<i64> {
 /// Version 1 writes "no limit" as the largest multiple of a page that fits 63 bits.
 const NO_LIMIT_V1: i64 = i64::MAX - 0xffff;
 
+/// Whether what version 1 gives as a limit is one.
+pub fn is_limit_v1(bytes: i64) -> bool {
+    bytes < NO_LIMIT_V1
+}
+
 fn storage_v1(directory: &Path) -> Vec<Option<i64>> {
     let stat = text(Some(directory), "memory.stat").unwrap_or_default();
     let total = |key: &str| parse::value_of(&stat, key);
     vec![
         number(directory, "memory.usage_in_bytes"),
-        number(directory, "memory.limit_in_bytes").filter(|&limit| limit < NO_LIMIT_V1),
+        number(directory, "memory.limit_in_bytes").filter(|&limit| is_limit_v1(limit)),
         total("total_swap"),
         total("total_rss"),
         total("total_cache"),
@@ -243,13 +255,15 @@ fn storage_v2(directory: Option<&Path>) -> Vec<Option<i64>> {
     let events = text(directory, "memory.events").unwrap_or_default();
     let value = |key: &str| parse::value_of(&stat, key);
     let alone = |file: &str| number(directory?, file);
+    let limits = [alone("memory.max"), alone("memory.high")];
+    let hits = [parse::value_of(&events, "max"), parse::value_of(&events, "high")];
     vec![
         alone("memory.current"),
-        alone("memory.max"),
+        limits.into_iter().flatten().min(),
         alone("memory.swap.current"),
         value("anon"),
         value("file"),
-        parse::value_of(&events, "max"),
+        hits.into_iter().flatten().reduce(i64::saturating_add),
         value("pgmajfault"),
         sum(value("workingset_refault_anon"), value("workingset_refault_file")),
     ]
@@ -289,6 +303,8 @@ fn traffic_v1(directory: &Path) -> Vec<Option<i64>> {
         total(&bytes, b"Write"),
         cap("blkio.throttle.read_iops_device"),
         cap("blkio.throttle.read_bps_device"),
+        cap("blkio.throttle.write_iops_device"),
+        cap("blkio.throttle.write_bps_device"),
     ]
 }
 
@@ -307,6 +323,8 @@ fn traffic_v2(directory: Option<&Path>) -> Vec<Option<i64>> {
         total(b"wbytes="),
         cap(b"riops="),
         cap(b"rbps="),
+        cap(b"wiops="),
+        cap(b"wbps="),
     ]
 }
 

@@ -30,19 +30,20 @@ fn a_version_2_group_with_every_field() {
             ("g/cpu.max", "50000 100000\n"),
             ("g/memory.current", "4096\n"),
             ("g/memory.max", "8192\n"),
+            ("g/memory.high", "8000\n"),
             ("g/memory.swap.current", "12\n"),
             (
                 "g/memory.stat",
                 "anon 1\nfile 2\npgmajfault 3\nworkingset_refault_anon 4\nworkingset_refault_file 5\n",
             ),
-            ("g/memory.events", "low 0\nhigh 0\nmax 6\noom 0\n"),
+            ("g/memory.events", "low 0\nhigh 4\nmax 6\noom 0\n"),
             (
                 "g/io.stat",
                 "254:0 rbytes=10 wbytes=20 rios=1 wios=2 dbytes=0\n7:0 rbytes=1 wbytes=2 rios=3 wios=4\n",
             ),
             (
                 "g/io.max",
-                "254:0 rbps=max wbps=max riops=90 wiops=max\n7:0 rbps=500 riops=80\n",
+                "254:0 rbps=max wbps=max riops=90 wiops=max\n7:0 rbps=500 riops=80 wbps=700 wiops=60\n",
             ),
             ("g/cpu.pressure", "some avg10=0 total=31\n"),
             (
@@ -59,7 +60,8 @@ fn a_version_2_group_with_every_field() {
     }];
     let values = WatchedGroup::new("load", "/g").read(&v2).unwrap();
     let expected = [
-        9, 5, 4, 7, 3, 88, 500, 4096, 8192, 12, 1, 2, 6, 3, 9, 4, 11, 6, 22, 80, 500, 31, 32, 33, 34, 35,
+        9, 5, 4, 7, 3, 88, 500, 4096, 8000, 12, 1, 2, 10, 3, 9, 4, 11, 6, 22, 80, 500, 60, 700, 31, 32, 33,
+        34, 35,
     ];
     assert_eq!(
         by_name(&values),
@@ -79,6 +81,7 @@ fn limits_that_are_not_set_are_null() {
             ("g/memory.limit_in_bytes", "9223372036854771712\n"),
             ("g/cpu.max", "max 100000\n"),
             ("g/memory.max", "max\n"),
+            ("g/memory.high", "max\n"),
         ],
     );
     let v1 = ["cpu", "memory"].map(|c| Hierarchy {

@@ -6,6 +6,10 @@ use std::time::Duration;
 pub trait Clock {
     /// CLOCK_MONOTONIC, ns.
     fn monotonic_ns(&self) -> i64;
+    /// CLOCK_BOOTTIME, ns: monotonic time and the time the host was suspended, in which starts of tasks are told.
+    fn boot_ns(&self) -> i64 {
+        self.monotonic_ns()
+    }
     /// Real time, ns since 1970.
     fn real_ns(&self) -> i64;
     /// Sleeps until a time on CLOCK_MONOTONIC; may return earlier, when a signal comes.
@@ -29,6 +33,10 @@ fn read_clock(clock: libc::clockid_t) -> i64 {
 impl Clock for SystemClock {
     fn monotonic_ns(&self) -> i64 {
         read_clock(libc::CLOCK_MONOTONIC)
+    }
+
+    fn boot_ns(&self) -> i64 {
+        read_clock(libc::CLOCK_BOOTTIME)
     }
 
     fn real_ns(&self) -> i64 {

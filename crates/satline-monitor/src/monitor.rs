@@ -19,9 +19,13 @@ use crate::clockwork::{self, Clock, ClockWatch, Lateness, Schedule};
 use crate::device::Devices;
 use crate::error::MonitorError;
 use crate::files::{self, DescriptorBudget, Roots};
+use crate::limited::{Limited, Membership};
+use crate::locks::Locks;
 use crate::missing::Missing;
 use crate::options::Options;
-use crate::population::{Census, Known};
+use crate::plausible::{Clocks, Times};
+use crate::population::{Census, Known, Seen};
+use crate::queues::Queues;
 use crate::recorder::{OwnReading, Recorder, Stamp};
 use crate::source::{Cost, Methods, Sampling, Source, UsersHead};
 use crate::system;
@@ -67,6 +71,10 @@ pub struct Monitor<C: Clock> {
     hierarchies: Vec<Hierarchy>,
     groups: Vec<WatchedGroup>,
     parents: Vec<WatchedGroup>,
+    limited: Limited,
+    members: Membership,
+    locks: Locks,
+    queues: Queues,
     /// Groups whose missing signals have been named.
     groups_looked_at: BTreeSet<String>,
     thermometers: Thermometers,
@@ -74,6 +82,7 @@ pub struct Monitor<C: Clock> {
     start_ns: i64,
     lateness: Lateness,
     clock_watch: ClockWatch,
+    pressures: Clocks,
     samples: i64,
     samples_lost: i64,
     exits_lost: u64,
@@ -191,12 +200,17 @@ impl<C: Clock> Monitor<C> {
                 page_bytes: system_value(libc::_SC_PAGESIZE, 4096),
             },
             methods: Methods::new(exits, delays, schedstat, scheduling),
+            limited: Limited::default(),
+            members: Membership::default(),
+            locks: Locks::new(&roots.proc),
+            queues: Queues::new(&roots.proc),
             census: Census::default(),
             devices: Devices::default(),
             device_names: None,
             groups_looked_at: BTreeSet::new(),
             lateness: Lateness::default(),
             clock_watch: ClockWatch::default(),
+            pressures: Clocks::default(),
             samples: 0,
             samples_lost: 0,
             exits_lost: 0,
@@ -295,11 +309,21 @@ impl<C: Clock> Monitor<C> {
         if let Some(step) = self.clock_watch.step(at.time_ns, at.monotonic_ns) {
             self.recorder.event(at, "clock-step", Some(step), None);
         }
-        let reading = system::read(&self.roots, self.ticks_per_second);
+        let mut reading = system::read(&self.roots, self.ticks_per_second);
+        self.repair_pressures(at, &mut reading);
         self.watch_groups(at);
         self.watch_devices(at);
+        let locks = self.locks.sample(at.monotonic_ns);
+        self.missing.extend(self.locks.take_missing());
+        let clock = &self.clock;
+        let times = Times {
+            before_ns: self.before.map_or(i64::MIN, |(ns, _)| ns),
+            at_ns: at.monotonic_ns,
+            boot_ahead_ns: clock.boot_ns().saturating_sub(clock.monotonic_ns()).max(0),
+            clock: &|| clock.monotonic_ns(),
+        };
         self.table
-            .scan(&mut self.users, &mut self.taskstats)
+            .scan(&mut self.users, &mut self.taskstats, &times)
             .map_err(|source| MonitorError::Proc {
                 path: self.roots.proc.display().to_string(),
                 source,
@@ -311,9 +335,14 @@ impl<C: Clock> Monitor<C> {
                 .event(at, "exits-lost", Some(exits_lost as f64), None);
         }
         let elapsed_ns = self.before.map_or(0, |(ns, _)| at.monotonic_ns - ns);
-        let population = self
+        let seen = Seen {
+            members: &self.members,
+            lock_waiters: locks.waiting.as_deref(),
+        };
+        let mut population = self
             .census
-            .take(&mut self.table, &self.users, self.known, elapsed_ns);
+            .take(&mut self.table, &self.users, seen, self.known, elapsed_ns);
+        self.watch_queues(at, &mut population);
         let own = OwnReading {
             sample,
             lateness_us,
@@ -322,6 +351,7 @@ impl<C: Clock> Monitor<C> {
             monitor_rss_bytes: self.own_rss_bytes(),
             users_logged_on: population.logged_on,
             users_in_queue: population.in_queue,
+            lock_wait_us: locks.wait_us,
         };
         self.recorder.system(at, &own, &reading);
         population
@@ -332,6 +362,7 @@ impl<C: Clock> Monitor<C> {
             .tasks
             .iter()
             .for_each(|task| self.recorder.task(at, task));
+        locks.rows.iter().for_each(|lock| self.recorder.lock(at, lock));
         if self.before.is_none() {
             self.missing.extend(system::missing(&reading, &self.roots));
         }
@@ -341,6 +372,7 @@ impl<C: Clock> Monitor<C> {
         if at.monotonic_ns >= self.minute_due_ns {
             self.minute_due_ns = at.monotonic_ns + MINUTE_NS;
             self.hierarchies = cgroup::hierarchies(&self.roots);
+            self.pressures.forget(at.monotonic_ns);
             self.write_source(None, None)?;
         }
         Ok(())
@@ -373,6 +405,7 @@ impl<C: Clock> Monitor<C> {
                 files::read(&self.roots.proc.join("self/status")).as_deref(),
             ),
             missing: &self.missing,
+            implausible: self.table.ledger.entries().collect(),
         };
         let path = self.options.recording.join("sources/monitor.toml");
         if end_reason.is_none() {

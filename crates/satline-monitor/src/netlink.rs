@@ -1,4 +1,4 @@
-//! Generic netlink, as much of it as taskstats needs.
+//! Netlink: as much of its generic kind as taskstats needs, and the socket diagnosis of UNIX sockets.
 //!
 //! Messages: length (u32), type (u16), flags (u16), sequence (u32), port (u32); then command (u8), version (u8),
 //! two bytes of nothing; then attributes, each length (u16), type (u16), body, padded to four bytes.
@@ -26,10 +26,19 @@ pub struct Socket {
 impl Socket {
     /// Opens a socket with room for `receive_bytes` of messages, as far as the system allows.
     pub fn open(receive_bytes: i32) -> io::Result<Self> {
+        Self::open_protocol(libc::NETLINK_GENERIC, receive_bytes)
+    }
+
+    /// Opens a socket for questions about sockets.
+    pub fn open_diagnosis(receive_bytes: i32) -> io::Result<Self> {
+        Self::open_protocol(libc::NETLINK_SOCK_DIAG, receive_bytes)
+    }
+
+    fn open_protocol(protocol: libc::c_int, receive_bytes: i32) -> io::Result<Self> {
         // SAFETY: plain system calls on a descriptor that is ours; the address and option are valid for their size.
         unsafe {
             let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-            let descriptor = libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_GENERIC);
+            let descriptor = libc::socket(libc::AF_NETLINK, kind, protocol);
             if descriptor < 0 {
                 return Err(io::Error::last_os_error());
             }
@@ -59,7 +68,15 @@ impl Socket {
 
     /// Sends one request with one attribute.
     pub fn send(&self, family: u16, command: u8, attribute: u16, body: &[u8]) -> io::Result<()> {
-        let message = request(family, command, attribute, body);
+        self.send_message(&request(family, command, attribute, body))
+    }
+
+    /// Asks for all sockets that fit a request of socket diagnosis, which begins with their family.
+    pub fn ask_for_sockets(&self, body: &[u8]) -> io::Result<()> {
+        self.send_message(&sockets_request(body))
+    }
+
+    fn send_message(&self, message: &[u8]) -> io::Result<()> {
         // SAFETY: the message is valid for its length.
         let sent = unsafe {
             libc::send(
@@ -157,6 +174,42 @@ fn request(family: u16, command: u8, attribute: u16, body: &[u8]) -> Vec<u8> {
     message
 }
 
+fn sockets_request(body: &[u8]) -> Vec<u8> {
+    const BY_FAMILY: u16 = 20;
+    const DUMP: u16 = 0x300;
+    let mut message = Vec::with_capacity(HEADER + body.len());
+    message.extend(((HEADER + body.len()) as u32).to_ne_bytes());
+    message.extend(BY_FAMILY.to_ne_bytes());
+    message.extend((REQUEST | DUMP).to_ne_bytes());
+    message.extend([0; 8]);
+    message.extend(body);
+    message
+}
+
+/// A part of an answer in many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part<'a> {
+    Body(&'a [u8]),
+    End,
+    Error,
+}
+
+/// The parts in a datagram of an answer.
+pub fn parts(mut datagram: &[u8]) -> impl Iterator<Item = Part<'_>> {
+    const DONE: u16 = 3;
+    std::iter::from_fn(move || {
+        let length = u32::from_ne_bytes(datagram.get(..4)?.try_into().ok()?) as usize;
+        let kind = u16::from_ne_bytes(datagram.get(4..6)?.try_into().ok()?);
+        let message = datagram.get(..length).filter(|m| m.len() >= HEADER)?;
+        datagram = datagram.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some(match kind {
+            DONE => Part::End,
+            ERROR => Part::Error,
+            _ => Part::Body(&message[HEADER..]),
+        })
+    })
+}
+
 /// The attribute parts of the messages in a datagram; an error message becomes an error.
 pub fn messages(mut datagram: &[u8]) -> impl Iterator<Item = io::Result<&[u8]>> {
     std::iter::from_fn(move || {
@@ -198,6 +251,15 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_in_parts_has_an_end() {
+        let mut datagram = sockets_request(&[7; 24]);
+        datagram.extend(request(3, 0, 0, &[]));
+        datagram.extend(request(ERROR, 0, 0, &[]));
+        let found: Vec<_> = parts(&datagram).collect();
+        assert_eq!(found, [Part::Body(&[7; 24]), Part::End, Part::Error]);
+    }
+
+    #[test]
     fn an_error_message_is_an_error() {
         let mut message = request(ERROR, 0, 0, &[0; 16]);
         message[HEADER..HEADER + 4].copy_from_slice(&(-libc::ESRCH).to_ne_bytes());
@@ -212,6 +274,7 @@ mod tests {
                 prop_assert!(attributes(payload).take(1000).count() < 1000);
             }
             prop_assert!(attributes(&bytes).take(1000).count() < 1000);
+            prop_assert!(parts(&bytes).take(1000).count() < 1000);
         }
     }
 }

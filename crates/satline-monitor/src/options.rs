@@ -36,12 +36,18 @@ pub struct Options {
     #[arg(long, value_name = "WHAT", default_value = "uid")]
     pub users: UserDefinition,
 
-    /// Record a control group under a name; the path is looked for in every mounted hierarchy [repeatable]
-    #[arg(long, value_name = "NAME=/PATH", value_parser = named_path)]
+    /// Record a control group, under a name if one is given; the path is looked for in every mounted hierarchy [repeatable]
+    ///
+    /// Groups with a CPU quota, memory limit or I/O cap in force are recorded without being named, up to 64 of them.
+    #[arg(long, value_name = "[NAME=]/PATH", value_parser = named_path)]
     pub cgroup: Vec<(String, String)>,
 
+    /// Record the named control groups only, not those with a limit in force
+    #[arg(long)]
+    pub named_cgroups_only: bool,
+
     /// Record every child of a control group as NAME/CHILD, as they come and go [repeatable]
-    #[arg(long, value_name = "NAME=/PATH", value_parser = named_path)]
+    #[arg(long, value_name = "[NAME=]/PATH", value_parser = named_path)]
     pub cgroup_users: Vec<(String, String)>,
 
     /// Run a thermometer at intervals, such as trivial@30s [repeatable]
@@ -130,14 +136,15 @@ fn interval(text: &str) -> Result<Duration, String> {
 }
 
 fn named_path(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
+    let plain = Some((text, text)).filter(|_| text.starts_with('/'));
+    match plain.or_else(|| text.split_once('=')) {
         Some((name, path)) if !name.is_empty() && path.starts_with('/') => {
             if path.split('/').any(|part| part == "..") {
                 return Err("the path must not go up (..)".into());
             }
             Ok((name.to_owned(), path.to_owned()))
         }
-        _ => Err("expected NAME=/PATH, the path as seen from the root of its hierarchy".into()),
+        _ => Err("expected /PATH or NAME=/PATH, the path as seen from the root of its hierarchy".into()),
     }
 }
 
@@ -159,6 +166,13 @@ mod tests {
         for wrong in ["", "5", "5d", "-1s", "s", "0s", "nans", "infs", "1e300h"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_control_group_has_a_name_or_its_path() {
+        let own = |text: &str| named_path(text).unwrap();
+        assert_eq!(own("load=/a/b"), ("load".into(), "/a/b".into()));
+        assert_eq!(own("/a/b=c"), ("/a/b=c".into(), "/a/b=c".into()));
     }
 
     #[test]

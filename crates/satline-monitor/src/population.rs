@@ -2,6 +2,7 @@
 
 use crate::accounting::ProcessTable;
 use crate::counters::Totals;
+use crate::limited::Membership;
 use crate::process::Process;
 use crate::recorder::{TaskReading, UserReading};
 use crate::users::{HOST, UserId, Users};
@@ -11,8 +12,18 @@ use crate::users::{HOST, UserId, Users};
 pub struct Population {
     pub users: Vec<UserReading>,
     pub tasks: Vec<TaskReading>,
+    /// Processes of busy threads, those of the busiest first; the kernel's and the monitor's own left out.
+    pub busiest: Vec<i32>,
     pub logged_on: i64,
     pub in_queue: i64,
+}
+
+/// What was seen elsewhere of the processes.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    pub members: &'a Membership,
+    /// Processes that wait for a file lock; `None` where that is not told.
+    pub lock_waiters: Option<&'a [i32]>,
 }
 
 /// What makes some columns null.
@@ -23,13 +34,16 @@ pub struct Known {
     pub page_bytes: i64,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Levels {
     processes: i64,
     runnable: i64,
     page_wait: i64,
     io_wait: i64,
+    lock_wait: i64,
     resident_pages: u64,
+    /// Processes in each recorded control group.
+    groups: Vec<i64>,
 }
 
 /// Makes readings of scans; keeps what it needs to know which rows are news.
@@ -48,6 +62,7 @@ impl Census {
         &mut self,
         table: &mut ProcessTable,
         users: &Users,
+        seen: Seen<'_>,
         known: Known,
         elapsed_ns: i64,
     ) -> Population {
@@ -55,13 +70,26 @@ impl Census {
         let mut levels = vec![Levels::default(); users.names().len()];
         let busy_ns = u64::try_from(elapsed_ns / 5).unwrap_or(u64::MAX).max(1);
         let is_first = table.scan_number() == 1;
+        let mut busy = Vec::new();
         for process in table.processes() {
             let user = process.user.unwrap_or(HOST);
-            count(process, &mut levels[user]);
+            count(process, seen.members, &mut levels[user]);
             if !is_first {
-                busy_threads(process, &users.names()[user], busy_ns, &mut population.tasks);
+                let busiest = busy_threads(process, &users.names()[user], busy_ns, &mut population.tasks);
+                busy.extend(
+                    busiest
+                        .filter(|_| user >= HOST)
+                        .map(|step_ns| (step_ns, process.pid)),
+                );
             }
         }
+        for &pid in seen.lock_waiters.unwrap_or_default() {
+            if let Some(user) = table.user_of(pid) {
+                levels[user].lock_wait += 1;
+            }
+        }
+        busy.sort_unstable_by_key(|&(step_ns, pid)| (std::cmp::Reverse(step_ns), pid));
+        population.busiest = busy.into_iter().map(|(_, pid)| pid).collect();
         population.tasks.sort_by_key(|task| (task.pid, task.tid));
         self.last.resize(levels.len(), None);
         for (user, levels) in levels.iter().enumerate() {
@@ -79,7 +107,8 @@ impl Census {
                 population.users.push(reading(
                     user,
                     users,
-                    *levels,
+                    levels,
+                    seen,
                     totals,
                     known,
                     table.io_is_known(user),
@@ -90,7 +119,7 @@ impl Census {
     }
 }
 
-fn count(process: &Process, levels: &mut Levels) {
+fn count(process: &Process, members: &Membership, levels: &mut Levels) {
     let seen = process.seen;
     let is_dead = |state: u8| matches!(state, b'Z' | b'X' | b'x');
     if process
@@ -101,6 +130,10 @@ fn count(process: &Process, levels: &mut Levels) {
         return;
     }
     levels.processes += 1;
+    if let Some(group) = members.group(process.pid) {
+        levels.groups.resize(members.len(), 0);
+        levels.groups[group] += 1;
+    }
     levels.resident_pages = levels.resident_pages.saturating_add(process.resident_pages);
     for thread in process
         .threads
@@ -119,10 +152,20 @@ fn count(process: &Process, levels: &mut Levels) {
     }
 }
 
-fn busy_threads(process: &mut Process, user: &str, busy_ns: u64, tasks: &mut Vec<TaskReading>) {
+/// Makes rows of the busy threads; returns the processor time of the busiest, if there is one.
+fn busy_threads(
+    process: &mut Process,
+    user: &str,
+    busy_ns: u64,
+    tasks: &mut Vec<TaskReading>,
+) -> Option<u64> {
     let (pid, seen) = (process.pid, process.seen);
+    let mut busiest = None;
     for thread in process.threads.iter_mut().filter(|thread| thread.seen == seen) {
         let is_busy = thread.cpu_step_ns >= busy_ns;
+        if is_busy {
+            busiest = busiest.max(Some(thread.cpu_step_ns));
+        }
         if is_busy || std::mem::take(&mut thread.had_row) {
             tasks.push(TaskReading {
                 pid: i64::from(pid),
@@ -133,26 +176,41 @@ fn busy_threads(process: &mut Process, user: &str, busy_ns: u64, tasks: &mut Vec
                 cpu_us: microseconds(thread.cpu_ns),
                 run_delay_us: microseconds(thread.run_delay_ns),
                 state: char::from(thread.state),
+                waiting_requests: None,
             });
         }
         thread.had_row = is_busy;
     }
+    busiest
 }
 
 fn reading(
     user: UserId,
     users: &Users,
-    levels: Levels,
+    levels: &Levels,
+    seen: Seen<'_>,
     totals: Totals,
     known: Known,
     io_is_known: bool,
 ) -> UserReading {
+    // The first of those that have most of its processes, if that is most of all.
+    let most = levels
+        .groups
+        .iter()
+        .copied()
+        .max()
+        .filter(|&most| 2 * most > levels.processes);
+    let group = most.and_then(|most| levels.groups.iter().position(|&n| n == most));
     UserReading {
         user: users.names()[user].clone(),
+        cgroup: group
+            .and_then(|group| seen.members.name(group))
+            .map(str::to_owned),
         processes: levels.processes,
         tasks_runnable: levels.runnable,
         tasks_page_wait: levels.page_wait,
         tasks_io_wait: levels.io_wait,
+        tasks_lock_wait: seen.lock_waiters.map(|_| levels.lock_wait),
         cpu_us: microseconds(totals.cpu_ns),
         cpu_system_us: microseconds(totals.system_ns),
         run_delay_us: known.run_delay.then(|| microseconds(totals.run_delay_ns)),

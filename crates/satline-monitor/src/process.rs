@@ -5,6 +5,7 @@ use std::os::fd::RawFd;
 use crate::counters::{Children, Name, Totals};
 use crate::files::{self, DescriptorBudget, KeptFile, RelativePath};
 use crate::parse::{self, Stat};
+use crate::plausible::{Allowance, Ledger, Times};
 use crate::users::UserId;
 
 /// One thread. The first of a process is its main thread.
@@ -22,6 +23,10 @@ pub struct Thread {
     pub cpu_step_ns: u64,
     /// Had a row in table `task` at the scan before.
     pub had_row: bool,
+    /// Whatever wait ends from the last reading on, it began after this.
+    waits_from_ns: i64,
+    /// Scan in which it had run since the one before.
+    ran: u64,
     stat: KeptFile,
     schedstat: KeptFile,
 }
@@ -38,6 +43,8 @@ impl Thread {
             run_delay_ns: 0,
             cpu_step_ns: 0,
             had_row: false,
+            waits_from_ns: 0,
+            ran: 0,
             stat: KeptFile::default(),
             schedstat: KeptFile::default(),
         }
@@ -86,6 +93,8 @@ pub struct Process {
     pub ticks: (u64, u64),
     /// To be given to its user at the end of the scan.
     pub step: Totals,
+    /// How long its threads can have waited since its delays were taken.
+    pub allowance: Allowance,
     /// Time from ticks: for want of the scheduler's numbers, or, when ends are not told, for several threads.
     pub by_ticks: bool,
     pub major_faults_rose: bool,
@@ -111,6 +120,8 @@ pub struct Reader<'a> {
     pub thread_ends: bool,
     /// Whether what a process had used before it was first seen counts.
     pub history_counts: bool,
+    pub times: &'a Times<'a>,
+    pub ledger: &'a mut Ledger,
 }
 
 impl Process {
@@ -130,6 +141,7 @@ impl Process {
             children: Children::default(),
             ticks: (0, 0),
             step: Totals::default(),
+            allowance: Allowance::default(),
             by_ticks: false,
             major_faults_rose: false,
             block_reads_rose: None,
@@ -181,6 +193,11 @@ impl Process {
         self.major_faults_rose = !is_new && step.major_faults > 0;
         self.counted = now;
         let by_threads = self.read_threads(stat, reader, skip);
+        if by_threads.is_none() {
+            // Which threads ran is not known.
+            let start = reader.times.start(stat.start_ticks, reader.ns_per_tick);
+            (0..stat.threads).for_each(|_| self.allowance.add(start, reader.times));
+        }
         self.by_ticks |= !reader.schedstat || (stat.threads > 1 && !reader.thread_ends);
         let (cpu_ns, run_delay_ns) = by_threads.unwrap_or((0, 0));
         let ran = is_new || cpu_ns > 0 || step.cpu_ns > 0;
@@ -222,24 +239,50 @@ impl Process {
     }
 
     /// Takes the delays of the whole process from its account.
-    pub fn take_delays(&mut self, io_delay_ns: u64, page_delay_ns: u64, skip: bool) {
+    pub fn take_delays(&mut self, io_delay_ns: u64, page_delay_ns: u64, skip: bool, reader: &mut Reader<'_>) {
         let now = Totals {
             io_delay_ns,
             page_delay_ns,
             ..self.counted
         };
+        let allowance = std::mem::take(&mut self.allowance).plus(self.waiting(reader.times));
         if !skip {
-            self.step.add(now.since(self.counted));
+            let step = now.since(self.counted);
+            self.step
+                .add(possible_delays(step, allowance, reader.times, reader.ledger));
         }
         self.counted = now.max(self.counted);
+    }
+
+    /// What threads that have not run can have ended all the same: they are woken before they run.
+    fn waiting(&self, times: &Times<'_>) -> Allowance {
+        let mut allowance = Allowance::default();
+        let waiting = |t: &&Thread| t.seen == self.seen && t.ran != t.seen && matches!(t.state, b'D' | b'R');
+        for thread in self.threads.iter().filter(waiting) {
+            allowance.add(thread.waits_from_ns, times);
+        }
+        allowance
+    }
+
+    /// How long its threads can have waited when it has ended since the last scan.
+    pub fn allowance_at_end(&self, times: &Times<'_>) -> Allowance {
+        let mut allowance = self.allowance;
+        let last = |t: &&Thread| self.seen != 0 && t.seen == self.seen;
+        for thread in self.threads.iter().filter(last) {
+            allowance.add(thread.waits_from_ns, times);
+        }
+        allowance
     }
 
     /// Reads every thread; returns the processor time and run delay that came since, ns.
     fn read_threads(&mut self, stat: &Stat, reader: &mut Reader<'_>, skip: bool) -> Option<(u64, u64)> {
         let main = &mut self.threads[0];
+        if main.seen == 0 {
+            main.waits_from_ns = reader.times.start(stat.start_ticks, reader.ns_per_tick);
+        }
         (main.seen, main.start_ticks, main.state) = (reader.scan, stat.start_ticks, stat.state);
         let path = RelativePath::of_process(self.pid, "schedstat");
-        let mut sum = read_schedstat(main, &path, reader)?;
+        let mut sum = read_schedstat(main, &path, reader, &mut self.allowance)?;
         if stat.threads > 1 {
             let (pid, mut place) = (self.pid, 0);
             for tid in thread_numbers(reader.directory, pid)
@@ -253,7 +296,12 @@ impl Process {
         }
         if self.threads.len() > 1 {
             let (scan, pid) = (reader.scan, self.pid);
+            let (allowance, times) = (&mut self.allowance, reader.times);
             self.threads.retain_mut(|thread| {
+                if thread.seen != 0 && thread.seen + 1 == scan {
+                    // It ended since the scan before, and with it its last wait.
+                    allowance.add(thread.waits_from_ns, times);
+                }
                 // One that has gone stays for one scan more: its account may be read only after this, and is to find
                 // what was counted of it.
                 let stays = thread.seen + 1 >= scan || thread.tid == pid;
@@ -295,11 +343,15 @@ impl Process {
         if thread.start_ticks != 0 && thread.start_ticks != stat.start_ticks {
             (thread.cpu_ns, thread.run_delay_ns, thread.had_row) = (0, 0, false);
         }
+        if thread.start_ticks != stat.start_ticks {
+            thread.waits_from_ns = reader.times.start(stat.start_ticks, reader.ns_per_tick);
+        }
         (thread.seen, thread.start_ticks, thread.state) = (reader.scan, stat.start_ticks, stat.state);
         read_schedstat(
             thread,
             &RelativePath::of_thread(self.pid, tid, "schedstat"),
             reader,
+            &mut self.allowance,
         )
     }
 
@@ -309,14 +361,73 @@ impl Process {
     }
 }
 
-fn read_schedstat(thread: &mut Thread, path: &RelativePath, reader: &mut Reader<'_>) -> Option<(u64, u64)> {
+fn read_schedstat(
+    thread: &mut Thread,
+    path: &RelativePath,
+    reader: &mut Reader<'_>,
+    allowance: &mut Allowance,
+) -> Option<(u64, u64)> {
     let text = thread
         .schedstat
         .read(reader.directory, path, reader.budget, reader.buffer)?;
     let (cpu_ns, run_delay_ns, _) = parse::schedstat(text)?;
-    let step = thread.advance(cpu_ns, run_delay_ns);
+    let mut step = thread.advance(cpu_ns, run_delay_ns);
+    if step != (0, 0) {
+        let mut own = Allowance::default();
+        own.add(thread.waits_from_ns, reader.times);
+        *allowance = allowance.plus(own);
+        for (gain, signal) in [(&mut step.0, "user.cpu_us"), (&mut step.1, "user.run_delay_us")] {
+            if reader.history_counts || thread.ran != 0 {
+                drop_impossible(gain, signal, own, reader.times, reader.ledger);
+            }
+        }
+        if thread.ran != 0 {
+            // What was used before the first reading may have been used long before it.
+            thread.waits_from_ns = thread.waits_from_ns.max(reader.times.before_ns);
+        }
+        thread.ran = reader.scan;
+    }
     thread.cpu_step_ns = step.0;
     Some(step)
+}
+
+fn drop_impossible(
+    gain_ns: &mut u64,
+    signal: &'static str,
+    allowance: Allowance,
+    times: &Times<'_>,
+    ledger: &mut Ledger,
+) {
+    if !allowance.holds(*gain_ns, times) {
+        ledger.task(signal, std::mem::take(gain_ns));
+    }
+}
+
+/// A step without delays that its tasks cannot have had.
+///
+/// The wait for a page that came back too soon lies within that for its swap-in, and both are counted: twice the time is possible.
+pub fn possible_delays(
+    mut step: Totals,
+    allowance: Allowance,
+    times: &Times<'_>,
+    ledger: &mut Ledger,
+) -> Totals {
+    let twice = allowance.plus(allowance);
+    drop_impossible(
+        &mut step.io_delay_ns,
+        "user.io_delay_us",
+        allowance,
+        times,
+        ledger,
+    );
+    drop_impossible(
+        &mut step.page_delay_ns,
+        "user.page_delay_us",
+        twice,
+        times,
+        ledger,
+    );
+    step
 }
 
 fn thread_numbers(directory: RawFd, pid: i32) -> Vec<i32> {

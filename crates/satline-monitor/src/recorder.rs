@@ -4,6 +4,7 @@ use satline_recording::{ColumnId, RecordingError, RecordingWriter, TableId};
 
 use crate::cgroup;
 use crate::device::{self, DeviceReading};
+use crate::locks::LockReading;
 use crate::system::{self, SystemReading};
 use crate::thermometer::ThermometerReading;
 
@@ -24,6 +25,7 @@ pub struct OwnReading {
     pub monitor_rss_bytes: Option<i64>,
     pub users_logged_on: i64,
     pub users_in_queue: i64,
+    pub lock_wait_us: Option<i64>,
 }
 
 /// One row of table `user`.
@@ -34,6 +36,7 @@ pub struct UserReading {
     pub tasks_runnable: i64,
     pub tasks_page_wait: i64,
     pub tasks_io_wait: i64,
+    pub tasks_lock_wait: Option<i64>,
     pub cpu_us: i64,
     pub cpu_system_us: i64,
     pub run_delay_us: Option<i64>,
@@ -45,6 +48,7 @@ pub struct UserReading {
     pub write_bytes: Option<i64>,
     pub resident_bytes: i64,
     pub exits: i64,
+    pub cgroup: Option<String>,
 }
 
 /// One row of table `task`.
@@ -58,6 +62,8 @@ pub struct TaskReading {
     pub cpu_us: i64,
     pub run_delay_us: i64,
     pub state: char,
+    /// In front of its process.
+    pub waiting_requests: Option<i64>,
 }
 
 /// A table and its columns, in an order of ours.
@@ -82,7 +88,7 @@ impl Table {
     }
 }
 
-const OWN: [&str; 9] = [
+const OWN: [&str; 10] = [
     "sample",
     "lateness_us",
     "sample_cpu_us",
@@ -92,13 +98,16 @@ const OWN: [&str; 9] = [
     "users_logged_on",
     "users_in_queue",
     "load_average_1",
+    "lock_wait_us",
 ];
-const USER: [&str; 16] = [
+const USER: [&str; 18] = [
     "user",
+    "cgroup",
     "processes",
     "tasks_runnable",
     "tasks_page_wait",
     "tasks_io_wait",
+    "tasks_lock_wait",
     "cpu_us",
     "cpu_system_us",
     "run_delay_us",
@@ -111,7 +120,7 @@ const USER: [&str; 16] = [
     "resident_bytes",
     "exits",
 ];
-const TASK: [&str; 8] = [
+const TASK: [&str; 9] = [
     "pid",
     "tid",
     "start_ticks",
@@ -120,7 +129,9 @@ const TASK: [&str; 8] = [
     "cpu_us",
     "run_delay_us",
     "state",
+    "waiting_requests",
 ];
+const LOCK: [&str; 3] = ["lock", "wait_us", "hold_us"];
 const THERMOMETER: [&str; 4] = ["thermometer", "elapsed_us", "cpu_us", "parameters"];
 const EVENT: [&str; 4] = ["source", "event", "value", "text"];
 
@@ -134,6 +145,7 @@ pub struct Recorder {
     cgroup: Table,
     user: Table,
     task: Table,
+    lock: Table,
     thermometer: Table,
     event: Table,
 }
@@ -162,6 +174,7 @@ impl Recorder {
             )?,
             user: Table::open(w, "user", USER)?,
             task: Table::open(w, "task", TASK)?,
+            lock: Table::open(w, "lock", LOCK)?,
             thermometer: Table::open(w, "thermometer", THERMOMETER)?,
             event: Table::open(w, "event", EVENT)?,
             writer,
@@ -199,6 +212,7 @@ impl Recorder {
             if let Some(load) = reading.load_average_1 {
                 w.set_float(own_columns[8], load);
             }
+            w.set_option(own_columns[9], own.lock_wait_us);
         });
         let columns = self.processor.columns.clone();
         for (number, values) in &reading.processors {
@@ -238,6 +252,7 @@ impl Recorder {
             Some(r.tasks_runnable),
             Some(r.tasks_page_wait),
             Some(r.tasks_io_wait),
+            r.tasks_lock_wait,
             Some(r.cpu_us),
             Some(r.cpu_system_us),
             r.run_delay_us,
@@ -253,7 +268,10 @@ impl Recorder {
         let columns = self.user.columns.clone();
         self.row(self.user.id, at, |w| {
             w.set_text(columns[0], &r.user);
-            set_all(w, &columns[1..], &values);
+            if let Some(cgroup) = &r.cgroup {
+                w.set_text(columns[1], cgroup);
+            }
+            set_all(w, &columns[2..], &values);
         });
     }
 
@@ -269,6 +287,17 @@ impl Recorder {
             w.set(columns[5], reading.cpu_us);
             w.set(columns[6], reading.run_delay_us);
             w.set_text(columns[7], reading.state.encode_utf8(&mut [0; 4]));
+            w.set_option(columns[8], reading.waiting_requests);
+        });
+    }
+
+    /// A row of table `lock`.
+    pub fn lock(&mut self, at: Stamp, reading: &LockReading) {
+        let columns = self.lock.columns.clone();
+        self.row(self.lock.id, at, |w| {
+            w.set_text(columns[0], &reading.name);
+            w.set(columns[1], reading.wait_us);
+            w.set(columns[2], reading.hold_us);
         });
     }
 

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::accounting::ExitMethod;
 use crate::clockwork::{self, Lateness};
 use crate::missing::Missing;
+use crate::plausible::Implausible;
 use satline_scheduling::Scheduling;
 
 /// The whole file.
@@ -22,6 +23,8 @@ pub struct Source<'a> {
     pub cost: Cost,
     #[serde(skip_serializing_if = "<[Missing]>::is_empty")]
     pub missing: &'a [Missing],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub implausible: Vec<&'a Implausible>,
 }
 
 /// `[sampling]`

@@ -41,6 +41,8 @@ pub struct Account {
     pub tgid: Option<i32>,
     pub parent: i32,
     pub uid: u32,
+    /// How long the task has lived.
+    pub elapsed_us: u64,
     pub cpu_ns: u64,
     pub user_us: u64,
     pub system_us: u64,
@@ -115,6 +117,7 @@ impl Layout {
             tgid: half(368, 6).and_then(|tgid| tgid.try_into().ok()),
             parent: half(132, 3)?.try_into().ok()?,
             uid: half(120, 3)?,
+            elapsed_us: word(144, 3)?,
             cpu_ns: word(72, 3)?,
             user_us: word(152, 3)?,
             system_us: word(160, 3)?,
@@ -297,7 +300,12 @@ mod tests {
         };
         let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap();
         stats.listen(&possible).unwrap();
-        let mut child = std::process::Command::new("true").spawn().unwrap();
+        // A task that ends at once may have no processor time in its account.
+        let burn = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", burn])
+            .spawn()
+            .unwrap();
         let pid = i32::try_from(child.id()).unwrap();
         child.wait().unwrap();
         let mut found = None;
@@ -307,7 +315,9 @@ mod tests {
         );
         let task = found.expect("the child's end was told").task;
         assert_eq!(task.parent, i32::try_from(std::process::id()).unwrap());
-        assert!(task.cpu_ns > 0 && task.minor_faults > 0);
+        assert!(task.cpu_ns > 0 && task.minor_faults > 0, "{task:?}");
+        assert!(task.elapsed_us * 1000 >= task.cpu_ns, "{task:?}");
+        assert!(task.elapsed_us < 600_000_000, "{task:?}");
     }
 
     #[test]

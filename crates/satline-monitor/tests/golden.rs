@@ -77,6 +77,7 @@ fn every_field_of_the_host() {
         "out_of_memory_kills=12",
         "zswap_in_pages=13",
         "zswap_out_pages=14",
+        "lock_wait_us=0",
         "pressure_cpu_some_us=101",
         "pressure_memory_some_us=102",
         "pressure_memory_full_us=103",
@@ -114,15 +115,17 @@ fn every_field_of_the_host() {
         ]
     );
     assert_eq!(told("device").len(), 8, "unused devices are left out");
-    assert_eq!(
-        told("cgroup"),
-        ["cgroup=\"load\" cpu_us=1000 cpu_user_us=600 cpu_system_us=400 quota_periods=5 quota_throttled_periods=2 \
-          quota_throttled_us=7 quota_limit_millicpu=250 memory_bytes=111 memory_limit_bytes=222 swap_bytes=4 \
-          anonymous_bytes=5 file_bytes=6 limit_hits=3 major_faults=7 refault_pages=17 reads=4 read_bytes=10 writes=2 \
-          write_bytes=20 read_limit_per_second=400 read_limit_bytes_per_second=1000 pressure_cpu_some_us=61 \
-          pressure_memory_some_us=62 pressure_memory_full_us=63 pressure_io_some_us=64 pressure_io_full_us=65";
-            2]
-    );
+    let named = "cgroup=\"load\" cpu_us=1000 cpu_user_us=600 cpu_system_us=400 quota_periods=5 quota_throttled_periods=2 \
+         quota_throttled_us=7 quota_limit_millicpu=250 memory_bytes=111 memory_limit_bytes=222 swap_bytes=4 \
+         anonymous_bytes=5 file_bytes=6 limit_hits=3 major_faults=7 refault_pages=17 reads=4 read_bytes=10 writes=2 \
+         write_bytes=20 read_limit_per_second=400 read_limit_bytes_per_second=1000 \
+         write_limit_bytes_per_second=2000 pressure_cpu_some_us=61 \
+         pressure_memory_some_us=62 pressure_memory_full_us=63 pressure_io_some_us=64 pressure_io_full_us=65";
+    let found = "cgroup=\"/limited\" quota_limit_millicpu=500";
+    assert_eq!(told("cgroup"), [named, found, named, found]);
+    let lock = |us| format!("lock=\"posix fe:00:77\" wait_us={us} hold_us={us}");
+    assert_eq!(told("lock"), [lock(0), lock(1_000_000)]);
+    assert_eq!(system[1].int("lock_wait_us"), Some(1_000_000));
     let source: toml::Table = fs::read_to_string(recording.join("sources/monitor.toml"))
         .unwrap()
         .parse()
@@ -181,10 +184,16 @@ fn users_and_tasks_as_they_change() {
                exits: i64| {
         let [processes, runnable, page, io] = levels;
         let [major, minor] = faults;
+        let group = if processes == 1 {
+            " cgroup=\"/limited\""
+        } else {
+            ""
+        };
         format!(
             "user=\"ann\" processes={processes} tasks_runnable={runnable} tasks_page_wait={page} tasks_io_wait={io} \
+             tasks_lock_wait=1 \
              cpu_us={cpu} cpu_system_us={system} run_delay_us={delay} major_faults={major} minor_faults={minor} \
-             read_bytes={read} write_bytes=0 resident_bytes={} exits={exits}",
+             read_bytes={read} write_bytes=0 resident_bytes={} exits={exits}{group}",
             pages * page_bytes
         )
     };

@@ -82,6 +82,7 @@ _SOURCE = {
     "damage": "texts",
     "notes": "texts",
     "missing": "sections",
+    "implausible": "sections",
 }
 
 

@@ -195,6 +195,26 @@ def test_a_delay_that_no_task_can_have_had_is_missing() -> None:
     assert point.mean == pytest.approx(0.005)
 
 
+@pytest.mark.parametrize(("leap", "told"), [(False, 10), (True, 9)])
+def test_a_delay_as_long_as_the_host_is_up_is_missing_however_many_processes_there_are(
+    leap: bool, told: int
+) -> None:
+    # twenty processes may gain 800 s in 10 s by the looser bound; the host has been up for 700 s
+    rows = steady(100, interval=10, processors=1, **CPU)
+    rows["user"] = users(100, 10, {"ann": 1000})
+    for k, row in enumerate(rows["user"]):
+        row |= {"processes": 20, "page_delay_us": 0}
+        row["io_delay_us"] = 50_000 * k + (705_000_000 if leap and k >= 4 else 0)
+    for k, row in enumerate(rows["system"]):
+        row |= {"swap_in_pages": 0, "major_faults": 0, "block_in_bytes": 4096 * k}
+    for table in rows.values():
+        for row in table:
+            row["monotonic_ns"] += 660_000_000_000
+    point = reduce(MadeRecording(rows)).curves["user_io_wait"].points[0]
+    assert point.n == told
+    assert point.mean == pytest.approx(0.005)
+
+
 def study_rows() -> dict[str, list[dict[str, Any]]]:
     rows = steady(120, interval=0.5, processors=1, **CPU)
     rows["user"] = users(120, 0.5, {"u1": 200_000, "u2": 100_000, "server": 900_000})

@@ -2,23 +2,30 @@
 
 use std::io::Write;
 
-use crate::cgroup;
-use crate::clockwork::Clock;
+use crate::cgroup::{self, WatchedGroup};
+use crate::clockwork::{self, Clock};
+use crate::limited::Membership;
+use crate::population::Population;
+use crate::queues;
 use crate::recorder::Stamp;
+use crate::system::{self, Place, SystemReading};
 use crate::thermometer::ThermometerReading;
 
 use super::Monitor;
 
 impl<C: Clock> Monitor<C> {
     pub(super) fn watch_groups(&mut self, at: Stamp) {
-        let mut groups = self.groups.clone();
-        groups.extend(
+        let mut named = self.groups.clone();
+        named.extend(
             self.parents
                 .iter()
                 .flat_map(|parent| parent.children(&self.hierarchies)),
         );
-        for group in groups {
-            if let Some(values) = group.read(&self.hierarchies) {
+        if self.limited.is_due(at.monotonic_ns) {
+            self.search_groups(at, &named);
+        }
+        for group in &named {
+            if let Some(values) = self.read_group(at, group) {
                 if self.groups_looked_at.insert(group.name.clone()) {
                     self.missing
                         .extend(cgroup::missing(&group.name, &values, &self.missing));
@@ -26,6 +33,60 @@ impl<C: Clock> Monitor<C> {
                 self.recorder.cgroup(at, &group.name, &values);
             }
         }
+        // A group that was found has what its limit's hierarchy gives, and nobody asked for more.
+        for group in self.limited.groups().to_vec() {
+            if let Some(values) = self.read_group(at, &group) {
+                self.recorder.cgroup(at, &group.name, &values);
+            }
+        }
+    }
+
+    fn read_group(&mut self, at: Stamp, group: &WatchedGroup) -> Option<Vec<Option<i64>>> {
+        let mut values = group.read(&self.hierarchies)?;
+        for (value, column) in values.iter_mut().zip(cgroup::COLUMNS) {
+            if let Some(raw) = value.filter(|_| column.starts_with("pressure_")) {
+                let (clocks, ledger) = (&mut self.pressures, &mut self.table.ledger);
+                *value = Some(clocks.repair(&group.name, column, raw, at.monotonic_ns, ledger));
+            }
+        }
+        Some(values)
+    }
+
+    /// Looks for groups with a limit in force, and who is in which group.
+    fn search_groups(&mut self, at: Stamp, named: &[WatchedGroup]) {
+        let before_us = clockwork::own_cpu_us();
+        if !self.options.named_cgroups_only {
+            self.missing.extend(self.limited.search(&self.hierarchies, named));
+        }
+        let groups = [named, self.limited.groups()].concat();
+        self.members = Membership::read(&groups, &self.hierarchies);
+        let cost_us = clockwork::own_cpu_us() - before_us;
+        self.limited.searched(at.monotonic_ns, cost_us);
+    }
+
+    pub(super) fn repair_pressures(&mut self, at: Stamp, reading: &mut SystemReading) {
+        for (value, signal) in reading.values.iter_mut().zip(system::SIGNALS) {
+            if let (Some(raw), Place::Pressure(..)) = (*value, signal.place) {
+                let (clocks, ledger) = (&mut self.pressures, &mut self.table.ledger);
+                *value = Some(clocks.repair("", signal.column, raw, at.monotonic_ns, ledger));
+            }
+        }
+    }
+
+    /// Says what waits in front of the processes of the busiest threads.
+    pub(super) fn watch_queues(&mut self, at: Stamp, population: &mut Population) {
+        let busiest = &population.busiest[..population.busiest.len().min(queues::PROCESSES)];
+        if busiest.is_empty() || !self.queues.is_due(at.monotonic_ns) {
+            return;
+        }
+        let before_us = clockwork::own_cpu_us();
+        let waiting = self.queues.waiting(busiest);
+        for task in &mut population.tasks {
+            let pid = i32::try_from(task.pid).unwrap_or(0);
+            task.waiting_requests = waiting.get(&pid).copied();
+        }
+        let cost_us = clockwork::own_cpu_us() - before_us;
+        self.queues.looked(at.monotonic_ns, cost_us);
     }
 
     pub(super) fn watch_devices(&mut self, at: Stamp) {

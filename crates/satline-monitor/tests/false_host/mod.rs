@@ -116,6 +116,11 @@ pub fn false_host(root: &Path) {
         "pressure/io",
         "some avg10=0 total=104\nfull avg10=0 total=105\n",
     );
+    put(
+        &proc,
+        "locks",
+        "1: POSIX  ADVISORY  WRITE 50 fe:00:77 0 EOF\n1: -> POSIX  ADVISORY  WRITE 50 fe:00:77 0 EOF\n",
+    );
     put(&proc, "self/schedstat", "1 1 1\n");
     put(&proc, "self/statm", "100 25 1 1 0 1 0\n");
     put(&proc, "sys/kernel/hostname", "false\n");
@@ -183,6 +188,10 @@ pub fn false_host(root: &Path) {
             "254:0 500\n7:0 400\n",
         ),
         ("blkio/load/blkio.throttle.read_bps_device", "254:0 1000\n"),
+        ("blkio/load/blkio.throttle.write_bps_device", "254:0 2000\n"),
+        ("cpu/limited/cpu.cfs_quota_us", "50000\n"),
+        ("cpu/limited/cpu.cfs_period_us", "100000\n"),
+        ("cpu/limited/cgroup.procs", "50\n"),
         ("unified/load/cpu.pressure", "some total=61\n"),
         ("unified/load/memory.pressure", "some total=62\nfull total=63\n"),
         ("unified/load/io.pressure", "some total=64\nfull total=65\n"),
