@@ -44,6 +44,12 @@ pub struct Options {
     #[arg(long, value_name = "NAME=/PATH", value_parser = named_path)]
     pub cgroup_users: Vec<(String, String)>,
 
+    /// The control group that is the whole load: recorded as "load", and named so in recording.toml
+    ///
+    /// Its quota, limits and pressure are then those of the load in every analysis.
+    #[arg(long, value_name = "/PATH", value_parser = group_path)]
+    pub load_cgroup: Option<String>,
+
     /// Run a thermometer at intervals, such as trivial@30s [repeatable]
     #[arg(long, value_name = "NAME@PERIOD")]
     pub thermometer: Vec<ThermometerPlan>,
@@ -55,6 +61,10 @@ pub struct Options {
     /// Control group that thermometers run in, looked for in every mounted hierarchy
     #[arg(long, value_name = "/PATH")]
     pub thermometer_cgroup: Option<String>,
+
+    /// A process whose work, and that of its descendants, is Satline's own (_satline), such as what started this one
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), hide_short_help = true)]
+    pub companion: Option<i32>,
 
     /// Keep the monitor on this processor
     #[arg(long, value_name = "N")]
@@ -132,13 +142,20 @@ fn interval(text: &str) -> Result<Duration, String> {
 fn named_path(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, path)) if !name.is_empty() && path.starts_with('/') => {
-            if path.split('/').any(|part| part == "..") {
-                return Err("the path must not go up (..)".into());
-            }
-            Ok((name.to_owned(), path.to_owned()))
+            Ok((name.to_owned(), group_path(path)?))
         }
         _ => Err("expected NAME=/PATH, the path as seen from the root of its hierarchy".into()),
     }
+}
+
+fn group_path(path: &str) -> Result<String, String> {
+    if !path.starts_with('/') {
+        return Err("expected /PATH, as seen from the root of its hierarchy".into());
+    }
+    if path.split('/').any(|part| part == "..") {
+        return Err("the path must not go up (..)".into());
+    }
+    Ok(path.to_owned())
 }
 
 #[cfg(test)]
@@ -174,6 +191,9 @@ mod tests {
             &["--cgroup", "load"],
             &["--cgroup", "load=relative"],
             &["--cgroup", "load=/a/../b"],
+            &["--load-cgroup", "a"],
+            &["--load-cgroup", "/a/../b"],
+            &["--companion", "0"],
             &["--thermometer", "io"],
         ] {
             assert_eq!(parse(wrong).unwrap_err().exit_code(), 2, "{wrong:?}");

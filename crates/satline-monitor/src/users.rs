@@ -83,6 +83,7 @@ pub struct Users {
     by_name: HashMap<String, UserId>,
     passwd: HashMap<u32, String>,
     own_pid: i32,
+    companion: Option<i32>,
     listed: HashMap<i32, UserId>,
     listed_bytes: u64,
     unfinished_line: Vec<u8>,
@@ -99,6 +100,7 @@ impl Users {
             by_name: HashMap::new(),
             passwd: passwd_names(&files::read(passwd).unwrap_or_default()),
             own_pid,
+            companion: None,
             listed: HashMap::new(),
             listed_bytes: 0,
             unfinished_line: Vec::new(),
@@ -108,6 +110,11 @@ impl Users {
             users.intern(name.to_owned());
         }
         users
+    }
+
+    /// A further process that is Satline's own, with what it started: who started the monitor.
+    pub fn companion(&mut self, pid: Option<i32>) {
+        self.companion = pid;
     }
 
     /// All names so far; a [`UserId`] is a place in here.
@@ -170,7 +177,7 @@ impl Users {
         if facts.kernel_thread {
             return KERNEL;
         }
-        if facts.pid == self.own_pid {
+        if facts.pid == self.own_pid || Some(facts.pid) == self.companion {
             return SATLINE;
         }
         if let UserDefinition::Emulated(_) = self.definition {

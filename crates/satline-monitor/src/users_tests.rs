@@ -65,6 +65,13 @@ fn uids_have_their_first_name_or_their_number() {
     );
     assert_eq!(name_of(&mut users, process(500, None)), "_satline");
     assert_eq!(name_of(&mut users, process(501, Some(SATLINE))), "_satline");
+    let starter = Facts {
+        uid: Some(1000),
+        ..process(499, None)
+    };
+    assert_eq!(name_of(&mut users, starter), "ann");
+    users.companion(Some(499));
+    assert_eq!(name_of(&mut users, starter), "_satline");
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn every_field_of_the_host() {
         record(
             root,
             "1s",
-            &["--cgroup", "load=/load", "--cgroup", "absent=/absent"]
+            &["--load-cgroup", "/load", "--cgroup", "absent=/absent"]
         ),
         End::Complete
     );
@@ -123,6 +123,11 @@ fn every_field_of_the_host() {
           pressure_memory_some_us=62 pressure_memory_full_us=63 pressure_io_some_us=64 pressure_io_full_us=65";
             2]
     );
+    let description: toml::Table = fs::read_to_string(recording.join("recording.toml"))
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert_eq!(description["system_under_test"]["cgroup"].as_str(), Some("load"));
     let source: toml::Table = fs::read_to_string(recording.join("sources/monitor.toml"))
         .unwrap()
         .parse()
