@@ -1,0 +1,85 @@
+"""`satline record` on the real kernel: probes, the load's group, delay accounting."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from satline.recording import Recording, check
+from satline.systems.delay_accounting import is_on
+
+from .conftest import Satline, wait_for
+from .test_study_runs import ended
+
+pytestmark = pytest.mark.system
+
+
+def test_probes_run_beside_a_recording(satline: Satline) -> None:
+    words = ["--thermometer", "trivial,compute", "--thermometer-every", "1s"]
+    status, output = ended(
+        satline.start("record", str(satline.recording), "--interval", "200ms", "--duration", "4s", *words)
+    )
+    assert status == 0, output
+    connection = Recording.open(satline.recording).connect()
+    rows = connection.execute(
+        "SELECT thermometer, count(elapsed_us), min(elapsed_us) FROM thermometer GROUP BY 1 ORDER BY 1"
+    ).fetchall()
+    connection.close()
+    assert [name for name, _, _ in rows] == ["compute", "trivial"]
+    assert all(count >= 1 and least > 0 for _, count, least in rows)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a control group")
+def test_a_group_is_the_load_and_probes_run_in_it(satline: Satline) -> None:
+    roots = [
+        path
+        for path in (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/cpuacct"))
+        if (path / "cgroup.procs").exists()
+    ]
+    name = f"satline-test-{os.getpid()}"
+    if not roots:
+        pytest.skip("there are no control groups here")
+    group = roots[0] / name
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group can be made here: {error}")
+    worker = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+    try:
+        (group / "cgroup.procs").write_text(str(worker.pid))
+        words = ["--cgroup", str(group), "--thermometer", "compute", "--thermometer-every", "1s"]
+        status, output = ended(
+            satline.start("record", str(satline.recording), "--interval", "200ms", "--duration", "4s", *words)
+        )
+        assert status == 0, output
+        recording = Recording.open(satline.recording)
+        assert recording.description["system_under_test"]["cgroup"] == "load"
+        connection = recording.connect()
+        used, probes = connection.execute(
+            "SELECT (SELECT max(cpu_us) - min(cpu_us) FROM cgroup WHERE cgroup = 'load'),"
+            " (SELECT count(elapsed_us) FROM thermometer)"
+        ).fetchall()[0]
+        connection.close()
+        assert used > 0
+        assert probes > 0, output
+    finally:
+        worker.kill()
+        worker.wait()
+        wait_for(lambda: not (group / "cgroup.procs").read_text(), "an empty group")
+        group.rmdir()
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or is_on() is not False, reason="needs root and a switch that is off")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_delay_accounting_is_put_back_however_it_ends(number: int, satline: Satline) -> None:
+    process = satline.start("record", str(satline.recording), "--interval", "200ms", "--delay-accounting")
+    wait_for(lambda: list(satline.recording.glob("segments/system/*.seg")), "samples")
+    assert is_on()
+    process.send_signal(number)
+    ended(process)
+    wait_for(lambda: is_on() is False, "the switch to be put back")
+    report = check(satline.recording)
+    assert report.ok, report.problems
+    assert list(satline.state.glob("satline/*.ledger")) == []
