@@ -385,6 +385,7 @@ impl<C: Clock> Monitor<C> {
             },
             users: UsersHead {
                 definition: self.options.users.word(),
+                rules: self.options.users.rules(),
             },
             methods: self.methods,
             cost: Cost::now(
