@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import subprocess
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,11 @@ Examples:
         --delay-accounting --thermometer trivial,io --thermometer-every 10s
 
 \b
+  Users by rules of yours; first see what the rules make of this host:
+    satline record --user-rules users.toml --print-users
+    sudo satline record lab.satline --user-rules users.toml
+
+\b
   From boot on (--print-unit shows what --install would write):
     sudo satline record --install --interval 10 --delay-accounting
 """,
@@ -57,6 +63,16 @@ Examples:
     default="uid",
     show_default=True,
     help="What a user is: user id, login session, or control group (slice, container, batch job).",
+)
+@click.option(
+    "--user-rules",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Who is a user, by rules: login, slice, service, container, pod, Slurm job, JupyterHub server,"
+    " program. See examples/user-rules/users.toml.",
+)
+@click.option(
+    "--print-users", is_flag=True, help="Print who is a user now, and what its programs are; record nothing."
 )
 @click.option("--duration", type=Duration(), help="End after this time; by default at Ctrl-C.")
 @click.option(
@@ -96,6 +112,8 @@ def record(
     directory: Path | None,
     interval: int,
     users: str,
+    user_rules: Path | None,
+    print_users: bool,
     duration: int | None,
     cgroup: str | None,
     thermometers: tuple[str, ...],
@@ -117,10 +135,24 @@ def record(
     from satline.systems.binaries import find_binary
     from satline.systems.delay_accounting import switched_on
 
+    context = click.get_current_context()
+    if user_rules is not None:
+        if context.get_parameter_source("users") is not click.core.ParameterSource.DEFAULT:
+            raise click.UsageError("--users and --user-rules exclude each other", context)
+        users = f"rules:{user_rules.absolute()}"
     for option, time, least in (("--interval", interval, 100), ("--thermometer-every", every, 1000)):
         if time < least:
-            raise click.BadParameter(f"less than {least}ms", click.get_current_context(), param_hint=option)
+            raise click.BadParameter(f"less than {least}ms", context, param_hint=option)
     monitor = find_binary("satline-monitor")
+    if print_users or user_rules is not None:
+        # Wrong rules are told before anything is made.
+        asked = subprocess.run(
+            [monitor, "--users", users, "--print-users", "--companion", str(os.getpid())],
+            stdout=None if print_users else subprocess.DEVNULL,
+            check=False,
+        )
+        if print_users or asked.returncode:
+            return asked.returncode
     probes = thermometers_of(thermometers)
     as_service = install or print_unit
     notes = []
@@ -152,7 +184,7 @@ def record(
         for note in notes:
             click.echo(f"note: {note}", err=True)
         if duration is not None:
-            raise click.UsageError("--duration does not go with --install", click.get_current_context())
+            raise click.UsageError("--duration does not go with --install", context)
         units = cli_units.make_units(plan, find_binary("satline"), delay_accounting=delay_accounting)
         if print_unit:
             click.echo("\n".join(f"# {name}\n{text}" for name, text in units.items()), nl=False)

@@ -57,11 +57,12 @@ LimitNOFILE=65536
 WantedBy=multi-user.target
 """
 
-# "+": with all rights, since the service itself may write no setting of the kernel. What is noted in /run goes
-# with a boot, as the setting does. ExecStopPost is done however the service ended, also by SIGKILL.
+# "+": with all rights, since the service itself may write no setting of the kernel. What is noted in /run
+# goes with a boot, as the setting does. ExecStopPost is done however the service ended, also by SIGKILL.
 _SWITCH_ON = """\
 ExecStartPre=+/bin/sh -c 'grep -qx 0 /proc/sys/kernel/task_delayacct \\
- && echo 0 >/run/satline-task_delayacct && echo 1 >/proc/sys/kernel/task_delayacct || true'
+ && echo 0 >/run/satline-task_delayacct \\
+ && echo 1 >/proc/sys/kernel/task_delayacct || true'
 """
 _SWITCH_BACK = """\
 ExecStopPost=+/bin/sh -c 'if [ -e /run/satline-task_delayacct ]; then \\

@@ -89,6 +89,22 @@ def test_the_monitor_gets_what_was_asked_for(
     assert f"{recording}: 0 rows" in capsys.readouterr().out
 
 
+def test_rules_go_to_the_monitor_by_their_whole_path(
+    binaries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "users.toml").write_text("[[rule]]\nuser = '{login}'\n")
+    assert run(["record", "x.satline", "--user-rules", "users.toml"]) == 0
+    assert f"--users rules:{tmp_path}/users.toml" in (tmp_path / "words").read_text()
+    assert run(["record", "--user-rules", "users.toml", "--users", "uid"]) == 2
+    assert "exclude each other" in capsys.readouterr().err
+    (binaries / "satline-monitor").write_text("#!/bin/sh\necho wrong rules >&2\nexit 2\n")
+    assert run(["record", "y.satline", "--user-rules", "users.toml"]) == 2
+    assert run(["record", "--install", "--root", str(tmp_path), "--user-rules", "users.toml"]) == 2
+    assert not (tmp_path / "y.satline").exists()
+    assert not (tmp_path / "etc").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

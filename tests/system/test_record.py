@@ -83,3 +83,31 @@ def test_delay_accounting_is_put_back_however_it_ends(number: int, satline: Satl
     report = check(satline.recording)
     assert report.ok, report.problems
     assert list(satline.state.glob("satline/*.ledger")) == []
+
+
+def test_rules_say_who_is_a_user(satline: Satline) -> None:
+    rules = satline.directory / "rules.toml"
+    rules.write_text('[[rule]]\ncommand = "yes"\nuser = "the {command} people"\n')
+    worker = subprocess.Popen(["yes"], stdout=subprocess.DEVNULL)
+    try:
+        status, output = ended(satline.start("record", "--user-rules", str(rules), "--print-users"))
+        assert status == 0, output
+        assert "the yes people" in output
+        words = ["--user-rules", str(rules), "--interval", "200ms", "--duration", "2s"]
+        status, output = ended(satline.start("record", str(satline.recording), *words))
+        assert status == 0, output
+    finally:
+        worker.kill()
+        worker.wait()
+    recording = Recording.open(satline.recording)
+    assert recording.sources["monitor"]["users"] == {"definition": "rules", "rules": rules.read_text()}
+    connection = recording.connect()
+    query = """SELECT max(cpu_us) - min(cpu_us) FROM "user" WHERE "user" = 'the yes people'"""
+    used = connection.execute(query).fetchone()
+    connection.close()
+    assert used is not None
+    assert used[0] > 0
+    rules.write_text('[[rule]]\nlogn = "x"\n')
+    status, output = ended(satline.start("record", "y.satline", "--user-rules", str(rules)))
+    assert status == 2, output
+    assert f"{rules}: line 2: rule.logn: there is no such key" in output
