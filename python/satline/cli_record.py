@@ -104,6 +104,11 @@ Examples:
     " recording; it is put back at the end, also after kill -9. Needs root.",
 )
 @click.option(
+    "--quiet",
+    is_flag=True,
+    help="Do not say what the recording shows: after 5, 10, 20, 40 … minutes, and at the end.",
+)
+@click.option(
     "--install", is_flag=True, help="Write systemd units that record from boot on, and compact every hour."
 )
 @click.option("--print-unit", is_flag=True, help="Print these units and write nothing.")
@@ -119,6 +124,7 @@ def record(
     thermometers: tuple[str, ...],
     every: int,
     delay_accounting: bool,
+    quiet: bool,
     install: bool,
     print_unit: bool,
     root: Path,
@@ -193,7 +199,7 @@ def record(
         return 0
     with contextlib.ExitStack() as stack:
         problems = stack.enter_context(switched_on()) if delay_accounting else []
-        status = foreground(plan, [*notes, *_to_gain(delay_accounting)])
+        status = foreground(plan, [*notes, *_to_gain(delay_accounting)], headlines=not quiet)
     for problem in problems:
         click.echo(f"warning: not put back: {problem}", err=True)
     return status or (1 if problems else 0)

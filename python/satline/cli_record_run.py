@@ -17,19 +17,22 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from satline.cli_record_headline import Headlines
     from satline.cli_record_plan import Plan
 
 STATUS_EVERY_S = 2.0
 COMPACT_EVERY_S = 3600.0
 
 
-def foreground(plan: Plan, notes: Sequence[str]) -> int:
+def foreground(plan: Plan, notes: Sequence[str], *, headlines: bool = True) -> int:
     """Run the monitor until it or the person ends it, then bring the recording to rest.
 
     Parameters
     ----------
     notes
         Lines for the person, told at the beginning and at the end.
+    headlines
+        Whether to say now and then, and at the end, what the recording shows already.
 
     Returns
     -------
@@ -37,6 +40,7 @@ def foreground(plan: Plan, notes: Sequence[str]) -> int:
     """
     from rich.console import Console
 
+    from satline.cli_record_headline import Headlines
     from satline.errors import SatlineError
     from satline.interruption import Interrupted, signals_interrupt
     from satline.recording import compact
@@ -44,6 +48,7 @@ def foreground(plan: Plan, notes: Sequence[str]) -> int:
     from satline.systems.child import end, end_with_parent
 
     asked = False
+    answers = Headlines(plan.recording)
     console = Console(stderr=True)
     # What this process does, such as compacting, is not a user's work.
     command = [*plan.arguments(), "--companion", str(os.getpid())]
@@ -53,9 +58,10 @@ def foreground(plan: Plan, notes: Sequence[str]) -> int:
         )
         try:
             try:
-                _wait(monitor, plan.recording, notes, console)
+                _wait(monitor, plan.recording, notes, console, answers if headlines else None)
             finally:
                 signals.hold()
+                answers.stop()
         except Interrupted:
             asked = True
         finally:
@@ -73,13 +79,41 @@ def foreground(plan: Plan, notes: Sequence[str]) -> int:
     click.echo(f"{visible(plan.recording)}: {done.rows:,} rows, {size:,} bytes")
     for note in notes:
         say(console, f"note: {note}")
+    if headlines:
+        _last(answers, plan.recording, console)
     return 0
 
 
-def _wait(monitor: subprocess.Popen[bytes], recording: Path, notes: Sequence[str], console: Console) -> None:
+def _last(answers: Headlines, recording: Path, console: Console) -> None:
+    """What the whole recording shows; who has asked for the end once more does without."""
+    from satline.interruption import Interrupted, signals_interrupt
+    from satline.report._escape import visible
+
+    try:
+        with signals_interrupt(), console.status("looking at what was recorded; Ctrl-C skips it"):
+            try:
+                answers.start()
+                answer = answers.wait()
+            finally:
+                answers.stop()
+    except Interrupted:
+        answer = None
+    if answer is not None:
+        click.echo(visible(answer))
+    click.echo(f"next: satline diagnose {visible(recording)}")
+
+
+def _wait(
+    monitor: subprocess.Popen[bytes],
+    recording: Path,
+    notes: Sequence[str],
+    console: Console,
+    answers: Headlines | None,
+) -> None:
     """Show how it goes until the monitor ends, and compact what is full meanwhile."""
     from rich.text import Text
 
+    from satline.experiment.progress import clock
     from satline.recording import compact
     from satline.report._escape import visible
 
@@ -91,7 +125,11 @@ def _wait(monitor: subprocess.Popen[bytes], recording: Path, notes: Sequence[str
             if time.monotonic() - compacted >= COMPACT_EVERY_S:
                 compact(recording)  # segments that are full; those being written stay
                 compacted = time.monotonic()
-            status.update(Text(visible(status_line(recording, time.monotonic() - begun))))
+            seconds = time.monotonic() - begun
+            answer = answers.poll(seconds) if answers is not None else None
+            if answer is not None:
+                say(console, f"{clock(seconds)}: {answer}")
+            status.update(Text(visible(status_line(recording, seconds))))
             with contextlib.suppress(subprocess.TimeoutExpired):
                 monitor.wait(STATUS_EVERY_S)
 

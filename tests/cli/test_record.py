@@ -80,7 +80,7 @@ def test_the_monitor_gets_what_was_asked_for(
 ) -> None:
     recording = tmp_path / "x.satline"
     words = ["record", str(recording), "--interval", "500ms", "--thermometer", "trivial,io"]
-    assert run([*words, "--thermometer-every", "10s", "--duration", "1m"]) == 0
+    assert run([*words, "--thermometer-every", "10s", "--duration", "1m", "--quiet"]) == 0
     told = (tmp_path / "words").read_text()
     assert told.startswith(f"--recording {recording} --interval 500ms --users uid ")
     assert "--thermometer trivial@10000ms --thermometer io@10000ms" in told
@@ -94,7 +94,7 @@ def test_rules_go_to_the_monitor_by_their_whole_path(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "users.toml").write_text("[[rule]]\nuser = '{login}'\n")
-    assert run(["record", "x.satline", "--user-rules", "users.toml"]) == 0
+    assert run(["record", "x.satline", "--quiet", "--user-rules", "users.toml"]) == 0
     assert f"--users rules:{tmp_path}/users.toml" in (tmp_path / "words").read_text()
     assert run(["record", "--user-rules", "users.toml", "--users", "uid"]) == 2
     assert "exclude each other" in capsys.readouterr().err
@@ -171,5 +171,5 @@ def test_what_delay_accounting_would_tell_is_said_where_it_is_off(
 ) -> None:
     del binaries
     monkeypatch.setattr("satline.systems.delay_accounting.is_on", lambda: value == "1")
-    assert run(["record", str(tmp_path / "x.satline")]) == 0
+    assert run(["record", str(tmp_path / "x.satline"), "--quiet"]) == 0
     assert capsys.readouterr().err.count("kernel.task_delayacct is 0") == told

@@ -111,3 +111,12 @@ def test_rules_say_who_is_a_user(satline: Satline) -> None:
     status, output = ended(satline.start("record", "y.satline", "--user-rules", str(rules)))
     assert status == 2, output
     assert f"{rules}: line 2: rule.logn: there is no such key" in output
+
+
+def test_it_ends_with_what_the_recording_shows(satline: Satline) -> None:
+    words = ["--interval", "200ms", "--duration", "3s"]
+    status, output = ended(satline.start("record", str(satline.recording), *words))
+    assert status == 0, output
+    rows, *_, following = [line for line in output.splitlines() if not line.startswith("note: ")]
+    assert " rows, " in rows
+    assert following == f"next: satline diagnose {satline.recording}"
