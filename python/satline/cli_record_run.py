@@ -38,8 +38,6 @@ def foreground(plan: Plan, notes: Sequence[str], *, headlines: bool = True) -> i
     -------
     The exit code.
     """
-    from rich.console import Console
-
     from satline.cli_record_headline import Headlines
     from satline.errors import SatlineError
     from satline.interruption import Interrupted, signals_interrupt
@@ -49,7 +47,7 @@ def foreground(plan: Plan, notes: Sequence[str], *, headlines: bool = True) -> i
 
     asked = False
     answers = Headlines(plan.recording)
-    console = Console(stderr=True)
+    console = _console()
     # What this process does, such as compacting, is not a user's work.
     command = [*plan.arguments(), "--companion", str(os.getpid())]
     with signals_interrupt() as signals:
@@ -76,12 +74,25 @@ def foreground(plan: Plan, notes: Sequence[str], *, headlines: bool = True) -> i
         done = compact(plan.recording)
         signals.take()  # asked once more to end; it has
     size = sum(path.stat().st_size for path in plan.recording.rglob("*") if path.is_file())
-    click.echo(f"{visible(plan.recording)}: {done.rows:,} rows, {size:,} bytes")
+    _tell(f"{visible(plan.recording)}: {done.rows:,} rows, {size:,} bytes")
     for note in notes:
         say(console, f"note: {note}")
     if headlines:
         _last(answers, plan.recording, console)
     return 0
+
+
+def _console() -> Console:
+    """Standard error."""
+    from rich.console import Console
+
+    class Unheard(Console):
+        """Where nobody reads it any more, it falls silent; rich would end the program."""
+
+        def on_broken_pipe(self) -> None:
+            self.quiet = True
+
+    return Unheard(stderr=True)
 
 
 def _last(answers: Headlines, recording: Path, console: Console) -> None:
@@ -99,8 +110,8 @@ def _last(answers: Headlines, recording: Path, console: Console) -> None:
     except Interrupted:
         answer = None
     if answer is not None:
-        click.echo(visible(answer))
-    click.echo(f"next: satline diagnose {visible(recording)}")
+        _tell(visible(answer))
+    _tell(f"next: satline diagnose {visible(recording)}")
 
 
 def _wait(
@@ -140,6 +151,14 @@ def say(console: Console, text: str) -> None:
 
     with contextlib.suppress(OSError):
         console.print(visible(text), markup=False, highlight=False, soft_wrap=not console.is_terminal)
+
+
+def _tell(text: str) -> None:
+    """A line on standard output; the recording is whole, whether somebody reads it or not."""
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def status_line(recording: Path, seconds: float) -> str:

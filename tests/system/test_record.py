@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -120,3 +121,25 @@ def test_it_ends_with_what_the_recording_shows(satline: Satline) -> None:
     rows, *_, following = [line for line in output.splitlines() if not line.startswith("note: ")]
     assert " rows, " in rows
     assert following == f"next: satline diagnose {satline.recording}"
+
+
+def test_it_goes_on_where_nobody_reads_its_errors(satline: Satline) -> None:
+    words = ["record", str(satline.recording), "--interval", "200ms", "--duration", "3s"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "satline.cli", *words],
+        cwd=satline.directory,
+        env=satline.environment,
+        stdout=writer,
+        stderr=writer,
+    )
+    os.close(writer)
+    assert process.wait(60) == 0
+    report = check(satline.recording)
+    assert report.ok
+    connection = Recording.open(satline.recording).connect()
+    row = connection.execute("SELECT (max(monotonic_ns) - min(monotonic_ns)) / 1e9 FROM system").fetchone()
+    connection.close()
+    assert row is not None
+    assert row[0] > 2.5
