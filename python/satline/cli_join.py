@@ -102,9 +102,9 @@ def join(
         }
         click.echo(json.dumps(content, indent=2))
         return
-    parts = [f"{done.rows:,} requests joined"]
-    parts += [f"{done.users:,} users"] if done.users else []
-    parts += [f"{done.classes:,} classes"] if done.classes else []
+    counted = ((done.users, "user", "users"), (done.classes, "class", "classes"))
+    parts = [f"{done.rows:,} request{'s'[: done.rows != 1]} joined"]
+    parts += [f"{count:,} {one if count == 1 else many}" for count, one, many in counted if count]
     click.echo(f"{visible(recording)}: {', '.join(parts)}")
     if done.left_out:
         whole = f"the log goes from {shown(done.begins)} to {shown(done.ends)}"
