@@ -86,7 +86,7 @@ def import_command(
                     f"{sources[0]} is {importer.name}, {source} is {other.name}",
                     hint="import each kind into a recording of its own",
                 )
-    zone = _zone(timezone) if timezone else None
+    zone = time_zone(timezone) if timezone else None
     path = output or Path(_stem(sources[0]) + ".satline")
     with _progress() as progress, signals_interrupt():
         options = Options(
@@ -115,7 +115,7 @@ def _named(name: str) -> Importer:
     return load(name)
 
 
-def _zone(name: str) -> tzinfo:
+def time_zone(name: str) -> tzinfo:
     from zoneinfo import ZoneInfo
 
     try:

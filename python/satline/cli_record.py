@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
-import signal
 import subprocess
-import sys
-import time
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-STATUS_EVERY_S = 2.0
-COMPACT_EVERY_S = 3600.0
 _UNITS_MS = {"ms": 1, "": 1000, "s": 1000, "min": 60_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -36,13 +32,26 @@ class Duration(click.ParamType[int]):
 
 
 @click.command(
+    short_help="Record this host with its real users.",
     epilog="""\b
 Examples:
-  satline record /var/tmp/host.satline
-  satline record /var/tmp/host.satline --interval 10 --duration 7d --users session
-  satline record --print-unit
-  sudo satline record --install --interval 10
-"""
+  satline record                                    here, until Ctrl-C
+  satline record /var/tmp/host.satline --duration 8h --users session
+
+\b
+  What a service gets, how long its users' waits are, and a probe's response times:
+    sudo satline record web.satline --cgroup /system.slice/nginx.service \\
+        --delay-accounting --thermometer trivial,io --thermometer-every 10s
+
+\b
+  Users by rules of yours; first see what the rules make of this host:
+    satline record --user-rules users.toml --print-users
+    sudo satline record lab.satline --user-rules users.toml
+
+\b
+  From boot on (--print-unit shows what --install would write):
+    sudo satline record --install --interval 10 --delay-accounting
+""",
 )
 @click.argument("directory", required=False, type=click.Path(path_type=Path))
 @click.option(
@@ -55,7 +64,50 @@ Examples:
     show_default=True,
     help="What a user is: user id, login session, or control group (slice, container, batch job).",
 )
+@click.option(
+    "--user-rules",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Who is a user, by rules: login, slice, service, container, pod, Slurm job, JupyterHub server,"
+    " program. See examples/user-rules/users.toml.",
+)
+@click.option(
+    "--print-users", is_flag=True, help="Print who is a user now, and what its programs are; record nothing."
+)
 @click.option("--duration", type=Duration(), help="End after this time; by default at Ctrl-C.")
+@click.option(
+    "--cgroup",
+    metavar="PATH",
+    help="The control group that is the load, such as /system.slice/nginx.service: its quota, limits and"
+    " pressure are then judged.",
+)
+@click.option(
+    "--thermometer",
+    "thermometers",
+    metavar="NAME[,NAME...]",
+    multiple=True,
+    help="Run a small probe now and then, and record how long it takes: trivial (a command over a terminal),"
+    " io (64 reads), compute (0.1 s of CPU), paging (16 MB), mixed.",
+)
+@click.option(
+    "--thermometer-every",
+    "every",
+    type=Duration(),
+    default="30s",
+    show_default=True,
+    help="Time between two runs of a probe.",
+)
+@click.option(
+    "--delay-accounting",
+    is_flag=True,
+    help="Have the kernel count how long tasks wait for pages and disks (kernel.task_delayacct) while"
+    " recording; it is put back at the end, also after kill -9. Needs root.",
+)
+@click.option(
+    "--quiet",
+    is_flag=True,
+    help="Do not say what the recording shows: after 5, 10, 20, 40 … minutes, and at the end.",
+)
 @click.option(
     "--install", is_flag=True, help="Write systemd units that record from boot on, and compact every hour."
 )
@@ -65,7 +117,14 @@ def record(
     directory: Path | None,
     interval: int,
     users: str,
+    user_rules: Path | None,
+    print_users: bool,
     duration: int | None,
+    cgroup: str | None,
+    thermometers: tuple[str, ...],
+    every: int,
+    delay_accounting: bool,
+    quiet: bool,
     install: bool,
     print_unit: bool,
     root: Path,
@@ -73,95 +132,87 @@ def record(
     """Record this host with its real users.
 
     DIRECTORY is the recording; a new one here by default, /var/lib/satline/host.satline with --install.
+    One that is there is continued. `satline diagnose DIRECTORY` can be asked at any time, also while it is
+    being written.
     """
     from satline import cli_units
+    from satline.cli_record_plan import Plan, closed_to_probes, group_path, hierarchies, thermometers_of
+    from satline.cli_record_run import foreground
     from satline.systems.binaries import find_binary
+    from satline.systems.delay_accounting import switched_on
 
-    if interval < 100:
-        raise click.BadParameter("less than 100ms", click.get_current_context(), param_hint="--interval")
+    context = click.get_current_context()
+    if user_rules is not None:
+        if context.get_parameter_source("users") is not click.core.ParameterSource.DEFAULT:
+            raise click.UsageError("--users and --user-rules exclude each other", context)
+        users = f"rules:{user_rules.absolute()}"
+    for option, time, least in (("--interval", interval, 100), ("--thermometer-every", every, 1000)):
+        if time < least:
+            raise click.BadParameter(f"less than {least}ms", context, param_hint=option)
     monitor = find_binary("satline-monitor")
-    if install or print_unit:
+    if print_users or user_rules is not None:
+        # Wrong rules are told before anything is made.
+        asked = subprocess.run(
+            [monitor, "--users", users, "--print-users", "--companion", str(os.getpid())],
+            stdout=None if print_users else subprocess.DEVNULL,
+            check=False,
+        )
+        if print_users or asked.returncode:
+            return asked.returncode
+    probes = thermometers_of(thermometers)
+    as_service = install or print_unit
+    notes = []
+    inside = cgroup is not None
+    if cgroup is not None:
+        mounted = hierarchies()
+        # Of a service the group may come to be later.
+        cgroup = group_path(cgroup, mounted, exists=not as_service)
+        closed = closed_to_probes(cgroup, mounted) if probes else None
+        inside = closed is None
+        if closed:
+            notes.append(f"the probes run outside of {cgroup} and do not feel its limits: {closed}")
+    named = directory or (
+        cli_units.RECORDING if as_service else Path(f"host-{datetime.now():%Y%m%d-%H%M%S}.satline")
+    )
+    plan = Plan(
+        monitor=monitor,
+        recording=named.absolute() if as_service else named,
+        interval_ms=interval,
+        users=users,
+        thermometers=probes,
+        every_ms=every,
+        thermometer=find_binary("satline-thermometer") if probes else None,
+        cgroup=cgroup,
+        probes_in_cgroup=inside,
+        duration_ms=duration,
+    )
+    if as_service:
+        for note in notes:
+            click.echo(f"note: {note}", err=True)
         if duration is not None:
-            raise click.UsageError("--duration does not go with --install", click.get_current_context())
-        recording = (directory or cli_units.RECORDING).absolute()
-        units = cli_units.make_units(monitor, find_binary("satline"), recording, interval, users)
+            raise click.UsageError("--duration does not go with --install", context)
+        units = cli_units.make_units(plan, find_binary("satline"), delay_accounting=delay_accounting)
         if print_unit:
             click.echo("\n".join(f"# {name}\n{text}" for name, text in units.items()), nl=False)
         else:
-            cli_units.install(units, recording, root)
+            cli_units.install(units, plan.recording, root)
         return 0
-    recording = directory or Path(f"host-{datetime.now():%Y%m%d-%H%M%S}.satline")
-    command = [str(monitor), "--recording", str(recording), "--interval", f"{interval}ms", "--users", users]
-    if duration is not None:
-        command += ["--duration", f"{duration}ms"]
-    return _foreground(command, recording)
+    with contextlib.ExitStack() as stack:
+        problems = stack.enter_context(switched_on()) if delay_accounting else []
+        status = foreground(plan, [*notes, *_to_gain(delay_accounting)], headlines=not quiet)
+    for problem in problems:
+        click.echo(f"warning: not put back: {problem}", err=True)
+    return status or (1 if problems else 0)
 
 
-def _foreground(command: list[str], recording: Path) -> int:
-    """Run the monitor until it or the person ends it, then bring the recording to rest."""
-    from satline.errors import SatlineError
-    from satline.interruption import Interrupted, signals_interrupt
-    from satline.recording import compact
-    from satline.report._escape import visible
-    from satline.systems.child import end, end_with_parent
+def _to_gain(asked: bool) -> list[str]:
+    """What delay accounting would tell, where it is off."""
+    from satline.systems.delay_accounting import is_on
 
-    asked = False
-    with signals_interrupt() as signals:
-        monitor = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=end_with_parent
-        )
-        try:
-            try:
-                _wait(monitor, recording)
-            finally:
-                signals.hold()
-        except Interrupted:
-            asked = True
-        finally:
-            end(monitor)
-        if monitor.returncode != 0 and not asked:
-            if monitor.returncode > 0:
-                return monitor.returncode  # it has said why
-            name = signal.Signals(-monitor.returncode).name
-            raise SatlineError(
-                f"the monitor was ended by {name}", hint="what was recorded until then is kept"
-            )
-        done = compact(recording)
-        signals.take()  # asked once more to end; it has
-    size = sum(path.stat().st_size for path in recording.rglob("*") if path.is_file())
-    click.echo(f"{visible(recording)}: {done.rows:,} rows, {size:,} bytes")
-    return 0
-
-
-def _wait(monitor: subprocess.Popen[bytes], recording: Path) -> None:
-    """Show how it goes until the monitor ends, and compact what is full meanwhile."""
-    from rich.console import Console
-    from rich.text import Text
-
-    from satline.recording import compact
-    from satline.report._escape import visible
-
-    begun = compacted = time.monotonic()
-    with Console(stderr=True).status("") as status:
-        while monitor.poll() is None:
-            if time.monotonic() - compacted >= COMPACT_EVERY_S:
-                compact(recording)  # segments that are full; those being written stay
-                compacted = time.monotonic()
-            status.update(Text(visible(status_line(recording, time.monotonic() - begun))))
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                monitor.wait(STATUS_EVERY_S)
-
-
-def status_line(recording: Path, seconds: float) -> str:
-    """The one line that stands while recording."""
-    from satline.experiment.progress import clock
-    from satline.experiment.sizes import format_size
-
-    size = 0
-    for path in recording.rglob("*"):
-        try:
-            size += path.stat().st_size
-        except OSError:
-            continue  # replaced meanwhile
-    end = "Ctrl-C ends" if sys.stdin.isatty() else "SIGINT ends"
-    return f"recording to {recording}: {clock(seconds)}, {format_size(size)}; {end}"
+    if asked or is_on() is not False:
+        return []
+    how = "--delay-accounting" if os.geteuid() == 0 else "sudo satline record --delay-accounting"
+    return [
+        "kernel.task_delayacct is 0: how long users wait for pages and disks is estimated from samples;"
+        f" `{how}` measures it"
+    ]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from satline.errors import InputError
+
+if TYPE_CHECKING:
+    from satline.cli_record_plan import Plan
 
 RECORDING = Path("/var/lib/satline/host.satline")
 UNITS = Path("etc/systemd/system")
@@ -20,7 +24,7 @@ PrivateDevices=yes
 ProtectKernelModules=yes
 ProtectKernelLogs=yes
 ProtectKernelTunables=yes
-ProtectControlGroups=yes
+ProtectControlGroups={protect_groups}
 ProtectClock=yes
 ProtectHostname=yes
 RestrictNamespaces=yes
@@ -37,8 +41,8 @@ RequiresMountsFor={parent}
 
 [Service]
 Type=simple
-ExecStart={monitor} --recording {recording} --interval {interval}ms --users {users}
-ExecStopPost=-{satline} recording compact {recording}
+{before}ExecStart={command}
+{after}ExecStopPost=-{satline} recording compact {recording}
 Restart=on-failure
 RestartSec=10
 KillSignal=SIGTERM
@@ -48,9 +52,25 @@ TimeoutStopSec=60
 CapabilityBoundingSet=CAP_SYS_PTRACE CAP_NET_ADMIN CAP_DAC_READ_SEARCH CAP_SYS_NICE
 RestrictAddressFamilies=AF_NETLINK AF_UNIX
 LimitNOFILE=65536
-{hardening}
+{probes}{hardening}
 [Install]
 WantedBy=multi-user.target
+"""
+
+# "+": with all rights, since the service itself may write no setting of the kernel. What is noted in /run
+# goes with a boot, as the setting does. ExecStopPost is done however the service ended, also by SIGKILL.
+_SWITCH_ON = """\
+ExecStartPre=+/bin/sh -c 'grep -qx 0 /proc/sys/kernel/task_delayacct \\
+ && echo 0 >/run/satline-task_delayacct \\
+ && echo 1 >/proc/sys/kernel/task_delayacct || true'
+"""
+_SWITCH_BACK = """\
+ExecStopPost=+/bin/sh -c 'if [ -e /run/satline-task_delayacct ]; then \\
+ cat /run/satline-task_delayacct >/proc/sys/kernel/task_delayacct; rm /run/satline-task_delayacct; fi'
+"""
+# The probe io makes its file in /var/tmp.
+_PROBES = """\
+PrivateTmp=yes
 """
 
 _COMPACT = """\
@@ -82,7 +102,7 @@ WantedBy=timers.target
 """
 
 
-def make_units(monitor: Path, satline: Path, recording: Path, interval_ms: int, users: str) -> dict[str, str]:
+def make_units(plan: Plan, satline: Path, *, delay_accounting: bool = False) -> dict[str, str]:
     """File name → text of each unit.
 
     Raises
@@ -90,23 +110,28 @@ def make_units(monitor: Path, satline: Path, recording: Path, interval_ms: int, 
     InputError
         A path has a sign that a unit file would read as its own.
     """
-    for path in (monitor, satline, recording):
-        if any(sign.isspace() or sign in "%\\\"'$;" or not sign.isprintable() for sign in str(path)):
+    command = plan.arguments()
+    for word in (*command, str(satline)):
+        if any(sign.isspace() or sign in "%\\\"'$;" or not sign.isprintable() for sign in word):
             raise InputError(
-                f"{path} cannot stand in a unit file", hint="choose a path of letters, digits, - . _ /"
+                f"{word} cannot stand in a unit file", hint="choose a path of letters, digits, - . _ /"
             )
-    values = {
-        "monitor": monitor,
-        "satline": satline,
-        "recording": recording,
-        "interval": interval_ms,
-        "users": users,
-        "parent": recording.parent,
-    }
-    hardening = _HARDENING.format(**values)
+    in_group = plan.cgroup is not None and bool(plan.thermometers)
+    values = {"satline": satline, "recording": plan.recording, "parent": plan.recording.parent}
+    record = _RECORD.format(
+        command=" ".join(command),
+        before=_SWITCH_ON if delay_accounting else "",
+        after=_SWITCH_BACK if delay_accounting else "",
+        probes=_PROBES if plan.thermometers else "",
+        # Probes enter the load's group.
+        hardening=_HARDENING.format(protect_groups="no" if in_group else "yes", **values),
+        **values,
+    )
     return {
-        "satline-record.service": _RECORD.format(hardening=hardening, **values),
-        "satline-record-compact.service": _COMPACT.format(hardening=hardening, **values),
+        "satline-record.service": record,
+        "satline-record-compact.service": _COMPACT.format(
+            hardening=_HARDENING.format(protect_groups="yes", **values), **values
+        ),
         "satline-record-compact.timer": _TIMER,
     }
 

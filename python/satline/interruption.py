@@ -62,15 +62,19 @@ _held = 0
 def signals_interrupt() -> Iterator[Signals]:
     """SIGINT, SIGTERM and SIGHUP raise `Interrupted` in the block: the first of them, once.
 
+    Under nohup SIGHUP stays ignored.
+
     One that still waits at the block's end goes to whom it concerns outside: to the block around this one,
     else to the program. Beside an error, which is to be told, it waits on in the block around, or is dropped.
     """
     signals = Signals()
     old = {number: signal.getsignal(number) for number in SIGNALS}
+    if old[signal.SIGHUP] == signal.SIG_IGN:  # started by nohup: it is to outlive its terminal
+        del old[signal.SIGHUP]
     _blocks.append(signals)
     failed = True
     try:
-        for number in SIGNALS:
+        for number in old:
             signal.signal(number, signals._arrived)
         yield signals
         failed = False

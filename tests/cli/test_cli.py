@@ -19,6 +19,7 @@ COMMANDS = (
     "clean",
     "record",
     "import",
+    "join",
     "info",
     "diagnose",
     "predict",

@@ -8,7 +8,9 @@ import pytest
 
 from satline import share
 from satline.cli_analysis import curves_content, write_csv
-from satline.cli_record import Duration, status_line
+from satline.cli_record import Duration
+from satline.cli_record_plan import Plan
+from satline.cli_record_run import status_line
 from satline.cli_units import make_units
 from satline.errors import InputError, SatlineError
 from satline.reduction import Curve, Curves, LoadClass, Point
@@ -64,7 +66,7 @@ def test_the_status_line_tells_size_and_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a b", "a%i", "a;b", 'a"b', "a\nExecStartPre=x"])
 def test_no_path_can_write_into_a_unit(name: str) -> None:
     with pytest.raises(InputError, match="unit file"):
-        make_units(Path("/bin/satline-monitor"), Path("/bin/satline"), Path("/var") / name, 1000, "uid")
+        make_units(Plan(Path("/bin/satline-monitor"), Path("/var") / name), Path("/bin/satline"))
 
 
 def test_shipped_files_are_found() -> None:

@@ -120,3 +120,16 @@ def test_one_that_nobody_took_goes_to_the_program(arrived: list[int]) -> None:
         send(signal.SIGTERM)
         assert arrived == []
     assert arrived == [signal.SIGTERM]
+
+
+def test_what_nohup_started_outlives_its_terminal() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with signals_interrupt():
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+        with pytest.raises(Interrupted), signals_interrupt():
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)

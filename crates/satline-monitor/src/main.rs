@@ -10,6 +10,7 @@ use satline_monitor::clockwork::SystemClock;
 use satline_monitor::error::MonitorError;
 use satline_monitor::monitor::{End, Monitor};
 use satline_monitor::options::Options;
+use satline_monitor::who;
 use satline_recording::harmless;
 
 fn main() -> ExitCode {
@@ -24,6 +25,11 @@ fn main() -> ExitCode {
 }
 
 fn run(options: Options) -> Result<(), MonitorError> {
+    if options.print_users {
+        // A reader that has had enough (`head`) is no error.
+        let _ = io::stdout().write_all(who::is_a_user(&options)?.as_bytes());
+        return Ok(());
+    }
     let (terminate, interrupt) = (
         flag(signal_hook::consts::SIGTERM)?,
         flag(signal_hook::consts::SIGINT)?,

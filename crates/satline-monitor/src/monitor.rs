@@ -38,6 +38,9 @@ const CHORES: Duration = Duration::from_secs(1);
 /// `sources/monitor.toml` is written, and mounts are looked at, this often.
 const MINUTE_NS: i64 = 60_000_000_000;
 
+/// The row of table `cgroup` that is the whole load.
+const LOAD: &str = "load";
+
 /// Why a run ended, when nothing went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
@@ -122,8 +125,18 @@ impl<C: Clock> Monitor<C> {
         }
         let dir = &options.recording;
         let facts = HostFacts::read(&roots.proc, &options.etc.join("os-release"));
-        let description = RecordingDescription::plain("satline-monitor", clock.real_ns(), facts)?;
+        let mut description = RecordingDescription::plain("satline-monitor", clock.real_ns(), facts)?;
+        if let (Some(system), Some(_)) = (&mut description.system_under_test, &options.load_cgroup) {
+            system.cgroup = Some(LOAD.into());
+        }
         let created = create_if_absent(dir, &description)?;
+        if !created && options.load_cgroup.is_some() && !describes_load(dir) {
+            let message = format!(
+                "{}: this recording was begun without --load-cgroup",
+                dir.display()
+            );
+            return Err(MonitorError::input(message, "begin another recording"));
+        }
         let owns_description = created || is_ours(dir);
         if owns_description && !created {
             reopen_recording(dir)?;
@@ -176,13 +189,19 @@ impl<C: Clock> Monitor<C> {
                 }
             })?;
         let own_pid = i32::try_from(std::process::id()).unwrap_or(0);
-        let users = Users::new(
+        let mut users = Users::new(
             options.users.clone(),
             roots.clone(),
             &options.etc.join("passwd"),
             own_pid,
         );
+        users.companion(options.companion);
         let hierarchies = cgroup::hierarchies(&roots);
+        let load = options
+            .load_cgroup
+            .iter()
+            .map(|path| (LOAD.to_owned(), path.clone()));
+        let named: Vec<_> = options.cgroup.iter().cloned().chain(load).collect();
         let watched = |list: &[(String, String)]| list.iter().map(|(n, p)| WatchedGroup::new(n, p)).collect();
         let start_ns = clock.monotonic_ns();
         let probe_groups = options.thermometer_cgroup.iter();
@@ -192,7 +211,7 @@ impl<C: Clock> Monitor<C> {
         Ok(Self {
             thermometers: Thermometers::new(program, options.thermometer.clone(), probe_groups, start_ns),
             schedule: Schedule::new(start_ns, options.interval),
-            groups: watched(&options.cgroup),
+            groups: watched(&named),
             parents: watched(&options.cgroup_users),
             known: Known {
                 run_delay: schedstat,
@@ -398,6 +417,7 @@ impl<C: Clock> Monitor<C> {
             },
             users: UsersHead {
                 definition: self.options.users.word(),
+                rules: self.options.users.rules(),
             },
             methods: self.methods,
             cost: Cost::now(
@@ -420,4 +440,11 @@ impl<C: Clock> Monitor<C> {
 fn is_ours(dir: &Path) -> bool {
     let text = std::fs::read_to_string(dir.join("recording.toml")).unwrap_or_default();
     text.lines().any(|line| line == "creator = \"satline-monitor\"")
+}
+
+fn describes_load(dir: &Path) -> bool {
+    let text = std::fs::read_to_string(dir.join("recording.toml")).unwrap_or_default();
+    let description = text.parse::<toml::Table>().unwrap_or_default();
+    let system = description.get("system_under_test");
+    system.and_then(|s| s.get("cgroup")?.as_str()) == Some(LOAD)
 }

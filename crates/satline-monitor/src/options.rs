@@ -16,7 +16,13 @@ use crate::users::UserDefinition;
 #[command(name = "satline-monitor", version, after_long_help = EXAMPLES)]
 pub struct Options {
     /// Directory of the recording, usually NAME.satline; made if absent, continued with a new run if present
-    #[arg(long, value_name = "DIR")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        required = false,
+        required_unless_present = "print_users",
+        default_value_if("print_users", "true", "/nonexistent")
+    )]
     pub recording: PathBuf,
 
     /// Time between samples: 100ms to 1h, such as 500ms, 1s, 2m
@@ -27,14 +33,19 @@ pub struct Options {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
 
-    /// What a user is: uid, session, cgroup or emulated:FILE
+    /// What a user is: uid, session, cgroup, rules:FILE or emulated:FILE
     ///
     /// uid: the effective user of a process. session: its audit login session, written name#session; processes of no
     /// session are _host. cgroup: its systemd user slice, service or container, else the path of its group.
+    /// rules:FILE: what the first rule says that fits the process; docs/reference/user-rules.md describes the file.
     /// emulated:FILE: lines "pid<TAB>user" appended to FILE by the emulator; the process, its session and its
     /// descendants are that user's, all others _host.
     #[arg(long, value_name = "WHAT", default_value = "uid")]
     pub users: UserDefinition,
+
+    /// Print who is a user now and what its processes are, and record nothing
+    #[arg(long)]
+    pub print_users: bool,
 
     /// Record a control group, under a name if one is given; the path is looked for in every mounted hierarchy [repeatable]
     ///
@@ -50,6 +61,12 @@ pub struct Options {
     #[arg(long, value_name = "[NAME=]/PATH", value_parser = named_path)]
     pub cgroup_users: Vec<(String, String)>,
 
+    /// The control group that is the whole load: recorded as "load", and named so in recording.toml
+    ///
+    /// Its quota, limits and pressure are then those of the load in every analysis.
+    #[arg(long, value_name = "/PATH", value_parser = group_path)]
+    pub load_cgroup: Option<String>,
+
     /// Run a thermometer at intervals, such as trivial@30s [repeatable]
     #[arg(long, value_name = "NAME@PERIOD")]
     pub thermometer: Vec<ThermometerPlan>,
@@ -61,6 +78,10 @@ pub struct Options {
     /// Control group that thermometers run in, looked for in every mounted hierarchy
     #[arg(long, value_name = "/PATH")]
     pub thermometer_cgroup: Option<String>,
+
+    /// A process whose work, and that of its descendants, is Satline's own (_satline), such as what started this one
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), hide_short_help = true)]
+    pub companion: Option<i32>,
 
     /// Keep the monitor on this processor
     #[arg(long, value_name = "N")]
@@ -96,6 +117,7 @@ Examples:
   satline-monitor --recording day.satline --duration 24h --interval 10s
   satline-monitor --recording lab.satline --users session --thermometer trivial@30s --thermometer io@2m
   satline-monitor --recording box.satline --users cgroup --cgroup web=/system.slice/nginx.service
+  satline-monitor --users rules:users.toml --print-users
 
 As root it sees the ends of tasks (taskstats) and everybody's block traffic; `sysctl kernel.task_delayacct=1` before the
 work begins adds how long users wait for pages and I/O. Without, these are null, and DIR/sources/monitor.toml says why.
@@ -139,13 +161,20 @@ fn named_path(text: &str) -> Result<(String, String), String> {
     let plain = Some((text, text)).filter(|_| text.starts_with('/'));
     match plain.or_else(|| text.split_once('=')) {
         Some((name, path)) if !name.is_empty() && path.starts_with('/') => {
-            if path.split('/').any(|part| part == "..") {
-                return Err("the path must not go up (..)".into());
-            }
-            Ok((name.to_owned(), path.to_owned()))
+            Ok((name.to_owned(), group_path(path)?))
         }
         _ => Err("expected /PATH or NAME=/PATH, the path as seen from the root of its hierarchy".into()),
     }
+}
+
+fn group_path(path: &str) -> Result<String, String> {
+    if !path.starts_with('/') {
+        return Err("expected /PATH, as seen from the root of its hierarchy".into());
+    }
+    if path.split('/').any(|part| part == "..") {
+        return Err("the path must not go up (..)".into());
+    }
+    Ok(path.to_owned())
 }
 
 #[cfg(test)]
@@ -181,13 +210,19 @@ mod tests {
             Options::try_parse_from([&["satline-monitor", "--recording", "r"], args].concat())
         };
         assert!(parse(&[]).is_ok());
+        assert!(Options::try_parse_from(["satline-monitor"]).is_err());
+        assert!(Options::try_parse_from(["satline-monitor", "--print-users"]).is_ok());
         for wrong in [
             &["--interval", "10ms"][..],
             &["--interval", "2h"],
             &["--users", "pid"],
+            &["--users", "rules:/nonexistent"],
             &["--cgroup", "load"],
             &["--cgroup", "load=relative"],
             &["--cgroup", "load=/a/../b"],
+            &["--load-cgroup", "a"],
+            &["--load-cgroup", "/a/../b"],
+            &["--companion", "0"],
             &["--thermometer", "io"],
         ] {
             assert_eq!(parse(wrong).unwrap_err().exit_code(), 2, "{wrong:?}");

@@ -58,6 +58,9 @@ impl From<&Lateness> for LatenessSummary {
 #[derive(Debug, Serialize)]
 pub struct UsersHead<'a> {
     pub definition: &'a str,
+    /// The whole file of rules, where rules say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rules: Option<&'a str>,
 }
 
 /// `[methods]`

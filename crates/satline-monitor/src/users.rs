@@ -7,6 +7,7 @@
 //!   otherwise the path of the group; `_host` in the root group.
 //! * `emulated`: a file to which the emulator appends `pid<TAB>user`. Every process whose own number, session or
 //!   nearest listed ancestor is in it belongs to that user; everything else is `_host`.
+//! * `rules`: what the first rule of a file says that fits the process; see [`crate::rules`].
 //!
 //! With each, kernel threads are `_kernel`, and the monitor with whatever it started is `_satline`.
 
@@ -16,9 +17,12 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::files::{self, Roots};
 use crate::parse;
+use crate::placement::Placement;
+use crate::rules::{self, Rules, Verdict};
 
 /// What a user is in this recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +31,7 @@ pub enum UserDefinition {
     Session,
     Cgroup,
     Emulated(PathBuf),
+    Rules(Arc<Rules>),
 }
 
 impl UserDefinition {
@@ -37,6 +42,15 @@ impl UserDefinition {
             Self::Session => "session",
             Self::Cgroup => "cgroup",
             Self::Emulated(_) => "emulated",
+            Self::Rules(_) => "rules",
+        }
+    }
+
+    /// The text of the rules, if it is rules that say it.
+    pub fn rules(&self) -> Option<&str> {
+        match self {
+            Self::Rules(rules) => Some(&rules.text),
+            _ => None,
         }
     }
 }
@@ -47,10 +61,14 @@ impl std::str::FromStr for UserDefinition {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once(':') {
             Some(("emulated", file)) if !file.is_empty() => Ok(Self::Emulated(file.into())),
+            Some(("rules", file)) if !file.is_empty() => match Rules::read(Path::new(file)) {
+                Ok(rules) => Ok(Self::Rules(Arc::new(rules))),
+                Err(error) => Err(error.to_string()),
+            },
             None if text == "uid" => Ok(Self::Uid),
             None if text == "session" => Ok(Self::Session),
             None if text == "cgroup" => Ok(Self::Cgroup),
-            _ => Err("expected uid, session, cgroup or emulated:FILE".into()),
+            _ => Err("expected uid, session, cgroup, rules:FILE or emulated:FILE".into()),
         }
     }
 }
@@ -83,6 +101,7 @@ pub struct Users {
     by_name: HashMap<String, UserId>,
     passwd: HashMap<u32, String>,
     own_pid: i32,
+    companion: Option<i32>,
     listed: HashMap<i32, UserId>,
     listed_bytes: u64,
     unfinished_line: Vec<u8>,
@@ -99,6 +118,7 @@ impl Users {
             by_name: HashMap::new(),
             passwd: passwd_names(&files::read(passwd).unwrap_or_default()),
             own_pid,
+            companion: None,
             listed: HashMap::new(),
             listed_bytes: 0,
             unfinished_line: Vec::new(),
@@ -108,6 +128,11 @@ impl Users {
             users.intern(name.to_owned());
         }
         users
+    }
+
+    /// A further process that is Satline's own, with what it started: who started the monitor.
+    pub fn companion(&mut self, pid: Option<i32>) {
+        self.companion = pid;
     }
 
     /// All names so far; a [`UserId`] is a place in here.
@@ -170,7 +195,7 @@ impl Users {
         if facts.kernel_thread {
             return KERNEL;
         }
-        if facts.pid == self.own_pid {
+        if facts.pid == self.own_pid || Some(facts.pid) == self.companion {
             return SATLINE;
         }
         if let UserDefinition::Emulated(_) = self.definition {
@@ -186,9 +211,16 @@ impl Users {
         if facts.parent == Some(SATLINE) {
             return SATLINE;
         }
-        let name = match self.definition {
+        let name = match &self.definition {
             UserDefinition::Uid => self.uid_name(facts),
-            UserDefinition::Session => self.session_name(facts.pid),
+            UserDefinition::Session => self
+                .session(facts.pid)
+                .map(|(name, number)| format!("{name}#{number}")),
+            UserDefinition::Rules(rules) => match rules.clone().verdict(&mut Asked::new(self, facts)) {
+                Verdict::User(name) => Some(name),
+                Verdict::Host => return HOST,
+                Verdict::Unknown => None,
+            },
             _ => self.cgroup_name(facts.pid),
         };
         match name {
@@ -208,27 +240,88 @@ impl Users {
     }
 
     fn uid_name(&self, facts: Facts) -> Option<String> {
-        let uid = facts
-            .uid
-            .or_else(|| owner(&self.roots.proc.join(facts.pid.to_string())))?;
-        Some(self.passwd.get(&uid).cloned().unwrap_or_else(|| uid.to_string()))
+        Some(self.login(self.uid(facts)?))
     }
 
-    fn session_name(&self, pid: i32) -> Option<String> {
+    fn uid(&self, facts: Facts) -> Option<u32> {
+        facts
+            .uid
+            .or_else(|| owner(&self.roots.proc.join(facts.pid.to_string())))
+    }
+
+    fn login(&self, uid: u32) -> String {
+        self.passwd.get(&uid).cloned().unwrap_or_else(|| uid.to_string())
+    }
+
+    /// Login name and number of the audit session.
+    fn session(&self, pid: i32) -> Option<(String, u32)> {
         let number = |file: &str| {
             let value = files::read_number(&self.roots.proc.join(pid.to_string()).join(file))?;
             // The kernel writes "none" as the largest 32-bit number.
             u32::try_from(value).ok().filter(|&n| n != u32::MAX)
         };
         let (uid, session) = (number("loginuid")?, number("sessionid")?);
-        let name = self.passwd.get(&uid).cloned().unwrap_or_else(|| uid.to_string());
-        Some(format!("{name}#{session}"))
+        Some((self.login(uid), session))
     }
 
     fn cgroup_name(&self, pid: i32) -> Option<String> {
         cgroup_user(&files::read(
             &self.roots.proc.join(pid.to_string()).join("cgroup"),
         )?)
+    }
+}
+
+/// A process that rules are asked about; what it takes to know is read when a rule asks for it.
+struct Asked<'a> {
+    users: &'a Users,
+    facts: Facts,
+    directory: PathBuf,
+    placement: Option<Placement>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(users: &'a Users, facts: Facts) -> Self {
+        Self {
+            users,
+            facts,
+            directory: users.roots.proc.join(facts.pid.to_string()),
+            placement: None,
+        }
+    }
+}
+
+impl rules::Source for Asked<'_> {
+    fn uid(&mut self) -> Option<u32> {
+        self.users.uid(self.facts)
+    }
+
+    fn login(&self, uid: u32) -> String {
+        self.users.login(uid)
+    }
+
+    fn session(&mut self) -> Option<Option<(String, u32)>> {
+        let session = self.users.session(self.facts.pid);
+        (session.is_some() || self.directory.is_dir()).then_some(session)
+    }
+
+    fn placement(&mut self) -> Option<&Placement> {
+        if self.placement.is_none() {
+            self.placement = Some(Placement::read(&files::read(&self.directory.join("cgroup"))?));
+        }
+        self.placement.as_ref()
+    }
+
+    fn notebook_variable(&mut self) -> Option<String> {
+        let environment = files::read(&self.directory.join("environ"))?;
+        let mut variables = environment.split(|&b| b == 0);
+        let value = variables.find_map(|variable| variable.strip_prefix(b"JUPYTERHUB_USER="))?;
+        (!value.is_empty()).then(|| String::from_utf8_lossy(value).into_owned())
+    }
+
+    fn command(&mut self) -> Option<String> {
+        let name = files::read(&self.directory.join("comm"))?;
+        let name = name.strip_suffix(b"\n").unwrap_or(&name);
+        Some(String::from_utf8_lossy(name).into_owned())
     }
 }
 

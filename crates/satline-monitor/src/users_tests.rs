@@ -65,6 +65,13 @@ fn uids_have_their_first_name_or_their_number() {
     );
     assert_eq!(name_of(&mut users, process(500, None)), "_satline");
     assert_eq!(name_of(&mut users, process(501, Some(SATLINE))), "_satline");
+    let starter = Facts {
+        uid: Some(1000),
+        ..process(499, None)
+    };
+    assert_eq!(name_of(&mut users, starter), "ann");
+    users.companion(Some(499));
+    assert_eq!(name_of(&mut users, starter), "_satline");
 }
 
 #[test]
@@ -149,6 +156,101 @@ fn emulated_users_own_their_session_and_descendants() {
     users.refresh();
     assert!(users.generation() > generation);
     assert_eq!(name_of(&mut users, process(60, None)), "user-2");
+}
+
+/// A process in a false /proc.
+fn put(root: &Path, pid: i32, cgroup: &str, files: &[(&str, &str)]) {
+    let directory = root.join(pid.to_string());
+    std::fs::create_dir(&directory).unwrap();
+    std::fs::write(directory.join("cgroup"), cgroup).unwrap();
+    std::fs::write(directory.join("comm"), "python3\n").unwrap();
+    for (name, text) in files {
+        std::fs::write(directory.join(name), text).unwrap();
+    }
+}
+
+#[test]
+fn the_shipped_rules_on_hosts_of_every_kind() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../examples/user-rules/users.toml"
+    );
+    let id = "0123456789abcdef".repeat(4);
+    let pod = "0a1b2c3d-0a1b-2c3d-4e5f-0a1b2c3d4e5f";
+    let none = &[("loginuid", "4294967295"), ("sessionid", "4294967295")][..];
+    let ann = &[("loginuid", "1000"), ("sessionid", "7")][..];
+    let hub = &[("environ", "A=b\0JUPYTERHUB_USER=bob\0")][..];
+    for (pid, cgroup, files) in [
+        (
+            10,
+            "9:cpuset:/slurm/uid_1000/job_12/step_0/task_0\n0::/system.slice/slurmd.service\n",
+            none,
+        ),
+        (
+            11,
+            "0::/system.slice/slurmstepd.scope/job_12/step_0/slurm\n",
+            none,
+        ),
+        (12, "0::/system.slice/jupyter-cid-singleuser.service\n", none),
+        (13, &format!("0::/system.slice/docker-{id}.scope\n"), hub),
+        (
+            14,
+            &format!("0::/kubepods.slice/kubepods-pod{pod}.slice/cri-containerd-{id}.scope\n"),
+            none,
+        ),
+        (15, &format!("4:memory:/docker/{id}\n0::/\n"), none),
+        (
+            16,
+            &format!("0::/machine.slice/libpod-{id}.scope/container\n"),
+            none,
+        ),
+        (17, &format!("0::/machine.slice/libpod-conmon-{id}.scope\n"), ann),
+        (18, "0::/user.slice/user-1000.slice/session-7.scope\n", ann),
+        (19, "0::/system.slice/docker.service\n", none),
+    ] {
+        put(root, pid, cgroup, files);
+    }
+    let definition: UserDefinition = format!("rules:{path}").parse().unwrap();
+    assert_eq!(definition.word(), "rules");
+    assert!(definition.rules().unwrap().contains("[[rule]]"));
+    let mut users = users(definition, root);
+    // Whoever runs this test owns the files: where that is told apart, uids are given.
+    let of = |users: &mut Users, pid, uid| {
+        name_of(
+            users,
+            Facts {
+                uid: Some(uid),
+                ..process(pid, None)
+            },
+        )
+    };
+    for (pid, uid, expected) in [
+        (10, 0, "ann/12"),
+        (11, 0, "_host"),
+        (12, 0, "cid"),
+        (13, 0, "bob"),
+        (14, 0, "pod 0a1b2c3d-0a1b-2c3d-4e5f-0a1b2c3d4e5f"),
+        (15, 0, "docker 0123456789ab"),
+        (16, 1000, "podman 0123456789ab"),
+        (17, 1000, "_host"),
+        (18, 0, "ann"),
+        (19, 0, "_host"),
+    ] {
+        assert_eq!(of(&mut users, pid, uid), expected, "{pid}");
+    }
+    let child = Facts {
+        uid: Some(1000),
+        ..process(99, Some(SATLINE))
+    };
+    assert_eq!(name_of(&mut users, child), "_satline");
+    let ann = users.of(process(18, None));
+    assert_eq!(
+        users.of(process(98, Some(ann))),
+        ann,
+        "one that has ended unseen is its parent's"
+    );
 }
 
 proptest! {

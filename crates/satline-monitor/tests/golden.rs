@@ -22,7 +22,7 @@ fn every_field_of_the_host() {
         record(
             root,
             "1s",
-            &["--cgroup", "load=/load", "--cgroup", "absent=/absent"]
+            &["--load-cgroup", "/load", "--cgroup", "absent=/absent"]
         ),
         End::Complete
     );
@@ -126,6 +126,11 @@ fn every_field_of_the_host() {
     let lock = |us| format!("lock=\"posix fe:00:77\" wait_us={us} hold_us={us}");
     assert_eq!(told("lock"), [lock(0), lock(1_000_000)]);
     assert_eq!(system[1].int("lock_wait_us"), Some(1_000_000));
+    let description: toml::Table = fs::read_to_string(recording.join("recording.toml"))
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert_eq!(description["system_under_test"]["cgroup"].as_str(), Some("load"));
     let source: toml::Table = fs::read_to_string(recording.join("sources/monitor.toml"))
         .unwrap()
         .parse()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +15,16 @@ from satline.errors import InputError
 from satline.importers._importer import Options, compressed
 from satline.importers._mapping import Csv, File
 from satline.importers._series import BROKEN
-from satline.importers._sink import Floats, Integers, Objects, Sink
+from satline.importers._sink import Floats, Integers, Objects
 
 _LATEST_NS = 9.2e18
 _SCALE = {"unix_s": 1e9, "unix_ms": 1e6, "unix_us": 1e3, "unix_ns": 1.0}
+
+
+class Told(Protocol):
+    """Whom a reader tells what was left out because it was damaged: a `Sink`, or another."""
+
+    def damage(self, what: str) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ def column_names(path: Path, csv: Csv | None = None) -> list[str]:
     return next(reader.reader([line], delimiter=_delimiter(line, path, csv)), [])
 
 
-def read_plain(path: Path, file: File, options: Options, sink: Sink) -> PlainTable:
+def read_plain(path: Path, file: File, options: Options, told: Told) -> PlainTable:
     """Read the columns that the mapping names, sorted by time.
 
     Raises
@@ -94,7 +100,7 @@ def read_plain(path: Path, file: File, options: Options, sink: Sink) -> PlainTab
     """
     names = column_names(path, file.csv)
     wanted = _wanted(file, names, options.mapping or path)
-    data = _read_parquet(path, wanted) if _is_parquet(path) else _read_csv(path, file, names, wanted, sink)
+    data = _read_parquet(path, wanted) if _is_parquet(path) else _read_csv(path, file, names, wanted, told)
     time = _times(data[file.time.column], file, options.zone or UTC, path)
     inside = np.ones(len(time), dtype=bool)
     if options.start is not None:
@@ -149,7 +155,7 @@ def _read_parquet(path: Path, wanted: list[str]) -> pa.Table:
         raise _broken(path, error) from error
 
 
-def _read_csv(path: Path, file: File, names: list[str], wanted: list[str], sink: Sink) -> pa.Table:
+def _read_csv(path: Path, file: File, names: list[str], wanted: list[str], told: Told) -> pa.Table:
     from pyarrow import csv
 
     said = file.csv
@@ -167,7 +173,7 @@ def _read_csv(path: Path, file: File, names: list[str], wanted: list[str], sink:
     as_text += [c for c in (log.user_column, log.class_column, log.outcome_column) if c] if log else []
     try:
         data = csv.read_csv(
-            pa.BufferReader(_content(path, said, sink)),
+            pa.BufferReader(_content(path, said, told)),
             read_options=csv.ReadOptions(skip_rows=said.skip_rows + 1, column_names=names, use_threads=False),
             parse_options=csv.ParseOptions(delimiter=_delimiter(line, path, said), invalid_row_handler=skip),
             convert_options=csv.ConvertOptions(
@@ -182,11 +188,11 @@ def _read_csv(path: Path, file: File, names: list[str], wanted: list[str], sink:
         raise _broken(path, error) from error
     if bad:
         first = f", the first in line {bad[0] + said.skip_rows}" if bad[0] else ""
-        sink.damage(f"{path}: {len(bad)} rows have too few or too many columns{first}; they were left out")
+        told.damage(f"{path}: {len(bad)} rows have too few or too many columns{first}; they were left out")
     return data
 
 
-def _content(path: Path, said: Csv, sink: Sink) -> bytes:
+def _content(path: Path, said: Csv, told: Told) -> bytes:
     """A file's text as UTF-8; of a compressed one that is damaged, the whole lines before the damage."""
     parts: list[bytes] = []
     try:
@@ -196,7 +202,7 @@ def _content(path: Path, said: Csv, sink: Sink) -> bytes:
     except BROKEN as error:
         whole = b"".join(parts)
         parts = [whole[: whole.rfind(b"\n") + 1]]
-        sink.damage(f"{path}: damaged after {len(whole):,} bytes: {error}")
+        told.damage(f"{path}: damaged after {len(whole):,} bytes: {error}")
     return b"".join(parts).decode(said.encoding, "replace").encode()
 
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from satline.errors import InputError
 from satline.importers._importer import Importer, Options, compressed
-from satline.importers._mapping import UNIT_S, File, Mapping, Transaction, by_names, read_mapping
+from satline.importers._mapping import File, Mapping, Transaction, by_names, read_mapping
 from satline.importers._plain_columns import ALL, Placed, place_columns, place_readings
 from satline.importers._plain_tables import PlainTable, column_names, read_plain
+from satline.importers._requests import transactions
 from satline.importers._series import BROKEN
 from satline.importers._sink import Integers, Sink
 
@@ -102,7 +103,7 @@ def _write(
     options: Options,
     sink: Sink,
 ) -> None:
-    rows = [_transactions(table, log, sink) for table, log in logs]
+    rows = [transactions(table, log, sink) for table, log in logs]
     begins = [r["time_ns"] for r in rows]
     if placed:
         grid = placed[0].times()
@@ -126,37 +127,6 @@ def _write(
     if not rows:
         sink.missing("transaction.response_us", "no log of requests", "a mapped log of requests")
     options.progress(1.0)
-
-
-def _transactions(table: PlainTable, log: Transaction, sink: Sink) -> dict[str, Any]:
-    """Columns of table transaction in order of time."""
-    spent = table.numbers(log.response_column) * UNIT_S[log.unit] * 1e9
-    negative = spent < 0
-    if negative.any():
-        sink.damage(f"{table.path}: {int(negative.sum())} negative response times were left out")
-    spent = np.where(negative, np.nan, spent)
-    known = np.isfinite(spent) & (spent < 1e18)
-    length = np.where(known, spent, 0.0).astype(np.int64)
-    begin = table.time_ns - length if log.time_is == "end" else table.time_ns
-    order = np.argsort(begin, kind="stable")
-    said = table.texts(log.outcome_column)
-    outcome = np.full(len(begin), "ok", dtype=object)
-    if log.outcome_column is not None:
-        outcome[:] = "unexpected"
-        outcome[np.isin(said, log.ok)] = "ok"
-        outcome[np.isin(said, log.timeout)] = "timeout"
-    # Nothing came back: whatever the log calls it, the user gave up or was cut off.
-    outcome[~known] = "timeout"
-    row: dict[str, Any] = {
-        "time_ns": begin[order],
-        "ended_ns": (begin + length)[order],
-        "response_us": np.where(known, spent / 1000, np.nan)[order],
-        "outcome": outcome[order],
-    }
-    for name, column in (("user", log.user_column), ("class", log.class_column)):
-        if column is not None:
-            row[name] = table.texts(column)[order]
-    return row
 
 
 def _regular(

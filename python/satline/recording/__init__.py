@@ -2,7 +2,7 @@
 
 from satline.recording._check import CheckReport, check
 from satline.recording._compact import CompactReport, compact
-from satline.recording._files import FORMAT_VERSION
+from satline.recording._files import FORMAT_VERSION, locked
 from satline.recording._frames import Damage
 from satline.recording._info import Contents, contents
 from satline.recording._open import Recording
@@ -20,5 +20,6 @@ __all__ = [
     "check",
     "compact",
     "contents",
+    "locked",
     "write_parquet_table",
 ]

@@ -83,7 +83,8 @@ def reduce(
         ``equal-count`` or ``equal-count:N``: N classes of about equal size. Default: classes of equal width.
     class_width, class_observations
         Loads in a class, by default two users, or a round number that makes about 20 classes; and
-        observations that a class must at least have, by default 50, or fewer where there are few. With axis ``users`` each step is a class.
+        observations that a class must at least have, by default 50, or fewer where there are few. With axis
+        ``users`` each step is a class.
 
     Raises
     ------

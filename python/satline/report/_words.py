@@ -163,9 +163,7 @@ MOST_USES = 10
 
 def use_rows(standing: Standing) -> list[list[str]]:
     """A heading row, then a row for each of the resources that were shortest or fullest, in percent."""
-    rows = [
-        ["resource", "mean, %", "95 % of the time below, %", "most, %", "short, % of the time", "headroom"]
-    ]
+    rows = [["resource", "mean, %", "95th percentile, %", "most, %", "short, % of the time", "headroom"]]
     for use in standing.uses[:MOST_USES]:
         if use.mean is None:
             rows.append([use.resource, "–", "–", "–", _percent(use.short), "–"])

@@ -73,7 +73,7 @@ def _mean(point: Point, unit: str, largest: float) -> str:
 class _Page:
     """Prints parts of a diagnosis one under the other."""
 
-    def __init__(self, console: Console, every: bool) -> None:
+    def __init__(self, console: Console, every: bool = True) -> None:
         self._console = console
         self._every = every
         self._width = min(console.width, _WIDEST)

@@ -8,7 +8,7 @@ from typing import Literal
 from satline.diagnosis import Estimate
 from satline.scalability._families import Name
 
-Outcome = Literal["saturated", "not-saturated", "cannot-tell"]
+Outcome = Literal["saturated", "not-saturated", "partly-known"]
 Law = Literal["usl", "amdahl", "linear", "broken-line", "bounds"]
 
 

@@ -53,7 +53,7 @@ class Facts:
 def few(loads: int, unit: str, low: float, high: float, headline: str) -> Verdict:
     """Of fewer than four loads, or without anything that tells the error."""
     return Verdict(
-        "cannot-tell",
+        "partly-known",
         headline,
         (f"{loads} load{'s' if loads > 1 else ''} cannot show where a curve bends",),
         (
@@ -152,7 +152,7 @@ def _flat(facts: Facts) -> Verdict:
     lighter = f"Measure lighter loads than {facts.low:.3g} {facts.unit}."
     what = "falls" if facts.falls_off else "hardly rises"
     return Verdict(
-        "cannot-tell",
+        "partly-known",
         f"Throughput {what} from the lightest load, {facts.low:.3g} {facts.unit}, on: it is saturated there"
         " already, or this load does not drive it.",
         (f"the greatest throughput is {facts.rise:.2f} times that at the lightest load",),
@@ -185,7 +185,7 @@ def _open(facts: Facts, more: str) -> Verdict:
         reasons.append(f"a broken line bends at {line.at.value:.3g} {facts.unit} {span}")
     elif facts.gain is not None and facts.gain > CLEARLY_BETTER:
         reasons.append("it bends gradually: a broken line fits worse than the law, so no knee is claimed")
-    return Verdict("cannot-tell", headline + ".", tuple(reasons), (more,))
+    return Verdict("partly-known", headline + ".", tuple(reasons), (more,))
 
 
 def peak_words(usl: Usl, unit: str) -> str:

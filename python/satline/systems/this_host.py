@@ -11,14 +11,13 @@ from satline.errors import SatlineError
 from satline.interruption import signals_held
 from satline.systems import Conditions, Configuration, Monitoring, Server, resources
 from satline.systems.cgroups import Group, UnsettableError, plan_group
+from satline.systems.delay_accounting import switch_on
 from satline.systems.event_trace import EventTrace
 from satline.systems.janitor_process import JanitorProcess
 from satline.systems.knobs import swap_bytes_of, turn
 from satline.systems.programs import Programs
 from satline.systems.swapdevices import KINDS, Making
 from satline.systems.undo import swap_in_use
-
-DELAY_ACCOUNTING = "kernel/task_delayacct"
 
 
 class ThisHost:
@@ -98,17 +97,7 @@ class ThisHost:
     def _switch_on_delay_accounting(self) -> None:
         """Without it the kernel does not say who waited for which page; the monitor says what was missing."""
         assert self._janitor is not None
-        path = self._proc / "sys" / DELAY_ACCOUNTING
-        try:
-            old = path.read_text().strip()
-        except OSError:
-            return
-        if old == "0" and os.access(path, os.W_OK):
-            self._janitor.ledger.add("sysctl", path=str(path), old=old)
-            try:
-                path.write_text("1")
-            except OSError:
-                return
+        switch_on(self._janitor.ledger, self._proc)
 
     def _set_swap(self, configuration: Configuration, directory: Path) -> None:
         assert self._janitor is not None

@@ -165,7 +165,7 @@ def test_unknown_names_get_near_ones() -> None:
 
 def test_merged_classes_stand_at_their_mean_load_and_whole_ones_at_their_middle() -> None:
     loads = [1] * 60 + [2] * 20 + [3] * 25 + [5] * 40 + [6] * 5
-    curves = reduce(MadeRecording(queue_rows([1, *loads])))
+    curves = reduce(MadeRecording(queue_rows([1, *loads])), class_observations=50)
     assert [(c.low, c.high, c.label, c.observations) for c in curves.classes] == [
         (1, 2, "1-2", 80),
         (3, 6, "3-6", 70),

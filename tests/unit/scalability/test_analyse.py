@@ -71,7 +71,7 @@ def test_all_of_raytracer_has_no_peak_as_its_vignette_says() -> None:
     assert not found.usl.peak_in_range
     assert found.usl.limit == pytest.approx(found.usl.rate.value / found.usl.contention.value)
     assert found.better == "amdahl"
-    assert found.outcome == "cannot-tell"
+    assert found.outcome == "partly-known"
     assert found.headline.startswith("No peak within the range seen")
     assert [r.extrapolated for r in found.rows if r.load > 64] == [True, True]
 
@@ -157,7 +157,7 @@ def test_a_knee_a_peak_and_a_straight_line_are_told_apart() -> None:
     straight = answer(load, 10 * load * noise)
     assert (straight.outcome, straight.at) == ("not-saturated", None)
     gradual = answer(load, law(load, 10, 0.06, 0) * noise)
-    assert gradual.outcome == "cannot-tell"
+    assert gradual.outcome == "partly-known"
     assert "still rises" in gradual.headline
 
 
@@ -198,7 +198,7 @@ def test_repeated_rows_that_follow_each_other_are_one_measurement() -> None:
 
 def test_few_rows_say_less() -> None:
     one = answer([8], [70])
-    assert (one.better, one.usl, one.outcome) == ("bounds", None, "cannot-tell")
+    assert (one.better, one.usl, one.outcome) == ("bounds", None, "partly-known")
     assert one.headline.startswith("One load only")
     assert one.bounds.cycle_s == pytest.approx(8 / 70)
     two = answer([1, 8], [10, 70])
@@ -235,7 +235,7 @@ def test_odd_throughputs_have_an_answer_that_claims_no_knee(rate: list[float]) -
         found = answer([1, 2, 3, 4, 5, 6], rate)
     assert found.headline
     flattening = rate[0] == 1e-9
-    assert found.outcome == "cannot-tell" or found.outcome == "not-saturated" or flattening
+    assert found.outcome == "partly-known" or found.outcome == "not-saturated" or flattening
     for row in found.rows:
         assert row.usl is None or math.isfinite(row.usl.value)
 
@@ -243,7 +243,7 @@ def test_odd_throughputs_have_an_answer_that_claims_no_knee(rate: list[float]) -
 def test_throughput_that_does_not_rise_is_saturated_at_or_below_the_lightest() -> None:
     for rate in ([100, 101, 99, 100, 102, 98], [100, 92, 79, 71, 60, 50]):
         found = answer([10, 20, 30, 40, 50, 60], rate)
-        assert found.outcome == "cannot-tell"
+        assert found.outcome == "partly-known"
         assert "from the lightest load, 10 users, on" in found.headline
         assert "lighter" in found.advice[0]
 

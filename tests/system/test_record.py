@@ -1,0 +1,145 @@
+"""`satline record` on the real kernel: probes, the load's group, delay accounting."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from satline.recording import Recording, check
+from satline.systems.delay_accounting import is_on
+
+from .conftest import Satline, wait_for
+from .test_study_runs import ended
+
+pytestmark = pytest.mark.system
+
+
+def test_probes_run_beside_a_recording(satline: Satline) -> None:
+    words = ["--thermometer", "trivial,compute", "--thermometer-every", "1s"]
+    status, output = ended(
+        satline.start("record", str(satline.recording), "--interval", "200ms", "--duration", "4s", *words)
+    )
+    assert status == 0, output
+    connection = Recording.open(satline.recording).connect()
+    rows = connection.execute(
+        "SELECT thermometer, count(elapsed_us), min(elapsed_us) FROM thermometer GROUP BY 1 ORDER BY 1"
+    ).fetchall()
+    connection.close()
+    assert [name for name, _, _ in rows] == ["compute", "trivial"]
+    assert all(count >= 1 and least > 0 for _, count, least in rows)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a control group")
+def test_a_group_is_the_load_and_probes_run_in_it(satline: Satline) -> None:
+    roots = [
+        path
+        for path in (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/cpuacct"))
+        if (path / "cgroup.procs").exists()
+    ]
+    name = f"satline-test-{os.getpid()}"
+    if not roots:
+        pytest.skip("there are no control groups here")
+    group = roots[0] / name
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group can be made here: {error}")
+    worker = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+    try:
+        (group / "cgroup.procs").write_text(str(worker.pid))
+        words = ["--cgroup", str(group), "--thermometer", "compute", "--thermometer-every", "1s"]
+        status, output = ended(
+            satline.start("record", str(satline.recording), "--interval", "200ms", "--duration", "4s", *words)
+        )
+        assert status == 0, output
+        recording = Recording.open(satline.recording)
+        assert recording.description["system_under_test"]["cgroup"] == "load"
+        connection = recording.connect()
+        used, probes = connection.execute(
+            "SELECT (SELECT max(cpu_us) - min(cpu_us) FROM cgroup WHERE cgroup = 'load'),"
+            " (SELECT count(elapsed_us) FROM thermometer)"
+        ).fetchall()[0]
+        connection.close()
+        assert used > 0
+        assert probes > 0, output
+    finally:
+        worker.kill()
+        worker.wait()
+        wait_for(lambda: not (group / "cgroup.procs").read_text(), "an empty group")
+        group.rmdir()
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or is_on() is not False, reason="needs root and a switch that is off")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_delay_accounting_is_put_back_however_it_ends(number: int, satline: Satline) -> None:
+    process = satline.start("record", str(satline.recording), "--interval", "200ms", "--delay-accounting")
+    wait_for(lambda: list(satline.recording.glob("segments/system/*.seg")), "samples")
+    assert is_on()
+    process.send_signal(number)
+    ended(process)
+    wait_for(lambda: is_on() is False, "the switch to be put back")
+    report = check(satline.recording)
+    assert report.ok, report.problems
+    assert list(satline.state.glob("satline/*.ledger")) == []
+
+
+def test_rules_say_who_is_a_user(satline: Satline) -> None:
+    rules = satline.directory / "rules.toml"
+    rules.write_text('[[rule]]\ncommand = "yes"\nuser = "the {command} people"\n')
+    worker = subprocess.Popen(["yes"], stdout=subprocess.DEVNULL)
+    try:
+        status, output = ended(satline.start("record", "--user-rules", str(rules), "--print-users"))
+        assert status == 0, output
+        assert "the yes people" in output
+        words = ["--user-rules", str(rules), "--interval", "200ms", "--duration", "2s"]
+        status, output = ended(satline.start("record", str(satline.recording), *words))
+        assert status == 0, output
+    finally:
+        worker.kill()
+        worker.wait()
+    recording = Recording.open(satline.recording)
+    assert recording.sources["monitor"]["users"] == {"definition": "rules", "rules": rules.read_text()}
+    connection = recording.connect()
+    query = """SELECT max(cpu_us) - min(cpu_us) FROM "user" WHERE "user" = 'the yes people'"""
+    used = connection.execute(query).fetchone()
+    connection.close()
+    assert used is not None
+    assert used[0] > 0
+    rules.write_text('[[rule]]\nlogn = "x"\n')
+    status, output = ended(satline.start("record", "y.satline", "--user-rules", str(rules)))
+    assert status == 2, output
+    assert f"{rules}: line 2: rule.logn: there is no such key" in output
+
+
+def test_it_ends_with_what_the_recording_shows(satline: Satline) -> None:
+    words = ["--interval", "200ms", "--duration", "3s"]
+    status, output = ended(satline.start("record", str(satline.recording), *words))
+    assert status == 0, output
+    rows, *_, following = [line for line in output.splitlines() if not line.startswith("note: ")]
+    assert " rows, " in rows
+    assert following == f"next: satline diagnose {satline.recording}"
+
+
+def test_it_goes_on_where_nobody_reads_its_errors(satline: Satline) -> None:
+    words = ["record", str(satline.recording), "--interval", "200ms", "--duration", "3s"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "satline.cli", *words],
+        cwd=satline.directory,
+        env=satline.environment,
+        stdout=writer,
+        stderr=writer,
+    )
+    os.close(writer)
+    assert process.wait(60) == 0
+    report = check(satline.recording)
+    assert report.ok
+    connection = Recording.open(satline.recording).connect()
+    row = connection.execute("SELECT (max(monotonic_ns) - min(monotonic_ns)) / 1e9 FROM system").fetchone()
+    connection.close()
+    assert row is not None
+    assert row[0] > 2.5
