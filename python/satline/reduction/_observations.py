@@ -52,9 +52,9 @@ def _possible(table: str, counter: str) -> str:
     """Condition that a time accumulator grew no faster than it can; empty where nothing bounds it.
 
     Delay accounting that meets a start stamp of zero gives a task a delay as long as the host is up, which
-    CLOCK_MONOTONIC tells. A user of many processes can gain as much in a long interval, so such a gain must also be
-    more than two tasks of each process can have waited. The monitor leaves these gains out itself since it lists
-    them under `[[implausible]]`; recordings made before hold them.
+    CLOCK_MONOTONIC tells. A user of many processes can gain as much in a long interval, so such a gain must
+    also be more than two tasks of each process can have waited. A monitor that lists these gains under
+    `[[implausible]]` has left them out; recordings made before hold them.
     """
     # Row "all" of an imported source stands for any number of processors.
     often = {"processor": "CASE a.processor WHEN 'all' THEN 65536 ELSE 4 END", "task": "4"}.get(table)
