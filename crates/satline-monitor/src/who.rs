@@ -9,6 +9,7 @@ use crate::accounting::{ExitMethod, ProcessTable, ScanOptions};
 use crate::error::MonitorError;
 use crate::files::{DescriptorBudget, Roots};
 use crate::options::Options;
+use crate::plausible::Times;
 use crate::users::{HOST, KERNEL, Users};
 
 /// Programs of one user that are named.
@@ -42,7 +43,14 @@ pub fn is_a_user(options: &Options) -> Result<String, MonitorError> {
         source,
     };
     let mut table = ProcessTable::open(&roots.proc, DescriptorBudget::of(0), scan).map_err(failed)?;
-    table.scan(&mut users, &mut None).map_err(failed)?;
+    // One look: there is no reading before to hold gains against.
+    let times = Times {
+        before_ns: i64::MIN,
+        at_ns: 0,
+        boot_ahead_ns: 0,
+        clock: &|| 0,
+    };
+    table.scan(&mut users, &mut None, &times).map_err(failed)?;
     let mut found: BTreeMap<usize, BTreeMap<String, usize>> = BTreeMap::new();
     for process in table.processes() {
         let Some(first) = process.threads.first() else {
