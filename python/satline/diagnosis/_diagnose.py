@@ -7,7 +7,7 @@ from typing import Any
 
 from satline.diagnosis._absent import LOG_ON_ADVICE, absent_users
 from satline.diagnosis._histories import Histories
-from satline.diagnosis._late import invalid_run
+from satline.diagnosis._lateness import lateness_of, with_and_without
 from satline.diagnosis._load import load_units
 from satline.diagnosis._results import Diagnosis, Finding, Saturation
 from satline.diagnosis._unseen import unseen
@@ -45,15 +45,11 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
             curves.observation_s if curves else None,
         )
     )
-    verdict = judge_saturation(reduction)
-    invalid = invalid_run(recording)
-    if invalid is not None:
-        verdict = _withdrawn(
-            verdict,
-            f"the run is invalid: {invalid}",
-            "Run it again with fewer users, or leave the emulator a processor of its own "
-            "(limits.processors in the study).",
-        )
+    late = lateness_of(recording)
+    in_time, done = late.applied(reduction) if late is not None else (reduction, ())
+    verdict = judge_saturation(in_time)
+    if done:
+        verdict = with_and_without(verdict, judge_saturation(reduction), done)
     failures = failed_part(reduction)
     if failures > MANY_FAILED and verdict.outcome == "not-saturated":
         verdict = _withdrawn(
@@ -80,7 +76,7 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
         findings=holding,
         others=others,
         unseen=unseen(recording.sources, reduction),
-        warnings=warnings(recording, context, invalid, absent),
+        warnings=warnings(recording, context, late, absent),
         conditions=conditions(recording, reduction),
         waits=wait_shares(reduction, recording),
     )

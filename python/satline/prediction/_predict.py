@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from satline.diagnosis import Estimate, absent_users, invalid_run
+from satline.diagnosis import Estimate, absent_users
 from satline.diagnosis._blocks import student
 from satline.diagnosis._hinge import Integers, make_levels
 from satline.diagnosis._load import in_users, nongranular
@@ -157,9 +157,6 @@ def _unfit(
             f"the load is {reduction.load_axis.replace('_', ' ')}, and no number of users that come and go",
             "Use --load users, active_users or sessions.",
         )
-    invalid = invalid_run(recording)
-    if invalid is not None:
-        return f"the run is invalid: {invalid}", "Run it again with fewer users."
     if not every.resources:
         return "neither processors nor devices were recorded", "Record tables processor and device."
     usable = int(chosen.usable.sum())
