@@ -3,7 +3,7 @@
 from satline.diagnosis._absent import LOG_ON_ADVICE, absent_users
 from satline.diagnosis._diagnose import diagnose, vm_words
 from satline.diagnosis._json import as_plain, to_dict, to_json
-from satline.diagnosis._lateness import Lateness, LateLoad, lateness_of
+from satline.diagnosis._lateness import LateLoad, Lateness, lateness_of
 from satline.diagnosis._results import (
     Diagnosis,
     Estimate,

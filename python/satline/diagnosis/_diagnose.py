@@ -8,6 +8,7 @@ from typing import Any
 from satline.diagnosis._absent import LOG_ON_ADVICE, absent_users
 from satline.diagnosis._histories import Histories
 from satline.diagnosis._lateness import lateness_of, with_and_without
+from satline.diagnosis._left import left_words, tempered
 from satline.diagnosis._load import load_units
 from satline.diagnosis._results import Diagnosis, Finding, Saturation
 from satline.diagnosis._unseen import unseen
@@ -62,7 +63,7 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
         verdict = _withdrawn(verdict, absent, LOG_ON_ADVICE)
     context = context_of(recording, reduction, verdict)
     words = vm_words(recording.description)
-    found = weighed([(rule, judge(context)) for rule, judge in RULES], context)
+    found = tempered(weighed([(rule, judge(context)) for rule, judge in RULES], context), verdict)
     judged = [rule.in_vm_words(f) if words else f for (rule, _), f in zip(RULES, found, strict=True)]
     # Python's sort is stable: rules of equal strength keep the table's order. Remarks come last.
     holding = tuple(
@@ -106,7 +107,7 @@ def headline(verdict: Saturation, holding: tuple[Finding, ...]) -> str:
     if verdict.outcome == "saturated" and verdict.at is not None:
         at = verdict.at
         units = load_units(verdict.load_axis)[1]
-        start = f"Saturates at {at.value:.1f} {units} [{at.low:.1f}, {at.high:.1f}]"
+        start = f"Saturates at {at.value:.1f} {units} [{at.low:.1f}, {at.high:.1f}]{left_words(verdict)}"
         if not named:
             return f"{start}; what holds it back cannot be told from this recording"
         alike = undecided(named)

@@ -1,9 +1,10 @@
 """How late the emulator sent lines, and what that disturbs [AW79].
 
-A late line matters in two ways. It may disturb the response that is measured, if it is late by a part of it.
-And it displaces load: while a user that is due does not type, it is no load. By how much is known: of N users
-the part (time that lines were late) / (N x time) did not take part, which is mean lateness / mean cycle (think
-+ typing + response) by Little's law. Nothing is void: what is disturbed is left out or corrected, and said.
+A late line matters in two ways. It may disturb the response that is measured, if it is late by a part of
+it. And it displaces load: while a user that is due does not type, it is no load. By how much is known: of N
+users the part (time that lines were late) / (N x time) did not take part, which is mean lateness / mean cycle
+(think + typing + response) by Little's law. Nothing is void: what is disturbed is left out or corrected, and
+said.
 """
 
 from __future__ import annotations
@@ -34,14 +35,15 @@ MOST_BUSY = 0.8
 STEAL_PART = 0.02
 OTHERS_PART = 0.10
 
-_LINES = """SELECT users, step, run, monotonic_ns::DOUBLE AS sent_ns, greatest(lateness_us, 0)::DOUBLE AS late_us,
+_LINES = """SELECT users, monotonic_ns::DOUBLE AS sent_ns, greatest(lateness_us, 0)::DOUBLE AS late_us,
     coalesce(response_us, 'nan'::DOUBLE)::DOUBLE AS response_us
-    FROM transaction WHERE phase = 'window' AND users IS NOT NULL AND lateness_us IS NOT NULL ORDER BY sent_ns"""
+    FROM transaction WHERE phase = 'window' AND users IS NOT NULL AND lateness_us IS NOT NULL
+    ORDER BY sent_ns"""
 _BOUNDS = """SELECT min(monotonic_ns) FILTER (event = 'window-start'),
     max(monotonic_ns) FILTER (event = 'window-end') FROM event"""
 _WINDOWS = """SELECT any_value(users), max(monotonic_ns) FILTER (event = 'window-start') AS t0,
-    max(monotonic_ns) FILTER (event = 'window-end') AS t1 FROM event WHERE step IS NOT NULL AND users IS NOT NULL
-    GROUP BY step HAVING t0 IS NOT NULL AND t1 > t0"""
+    max(monotonic_ns) FILTER (event = 'window-end') AS t1 FROM event
+    WHERE step IS NOT NULL AND users IS NOT NULL GROUP BY step HAVING t0 IS NOT NULL AND t1 > t0"""
 _INSIDE = "monotonic_ns BETWEEN ? - 1000000000 AND ? + 1000000000"
 _STEAL = f"""SELECT processor, (max(steal_us) - min(steal_us)) * 1e3 / (max(monotonic_ns) - min(monotonic_ns))
     AS part FROM processor WHERE {_INSIDE} GROUP BY 1 HAVING max(monotonic_ns) > min(monotonic_ns)
@@ -174,7 +176,9 @@ class Lateness:
             )
         if corrected:
             which = ", ".join(f"{x.users} as {x.effective:.3g}" for x in corrected)
-            done.append(f"loads corrected to what was there, since lines were late or held back: {which} users")
+            done.append(
+                f"loads corrected to what was there, since lines were late or held back: {which} users"
+            )
         return (replace(reduction, load=load, number=number) if done else reduction), tuple(done)
 
 
@@ -223,7 +227,10 @@ def _of_load(users: int, windows: list[Any], sent: Floats, late: Floats, respons
     far = is_late & (late > DISTURBED * response)
     # A recording without marks: from the first line to the last.
     own = [(t0, t1) for n, t0, t1 in windows if n == users] or [(sent.min(), sent.max())]
-    first, last = (_integral(sent - 1e3 * late, sent, np.array(ends, dtype=np.float64)) for ends in zip(*own, strict=True))
+    first, last = (
+        _integral(sent - 1e3 * late, sent, np.array(ends, dtype=np.float64))
+        for ends in zip(*own, strict=True)
+    )
     seconds = sum(t1 - t0 for t0, t1 in own) / 1e9
     answered = response[is_late & np.isfinite(response)]
     return LateLoad(

@@ -71,6 +71,8 @@ class Saturation:
     usl
         The universal scalability law fitted to the same loads; ``None`` where it does not apply: load is not
         that of a study.
+    left
+        What others left of the CPU; ``None`` where they took little, or the CPU does not limit.
     """
 
     outcome: Outcome
@@ -87,6 +89,30 @@ class Saturation:
     retrograde: Estimate | None = None
     peak: Estimate | None = None
     usl: UslFit | None = None
+    left: LeftCpu | None = None
+
+
+@dataclass(frozen=True)
+class LeftCpu:
+    """What others left of the CPU where that is what saturates.
+
+    part
+        Of the processor capacity, at the load of saturation.
+    low, high
+        Over the loads that it limited.
+    whole
+        The load of saturation on a whole CPU; ``None``: not known.
+    """
+
+    part: float
+    low: float
+    high: float
+    whole: Estimate | None = None
+
+    @property
+    def uneven(self) -> bool:
+        """Did it vary by more than a third?"""
+        return self.high - self.low > self.part / 3
 
 
 @dataclass(frozen=True)

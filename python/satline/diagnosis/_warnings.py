@@ -9,7 +9,9 @@ from satline.diagnosis.rules import Context
 from satline.reduction import Reduction, Source
 
 
-def warnings(recording: Source, context: Context, late: Lateness | None, absent: str | None) -> tuple[str, ...]:
+def warnings(
+    recording: Source, context: Context, late: Lateness | None, absent: str | None
+) -> tuple[str, ...]:
     """What weakens the answer; `late`: how late the emulator was; `absent`: who could not log on."""
     reduction = context.reduction
     found: list[str] = []

@@ -1,8 +1,9 @@
-"""Late lines: what they disturb and displace, who took the emulator's processor, and what is done about it."""
+"""Late lines: what they disturb and displace, who took the emulator's processor, what is done about it."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def emulated(path: Path, terminal: dict[str, Any]) -> None:
 
 
 def recorded(path: Path, terminal: dict[str, Any], steal: tuple[float, float], others: float) -> str | None:
-    """A run that says it was late: `steal` of each processor was taken; `others` processors went to others."""
+    """A run that says it was late: `steal` of each processor was taken; others had `others` processors."""
     emulated(path, {"late": True, **terminal})
     processors, users = [], []
     for second in range(9, 72):
@@ -99,12 +100,21 @@ def test_recordings_that_said_valid_are_read_as_before(tmp_path: Path) -> None:
 CPU = Made(cpu=0.2, levels=(1, 2, 3, 4, 6, 8, 10, 13))
 
 
-def late_study(seconds: Any, made: Made = CPU) -> MadeRecording:
-    """A study whose lines are late by `seconds(users, time in s, response in s)`."""
+@dataclass(frozen=True)
+class Line:
+    """What lateness may depend on: users, when it was sent, its response."""
+
+    users: int
+    sent: float
+    response: float
+
+
+def late_study(seconds: Callable[[Line], float], made: Made = CPU) -> MadeRecording:
+    """A study whose lines are late by so many seconds."""
     recording = made.make()
     for row in recording.rows["transaction"]:
-        response = (row["response_us"] or 0) / 1e6
-        row["lateness_us"] = round(seconds(row["users"], row["monotonic_ns"] / 1e9, response) * 1e6)
+        line = Line(row["users"], row["monotonic_ns"] / 1e9, (row["response_us"] or 0) / 1e6)
+        row["lateness_us"] = round(seconds(line) * 1e6)
     return recording
 
 
@@ -117,7 +127,7 @@ def found(recording: MadeRecording) -> Lateness:
 def test_late_lines_beyond_saturation_weaken_nothing() -> None:
     """Issue 20: 12 ms late where users wait for seconds."""
     plain = diagnose(CPU.make())
-    recording = late_study(lambda n, t, r: 0.012 if n >= 10 else 0.0001)
+    recording = late_study(lambda line: 0.012 if line.users >= 10 else 0.0001)
     recording.sources["terminal"] = {"late": True, "lateness": {"p99_us": 12_200}}
     answer = diagnose(recording)
     assert answer.saturation == plain.saturation
@@ -134,7 +144,7 @@ def test_late_lines_beyond_saturation_weaken_nothing() -> None:
 
 def test_displaced_load_follows_littles_law() -> None:
     """Mean lateness / mean cycle, and late user-seconds / (users x time), are the same."""
-    recording = late_study(lambda n, t, r: 0.1)
+    recording = late_study(lambda _: 0.1)
     rate = reduce(recording).curves["transaction_rate"].points
     late = found(recording)
     for one, point in zip(late.loads, rate, strict=True):
@@ -144,7 +154,7 @@ def test_displaced_load_follows_littles_law() -> None:
 
 
 def test_a_displaced_load_counts_as_what_was_there() -> None:
-    recording = late_study(lambda n, t, r: 0.5 if n == 3 else 0.0)
+    recording = late_study(lambda line: 0.5 if line.users == 3 else 0.0)
     reduction = reduce(recording)
     late = found(recording)
     (three,) = [x for x in late.loads if x.corrected]
@@ -161,7 +171,7 @@ def test_a_displaced_load_counts_as_what_was_there() -> None:
 def test_a_late_spell_is_left_out_and_told() -> None:
     length = CPU.warmup + CPU.window
     begin = 4 * length + 14  # within the window of six users
-    recording = late_study(lambda n, t, r: 0.6 if begin <= t < begin + 3 else 0.0)
+    recording = late_study(lambda line: 0.6 if begin <= line.sent < begin + 3 else 0.0)
     reduction = reduce(recording)
     judged, done = found(recording).applied(reduction)
     gone = (reduction.number >= 0) & (judged.number < 0)
@@ -172,7 +182,7 @@ def test_a_late_spell_is_left_out_and_told() -> None:
 
 
 def test_disturbed_responses_are_those_late_by_a_tenth_of_themselves() -> None:
-    late = found(late_study(lambda n, t, r: 0.05 * r if n < 5 else 0.2 * r))
+    late = found(late_study(lambda line: line.response * (0.05 if line.users < 5 else 0.2)))
     for one in late.loads:
         if one.users < 5:
             assert one.disturbed == 0
@@ -185,6 +195,6 @@ def test_without_lateness_nothing_is_done() -> None:
     recording = CPU.make()
     assert lateness_of(recording) is None
     reduction = reduce(recording)
-    quiet = replace(found(late_study(lambda n, t, r: 0.0)))
+    quiet = found(late_study(lambda _: 0.0))
     assert quiet.applied(reduction) == (reduction, ())
     assert quiet.words == ""
