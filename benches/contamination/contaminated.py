@@ -14,7 +14,7 @@ group        compute without end; the load's control group is sure of its share,
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -73,7 +73,7 @@ class Shared:
     def whole(self) -> float:
         """N* where nobody takes anything."""
         # Whoever comes is served from the next step of time on.
-        total = self.think_s + self.cpu_s + self.io_s + STEP_S * (2 if self.io_s else 1)
+        total = self.think_s + max(self.cpu_s, STEP_S) + (max(self.io_s, STEP_S) if self.io_s else 0)
         return total / max(self.cpu_s / self.processors, self.io_s)
 
     def run(self) -> tuple[MadeRecording, Truth]:
@@ -95,6 +95,8 @@ class Truth:
         The load of saturation on a whole CPU; ``None`` where it is not the CPU that limits.
     free_at_top
         The heaviest load did not saturate what was left of the CPU just then, whatever lighter ones did.
+    robbed
+        At some lighter load others took so much that it saturated what was left.
     """
 
     knee: tuple[float, float] | None
@@ -102,6 +104,7 @@ class Truth:
     whole: float | None
     bound_by: str
     free_at_top: bool = False
+    robbed: bool = False
 
 
 class _Run:
@@ -176,7 +179,11 @@ class _Run:
             ready = (self.users[k] - n - q) / s.think_s
             n = max(0.0, n + (ready - through) * STEP_S)
             q = max(0.0, q + (through - out) * STEP_S) if s.io_s else 0.0
-        return self.recording(busy, stolen, others, rate, at_cpu, at_device), self.truth()
+        truth = self.truth()
+        # Hogs take from a few tasks as from five at most.
+        least = float(np.min(1 - self.part)) * s.whole
+        robbed = any(n >= least for n in s.levels[:-1])
+        return self.recording(busy, stolen, others, rate, at_cpu, at_device), replace(truth, robbed=robbed)
 
     def truth(self) -> Truth:
         s = self.system
@@ -206,7 +213,7 @@ class _Run:
         ends = []
         # One user's response as on a whole CPU, or as it was at the lightest load.
         for response in (s.cpu_s, s.cpu_s / max(alone, 1e-3)):
-            knee = (s.think_s + response + STEP_S) * s.processors / s.cpu_s
+            knee = (s.think_s + max(response, STEP_S)) * s.processors / s.cpu_s
             ends.append(_crossing(loads, np.array(parts), knee))
         if s.course == "constant" and s.source in ("hypervisor",):
             ends = ends[1:]

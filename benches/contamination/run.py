@@ -2,11 +2,11 @@
 
     python benches/contamination/run.py [--systems N] [--first N] [--json] [--jobs N] [--wrong]
 
-`contaminated.py` beside this file makes the studies: a hypervisor, neighbours, hogs and a group take from 0 to 75 %
-of the CPU, always, slowly varying, in bursts, rising or falling with time. Printed are, by who takes and how:
-each verdict's count; how many are wrong and confident (goal 0); how often the 95 % interval held the load of
-saturation for the CPU that was left, and for a whole one (goal 93 to 97 %); and the part that is silent.
---alone judges the same systems with nobody who takes anything: what the estimator itself misses.
+`contaminated.py` beside this file makes the studies: a hypervisor, neighbours, hogs and a group take
+from 0 to 75 % of the CPU, always, slowly varying, in bursts, rising or falling with time. Printed are, by who
+takes and how: each verdict's count; how many are wrong and confident (goal 0); how often the 95 % interval
+held the load of saturation for the CPU that was left, and for a whole one (goal 93 to 97 %); the part that is
+silent. --alone judges the same systems with nobody who takes anything: what the estimator itself misses.
 
 Wrong and confident is: a saturation that is not there, or was denied; a load of saturation whose interval,
 widened by 15 % on each side, does not hold the true one; or a bottleneck named as strong or very strong that
@@ -81,6 +81,11 @@ def judged(index: int, alone: bool = False) -> Judged:
         # A knee above the last but one load is not in the range; one below it by the tolerance may be seen.
         top = verdict.range_high or 0.0
         wrong = "" if at[2] * (1 + TOLERANCE) >= 0.8 * top else "there is none"
+        # A load in between may have been saturated while others took most; then the whole one must be right.
+        if verdict.left is not None and verdict.left.whole is not None and truth.bound_by == "processor":
+            whole = verdict.left.whole
+            near = whole.low * (1 - TOLERANCE) <= system.whole <= whole.high * (1 + TOLERANCE)
+            wrong = "" if near and truth.robbed else wrong
     elif truth.knee is not None and verdict.outcome == "not-saturated" and not truth.free_at_top:
         wrong = "denied"
     left = verdict.left

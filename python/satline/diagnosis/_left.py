@@ -2,9 +2,9 @@
 
 Capacity is wall time less what a hypervisor stole and what others ran; `left_fraction` of the catalogue is
 what remains of it, c. A closed system whose CPU is its bottleneck has the throughput X = min(s N, c m):
-multiplied by 1/c, load and throughput of any observation lie on the one line of a whole CPU. So where c
-varies, the broken line is fitted through (N/c, X/c), cells of like c being levels of their own, and read back
-at the c that there was. Where the CPU does not limit, c does not matter: such an observation lies on the line s N
+multiplied by 1/c, load and throughput of any observation lie on the one line of a whole CPU. So where
+c varies, the broken line is fitted through (N/c, X/c), cells of like c being levels of their own, and read
+back at the c that there was. Where the CPU does not limit, c does not matter: it lies on the line s N
 whatever is made of c. It keeps the c of the others where its own is less, for that is no limit: who computes
 without end takes nearly all of an idle CPU, and yields it.
 """
@@ -25,12 +25,14 @@ from satline.reduction import Reduction
 # nothing is made of it.
 TAKEN, LEAST = 0.05, 0.02
 # The CPU that was left limits where so much of it is used, users wait for it and lose throughput by it.
-USED, LOST, WAITED = 0.85, 0.85, 0.4
+USED, LOST, WAITED, FILLED = 0.85, 0.85, 0.4, 0.9
 # Observations of one load are parted where c differs by more than this factor, and levels are like within it.
 ALIKE = 1.2
 UNEVEN = 1.05
-# Where the load leaves less than this of what was left idle, nobody can tell what it would have got.
-IDLE = 0.05
+# Others that let a light load use so much of what they leave take all that nobody else wants.
+EATEN = 0.9
+# Of what they leave to heavy loads at least, this part is the least that is said for lighter ones.
+LESS = 0.75
 # Strengths that a finding may have at most: where more than these parts were taken, or vary as much.
 STRONG, MODERATE = 0.79, 0.59
 MUCH, MOST = 0.3, 0.6
@@ -42,8 +44,10 @@ class _Cell:
 
     left
         Mean c: what was left of the CPU, had it all been wanted.
-    used
-        Part of what was left in fact that the load used; waited: part of the users' time run or waiting for it.
+    used, own
+        Part of what was left in fact, and of the whole, that the load used.
+    waited
+        Part of the users' transaction time in which they run or wait for a processor.
     """
 
     users: float
@@ -53,6 +57,7 @@ class _Cell:
     rate: float
     error: float
     used: float
+    own: float
     waited: float
 
 
@@ -75,6 +80,10 @@ class Shares:
         lightest load; ``None``: not known.
     dropped
         Observations left out because only what others took held them back.
+    yields
+        Others take all that the load does not want.
+    full
+        The load itself fills nearly the whole CPU at the heaviest load, and lighter ones were robbed.
     """
 
     series: Series
@@ -86,6 +95,8 @@ class Shares:
     top: float
     light: tuple[float, float, float] | None
     dropped: int = 0
+    full: bool = False
+    yields: bool = False
 
 
 def taken_part(reduction: Reduction) -> float:
@@ -114,19 +125,25 @@ def shared(series: Series, reduction: Reduction) -> Shares | None:
     limited = [cell for cell, is_so in zip(cells, limits, strict=True) if is_so]
     loads = sorted({cell.users for cell in cells})
     upper = loads[len(loads) * 2 // 3 :]
+    full = any(cell.own >= FILLED and cell.waited >= WAITED for cell in cells if cell.users == loads[-1])
     if not any(cell.users in upper for cell in limited):
         # Something else holds the heaviest loads back, or nothing: what others held back is left out.
-        if not limited:
+        if not limited and not full:
             return None
         number = series.number.copy()
         for cell in limited:
             number[cell.rows] = -1
         gone = sum(len(cell.rows) for cell in limited)
-        return Shares(
-            replace(series, number=number), False, (), (loads[0], loads[-1]), 1.0, 1.0, 1.0, None, gone
-        )
+        made, span = replace(series, number=number), (loads[0], loads[-1])
+        return Shares(made, False, (), span, 1.0, 1.0, 1.0, None, gone, full)
     usual = _mean(limited)
-    known = [is_so or cell.used < 1 - IDLE for cell, is_so in zip(cells, limits, strict=True)]
+    # Do others leave idle what a light load does not want? If not, what it would have got is not seen there.
+    half = loads[len(loads) // 2]
+    light_used = [
+        cell.used for cell, is_so in zip(cells, limits, strict=True) if not is_so and cell.users <= half
+    ]
+    yields = bool(light_used) and float(np.median(light_used)) >= EATEN
+    known = [is_so or not yields for is_so in limits]
     used = [cell.left if k else max(cell.left, usual) for cell, k in zip(cells, known, strict=True)]
     steps = tuple(
         (n, _mean([cell for cell, k in zip(cells, known, strict=True) if k and cell.users == n]))
@@ -155,7 +172,7 @@ def shared(series: Series, reduction: Reduction) -> Shares | None:
         in_transaction=None if inside is None else inside * scale,
         number=number,
     )
-    return Shares(made, True, steps, span, low, high, top, light)
+    return Shares(made, True, steps, span, low, high, top, light, yields=yields)
 
 
 def told(verdict: Saturation, shares: Shares) -> Saturation:
@@ -166,8 +183,21 @@ def told(verdict: Saturation, shares: Shares) -> Saturation:
             f"{shares.dropped} observations left out: others took more or less of the CPU there than at the "
             "other loads that it limits"
         )
+    if shares.full and verdict.outcome == "not-saturated":
+        # Users keep their throughput of the lightest loads, but those were robbed.
+        return replace(
+            verdict,
+            outcome="cannot-tell",
+            reasons=(
+                f"the load itself fills the CPU at {shares.span[1]:g} users, and others took part of it at "
+                "lighter loads: what users lose to each other cannot be told from what they lost to others",
+            ),
+            advice=(
+                f"Record more loads beyond {shares.span[1]:g} users, or while others take less of the CPU.",
+            ),
+        )
     if not shares.steps:
-        return replace(verdict, reasons=(*verdict.reasons, *words))
+        return replace(verdict, reasons=(*verdict.reasons, *words)) if words else verdict
     if not shares.scaled:
         part = shares.steps[-1][1]
         whole = _times(verdict.at, 1 / part)
@@ -178,7 +208,7 @@ def told(verdict: Saturation, shares: Shares) -> Saturation:
         f" to {shares.high:.0%}" if shares.high - shares.low >= 0.005 else ""
     )
     words.append(f"{seen} of the CPU where the CPU held users back")
-    left = LeftCpu(part, shares.low, shares.high, _whole(whole, part, shares.light))
+    left = LeftCpu(part, min(part, shares.low), max(part, shares.high), _whole(whole, part, shares.light))
     if not shares.scaled:
         return replace(
             verdict,
@@ -291,6 +321,7 @@ def _cell(series: Series, reduction: Reduction, left: Floats, rows: Integers) ->
         mean(series.throughput[rows]),
         error if np.isfinite(error) else mean(series.throughput[rows]) / 2,
         own / part if part > 0 else 1.0,
+        own / mean(capacity),
         _waited(reduction, rows, mean),
     )
 
@@ -345,13 +376,17 @@ def _part_at(shares: Shares, whole: float | None) -> float:
     n, c = (np.array(values) for values in zip(*shares.steps, strict=True))
     fine = np.linspace(shares.span[0], shares.span[1], 1000)
     course = np.interp(fine, n, c)
-    if len(n) > 1:  # below the first load at which c is known it goes on as it began
-        slope = (c[1] - c[0]) / (n[1] - n[0])
-        course = np.where(fine < n[0], np.clip(c[0] + slope * (fine - n[0]), 0.8 * c.min(), 1.0), course)
+    if (
+        len(n) > 1 and n[0] > shares.span[0]
+    ):  # below the first load at which c is known it goes on as it began
+        slope = float(np.polyfit(n[:4], c[:4], 1)[0])
+        begun = np.clip(c[0] + slope * (fine - n[0]), 0.75 * c[0], min(1.0, 1.25 * c[0]))
+        course = np.where(fine < n[0], begun, course)
     below = np.flatnonzero(fine < whole * course)
     if not len(below) or below[-1] + 1 == len(fine):
         return shares.top
-    return float(course[below[-1]])
+    # Hogs leave a single user far less than it would get with others: the heavy loads bound what is said.
+    return float(np.clip(course[below[-1]], LESS * shares.low if shares.yields else 0.0, 1.0))
 
 
 def _at_rest(series: Series, reduction: Reduction, left: Floats) -> Shares | None:
