@@ -114,7 +114,7 @@ def sessions(release: Path, place: Path, users: int, window: int, processor: int
         "cpu_us_per_transaction": share * window * 1e6 / max(1, len(measured)),
         "lateness_us": spread([float(row["lateness_us"]) for row in measured]),
         "reaction_us": spread([float(row["reaction_us"]) for row in measured if row["reaction_us"]]),
-        "valid": source["valid"],
+        "late": source["late"],
     }
 
 

@@ -120,7 +120,7 @@ def _print_carried(carried: Carried, console: Console) -> None:
     from satline.report._escape import cell
 
     lines = [f"run {run} failed: {why}" for run, why in carried.failed.items()]
-    lines += [f"run {run} is void: the emulator was late every time" for run in carried.late]
+    lines += [f"run {run} is in the analysis though the emulator was late every time" for run in carried.late]
     if carried.repeated:
         lines.append(f"{carried.repeated} void run(s) were repeated")
     lines += [f"left behind: {what} (`satline clean` tries again)" for what in carried.left_behind]

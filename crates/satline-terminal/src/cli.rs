@@ -12,14 +12,15 @@ use crate::plan::{parse_duration, parse_processors};
 const ABOUT: &str = "Pseudo-users on terminals of their own: they log on, think, type and wait, and every \
     transaction is recorded.";
 
-const VALIDITY: &str = "A run says of itself in sources/terminal.toml whether it is valid. It is not when, over the \
+const LATE: &str = "A run says of itself in sources/terminal.toml whether it was late. It was when, over the \
     measured windows, the 99th percentile of lateness (line end sent against when it was due) is above 10 ms, or \
-    when the emulator, or an ssh that carries its lines, used more than 80 % of one processor.\n\n\
+    when the emulator, or an ssh that carries its lines, used more than 80 % of one processor. \
+    Every line's lateness is recorded: `satline diagnose` weighs it against the response and the load.\n\n\
     Exit status: 0 the plan is done; 1 something failed; 2 the input was wrong; 130, 143, 129 stopped by SIGINT, \
     SIGTERM (or the end of standard input with --watch-stdin), SIGHUP.";
 
 #[derive(Debug, Parser)]
-#[command(name = "satline-terminal", version, about = ABOUT, after_help = VALIDITY)]
+#[command(name = "satline-terminal", version, about = ABOUT, after_help = LATE)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: CliCommand,
@@ -52,7 +53,7 @@ pub enum ProgressOption {
 pub struct Processors(pub Vec<usize>);
 
 #[derive(Debug, Args)]
-#[command(after_help = VALIDITY)]
+#[command(after_help = LATE)]
 pub struct RunOptions {
     /// Workload file.
     #[arg(long, value_name = "FILE.toml")]
@@ -129,7 +130,7 @@ pub struct RunOptions {
     /// Refuse steps of more users.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub max_users: usize,
-    /// All users together send at most so many lines a second; further ones wait, and the run is not valid.
+    /// All users together send at most so many lines a second; further ones wait, and the run is marked late.
     #[arg(long, value_name = "N", default_value_t = 100_000.0)]
     pub max_rate: f64,
     /// Refuse plans that take longer.

@@ -38,6 +38,8 @@ pub struct Line {
     think_s: f64,
     /// When the first key is due.
     pub due_ns: i64,
+    /// When its end was due, if it had to wait for the bound on the rate.
+    pub held_ns: Option<i64>,
     /// What the reader is to wait for, until the first key is sent.
     pub wait: Option<Wait>,
     first_key_ns: i64,
@@ -69,6 +71,7 @@ impl Line {
             next: 0,
             think_s,
             due_ns,
+            held_ns: None,
             wait: Some(wait),
             first_key_ns: 0,
             last_write_ns: 0,

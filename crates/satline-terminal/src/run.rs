@@ -57,7 +57,7 @@ struct Source<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    valid: Option<bool>,
+    late: Option<bool>,
     /// Absent: it could not be measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     calibration: Option<Calibration>,
@@ -191,7 +191,7 @@ fn record(
             scheduling: scheduling.word(),
             end_reason: end.map(reason),
             error: failure.map(|error| error.message.as_str()),
-            valid: figures.map(Statistics::valid),
+            late: figures.map(Statistics::late),
             calibration,
             lateness: figures.and_then(Statistics::window_lateness),
             cost: figures.map(|figures| Cost {

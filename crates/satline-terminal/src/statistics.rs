@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use crate::clients::Used;
 
-/// A window whose 99th percentile of lateness is above this is not valid, us.
+/// A run whose 99th percentile of lateness in windows is above this is marked late, us.
 pub const LATENESS_LIMIT_US: u64 = 10_000;
-/// Nor is one in which the emulator, or a client that carries lines for it, used more than this part of one processor,
+/// So is one in which the emulator, or a client that carries lines for it, used more than this part of one processor,
 /// or all of them together more than this part of those that they may run on.
 pub const CPU_LIMIT: f64 = 0.8;
 
@@ -147,16 +147,17 @@ impl Statistics {
         self.window_part(self.window_busiest_us)
     }
 
-    /// False if the emulator was late, too busy, or held back to what it may send.
-    pub fn valid(&self) -> bool {
-        self.window_held == 0
-            && self
+    /// Whether the emulator was late, too busy, or held back to what it may send. Whether that matters, and to which
+    /// steps, only the lines tell.
+    pub fn late(&self) -> bool {
+        self.window_held > 0
+            || self
                 .window_lateness()
-                .is_none_or(|lateness| lateness.p99_us <= LATENESS_LIMIT_US)
-            && self.window_busiest().is_none_or(|part| part <= CPU_LIMIT)
-            && self
+                .is_some_and(|lateness| lateness.p99_us > LATENESS_LIMIT_US)
+            || self.window_busiest().is_some_and(|part| part > CPU_LIMIT)
+            || self
                 .window_cpu()
-                .is_none_or(|part| part <= CPU_LIMIT * self.processors as f64)
+                .is_some_and(|part| part > CPU_LIMIT * self.processors as f64)
     }
 }
 
@@ -165,10 +166,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_windows_decide_validity() {
+    fn only_windows_decide_whether_it_was_late() {
         let mut statistics = Statistics::default();
         statistics.sent(50_000);
-        assert!(statistics.valid() && statistics.window_lateness().is_none());
+        assert!(!statistics.late() && statistics.window_lateness().is_none());
         let used = |all_us, busiest_us| Used { all_us, busiest_us };
         statistics.processors = 2;
         statistics.begin_window(0);
@@ -177,20 +178,20 @@ mod tests {
         statistics.end_window(1_000_000_000, used(500_000, 500_000));
         assert_eq!(statistics.window_lateness().unwrap().p50_us, 100);
         assert_eq!(statistics.window_cpu(), Some(0.5));
-        assert!(statistics.valid());
+        assert!(!statistics.late());
         statistics.begin_window(2_000_000_000);
         statistics.end_window(3_000_000_000, used(1_500_000, 700_000));
         assert_eq!(
             (statistics.window_cpu(), statistics.window_busiest()),
             (Some(1.0), Some(0.6))
         );
-        assert!(statistics.valid(), "two processors, none of them too busy");
+        assert!(!statistics.late(), "two processors, none of them too busy");
         statistics.begin_window(4_000_000_000);
         statistics.end_window(5_000_000_000, used(1_500_000, 1_500_000));
-        assert!(!statistics.valid(), "too busy");
+        assert!(statistics.late(), "too busy");
         let mut late = Statistics::default();
         late.begin_window(0);
         (0..10).for_each(|_| late.sent(20_000));
-        assert!(!late.valid(), "late");
+        assert!(late.late(), "late");
     }
 }

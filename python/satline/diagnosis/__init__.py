@@ -3,7 +3,7 @@
 from satline.diagnosis._absent import LOG_ON_ADVICE, absent_users
 from satline.diagnosis._diagnose import diagnose, vm_words
 from satline.diagnosis._json import as_plain, to_dict, to_json
-from satline.diagnosis._late import invalid_run
+from satline.diagnosis._lateness import LateLoad, Lateness, lateness_of
 from satline.diagnosis._results import (
     Diagnosis,
     Estimate,
@@ -28,6 +28,8 @@ __all__ = [
     "Estimate",
     "Evidence",
     "Finding",
+    "LateLoad",
+    "Lateness",
     "Saturation",
     "Suffices",
     "Unseen",
@@ -38,7 +40,7 @@ __all__ = [
     "as_plain",
     "diagnose",
     "failed_part",
-    "invalid_run",
+    "lateness_of",
     "saturation",
     "suffices",
     "to_dict",

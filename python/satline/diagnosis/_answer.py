@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from satline.diagnosis._left import left_words
 from satline.diagnosis._load import load_units
 from satline.diagnosis._results import Finding, Likely, ResourceUse, Saturation, Standing
 from satline.diagnosis.rules._worth import undecided
@@ -78,7 +79,7 @@ def _saturated(verdict: Saturation, named: list[Finding], standing: Standing | N
     at = verdict.at
     assert at is not None
     units = load_units(verdict.load_axis)[1]
-    start = f"Saturates at {at.value:.1f} {units} [{at.low:.1f}, {at.high:.1f}]"
+    start = f"Saturates at {at.value:.1f} {units} [{at.low:.1f}, {at.high:.1f}]{left_words(verdict)}"
     if not named:
         if standing is not None and standing.likely:
             return f"{start}; by what was full: {_likeliest(standing.likely)}"

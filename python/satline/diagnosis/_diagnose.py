@@ -9,7 +9,8 @@ from typing import Any
 from satline.diagnosis._absent import LOG_ON_ADVICE, absent_users
 from satline.diagnosis._answer import SAME, headline, next_step
 from satline.diagnosis._histories import Histories
-from satline.diagnosis._late import invalid_run
+from satline.diagnosis._lateness import lateness_of, with_and_without
+from satline.diagnosis._left import tempered
 from satline.diagnosis._periods import period_context
 from satline.diagnosis._results import Diagnosis, Finding, Saturation, Standing
 from satline.diagnosis._standing import assess
@@ -48,16 +49,12 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
             curves.observation_s if curves else None,
         )
     )
-    verdict = judge_saturation(reduction)
+    late = lateness_of(recording)
+    in_time, done = late.applied(reduction) if late is not None else (reduction, ())
+    verdict = judge_saturation(in_time)
+    if done:
+        verdict = with_and_without(verdict, judge_saturation(reduction), done)
     before, reservation = verdict, ""
-    invalid = invalid_run(recording)
-    if invalid is not None:
-        verdict = _withdrawn(
-            verdict,
-            f"the run is invalid: {invalid}",
-            "Run it again with fewer users, or leave the emulator a processor of its own "
-            "(limits.processors in the study).",
-        )
     failures = failed_part(reduction)
     if failures > MANY_FAILED and verdict.outcome == "not-saturated":
         verdict = _withdrawn(
@@ -78,13 +75,14 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
     periods = None
     # Users who keep their throughput are not held back, whatever was busy now and then.
     kept = verdict.outcome == "not-saturated" and verdict.throughput_variable != "problem_state"
-    if verdict.outcome in ("partly-known", "not-saturated") and not kept and invalid is None:
+    if verdict.outcome in ("partly-known", "not-saturated") and not kept:
         periods = period_context(reduction, assessment, verdict, context.limits, history)
     words = vm_words(recording.description)
     judging = periods or context
     found = [judge(judging) for _, judge in RULES]
     if periods is None:
         found = weighed([(rule, f) for (rule, _), f in zip(RULES, found, strict=True)], context)
+    found = tempered(found, verdict)
     judged = [rule.in_vm_words(f) if words else f for (rule, _), f in zip(RULES, found, strict=True)]
     if periods is not None:
         judged = [_with_chance(f, standing) for f in judged]
@@ -104,7 +102,7 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
         findings=holding,
         others=others,
         unseen=unseen(recording.sources, reduction),
-        warnings=warnings(recording, context, invalid, absent),
+        warnings=warnings(recording, context, late, absent),
         conditions=conditions(recording, reduction),
         waits=wait_shares(reduction, recording),
         standing=standing,

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satline.diagnosis._hinge import Floats
+from satline.diagnosis._left import TAKEN
 from satline.reduction import Reduction
 
 Mask = NDArray[np.bool_]
@@ -94,8 +95,12 @@ def _signals(reduction: Reduction, where: Mask) -> dict[str, float]:
     found = {name: mean(name) for name in LIMITS if name not in {"busy", "queue"}}
     capacity, total, runnable = mean("capacity_processors"), mean("total_cpu"), mean("runnable_tasks")
     if capacity:
-        # Processors that a hypervisor withholds are no room, however idle the rest.
+        # Processors that others hold are no room, however idle the rest.
         found["busy"] = None if total is None else (total + (mean("stolen") or 0.0)) / capacity
+        left = mean("left_cpu") if "left_cpu" in reduction.observations else None
+        own = mean("load_cpu") if left is not None else None
+        if left is not None and left < (1 - TAKEN) * capacity and total is not None:
+            found["busy"] = min(1.0, (total if own is None else own) / max(left, 1e-9))
         found["queue"] = None if runnable is None else runnable / capacity
     # On many processors some task waits at every moment, though nearly all of them idle.
     crowded = (found.get("busy") or 0.0) >= 0.5 or (found.get("queue") or 0.0) >= 1

@@ -84,6 +84,8 @@ class Saturation:
     regimes
         Where the system changed during the recording: the verdict before the change and after it; where a
         bend rests on one episode: the verdict without it.
+    left
+        What others left of the CPU; ``None`` where they took little, or the CPU does not limit.
     """
 
     outcome: Outcome
@@ -104,6 +106,7 @@ class Saturation:
     chance: float | None = None
     carries: float | None = None
     regimes: tuple[Saturation, ...] = ()
+    left: LeftCpu | None = None
 
 
 @dataclass(frozen=True)
@@ -188,6 +191,29 @@ class Standing:
     when: str
     observations: int
     next_step: str = ""
+
+
+@dataclass(frozen=True)
+class LeftCpu:
+    """What others left of the CPU where that is what saturates.
+
+    part
+        Of the processor capacity, at the load of saturation.
+    low, high
+        Over the loads that it limited.
+    whole
+        The load of saturation on a whole CPU; ``None``: not known.
+    """
+
+    part: float
+    low: float
+    high: float
+    whole: Estimate | None = None
+
+    @property
+    def uneven(self) -> bool:
+        """Did it vary by more than a third?"""
+        return self.high - self.low > self.part / 3
 
 
 @dataclass(frozen=True)

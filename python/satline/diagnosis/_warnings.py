@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from satline.diagnosis._lateness import Lateness
 from satline.diagnosis.rules import Context
 from satline.reduction import Reduction, Source
 
 
-def warnings(recording: Source, context: Context, invalid: str | None, absent: str | None) -> tuple[str, ...]:
-    """What weakens the answer; `invalid`: why the run is, if it is; `absent`: who could not log on."""
+def warnings(
+    recording: Source, context: Context, late: Lateness | None, absent: str | None
+) -> tuple[str, ...]:
+    """What weakens the answer; `late`: how late the emulator was; `absent`: who could not log on."""
     reduction = context.reduction
     found: list[str] = []
     for damage in getattr(recording, "damage", ()) or ():
@@ -19,13 +22,13 @@ def warnings(recording: Source, context: Context, invalid: str | None, absent: s
     lost, samples = int(sampling.get("samples_lost") or 0), int(sampling.get("samples") or 0)
     if lost:
         found.append(f"{lost} of {lost + samples} samples were lost")
-    late, interval = (sampling.get("lateness_us") or {}).get("p99"), sampling.get("interval_ms")
-    if late and interval and late > 100 * interval:
+    behind, interval = (sampling.get("lateness_us") or {}).get("p99"), sampling.get("interval_ms")
+    if behind and interval and behind > 100 * interval:
         found.append(
-            f"samples were late: 99th percentile {late / 1000:.0f} ms of an interval of {interval} ms"
+            f"samples were late: 99th percentile {behind / 1000:.0f} ms of an interval of {interval} ms"
         )
-    if invalid is not None:
-        found.append(f"{invalid}: the run is marked invalid")
+    if late is not None and late.words:
+        found.append(late.words)
     if absent is not None:
         found.append(absent)
     for writer, source in recording.sources.items():

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satline.diagnosis._absent import absent_users
-from satline.diagnosis._late import invalid_run
+from satline.diagnosis._lateness import LATE_US
 from satline.diagnosis._results import Diagnosis
 from satline.diagnosis.rules._worth import undecided
 from satline.errors import InputError
@@ -32,6 +32,8 @@ LEAST_BLOCKS = 5
 LEAST_REACTIONS = 30
 REPLICATES = 1000
 TAIL = 0.025
+# Columns of a block: good, all, and good had late lines got their answers as much later, or earlier.
+LATEST, EARLIEST = 2, 3
 _SEED = 20261122
 
 
@@ -41,7 +43,8 @@ class Step:
 
     within
         Part of them within the threshold, with its 95 % interval; ``None`` where they are too few for one.
-        What failed, or was never answered, was not within it.
+        What failed, or was never answered, was not within it. The interval holds what it would be had every
+        line that was late by 10 ms or more got its answer so much later, or so much earlier.
     median_s, p90_s
         Of those that came.
     """
@@ -108,17 +111,11 @@ def capacity(
     Raises
     ------
     InputError
-        The recording has no transactions in measured windows of at least two loads, or the run is invalid.
+        The recording has no transactions in measured windows of at least two loads.
     """
     if not within_s > 0 or not 0 < part < 1:
         raise InputError(
             f"{part:g} of {what}s within {within_s:g} s", hint="give a time above 0, a part between 0 and 1"
-        )
-    invalid = invalid_run(recording)
-    if invalid is not None:
-        raise InputError(
-            f"the run is invalid: {invalid}",
-            hint="run it again with fewer users, or leave the emulator a processor",
         )
     found = _read(recording, within_s, what)
     if len(found) < 2:
@@ -162,9 +159,12 @@ def _fitted(found: Sequence[tuple[Step, Floats]], part: float) -> tuple[Floats, 
     counts = [blocks for _, blocks in found]
     good, whole = (np.array([b[:, k].sum() for b in counts]) for k in (0, 1))
     value = crossing(users, good, whole, part)
-    draws = np.array([crossing(users, *sums, part) for sums in _resampled(counts)])
-    low, high = (float(q) for q in np.quantile(draws, (TAIL, 1 - TAIL), method="nearest"))
-    return users, value, low, high
+    ends = []
+    # The lower end from the answers as late as they may have been, the upper one from the earliest.
+    for k, tail in ((LATEST, TAIL), (EARLIEST, 1 - TAIL)):
+        draws = np.array([crossing(users, *sums, part) for sums in _resampled(counts, k)])
+        ends.append(float(np.quantile(draws, tail, method="nearest")))
+    return users, value, ends[0], ends[1]
 
 
 def crossing(users: Floats, good: Floats, whole: Floats, part: float) -> float:
@@ -186,8 +186,8 @@ def falling(values: Floats, weights: Floats) -> Floats:
     return -isotonic(-values, weights)
 
 
-def _resampled(counts: Sequence[Floats]) -> list[tuple[Floats, Floats]]:
-    """Sums of good and of all reactions at each load, of blocks drawn anew."""
+def _resampled(counts: Sequence[Floats], which: int = 0) -> list[tuple[Floats, Floats]]:
+    """Sums of good (column `which`) and of all reactions at each load, of blocks drawn anew."""
     random = np.random.default_rng(_SEED)
     drawn = []
     for blocks in counts:
@@ -195,17 +195,19 @@ def _resampled(counts: Sequence[Floats]) -> list[tuple[Floats, Floats]]:
         take = random.integers(0, len(blocks), size=(REPLICATES, max(1, len(blocks) - 1)))
         drawn.append(blocks[take].sum(axis=1))
     sums = np.stack(drawn, axis=1)
-    return [(replicate[:, 0], replicate[:, 1]) for replicate in sums if (replicate[:, 1] > 0).all()]
+    return [(one[:, which], one[:, 1]) for one in sums if (one[:, 1] > 0).all()]
 
 
 def _read(recording: Source, within_s: float, what: What) -> list[tuple[Step, Floats]]:
-    """The loads, each with (good, all) of its blocks of time that hold any."""
+    """The loads, each with (good, all, good at the latest, at the earliest) of its blocks of time that hold
+    any."""
     connection = recording.connect()
     # A command that says nothing answers with its prompt.
     value = "response_us" if what == "response" else "coalesce(reaction_us, response_us)"
     rows = connection.execute(f"""
         WITH measured AS (
             SELECT users, run, step, monotonic_ns AS t, {value} / 1e6 AS s,
+                CASE WHEN lateness_us >= {LATE_US} THEN lateness_us / 1e6 ELSE 0 END AS late,
                 outcome NOT IN ('ok', 'unexpected') AS failed
             FROM transaction WHERE phase = 'window' AND step > 0 AND outcome <> 'cut' AND users IS NOT NULL),
         placed AS (
@@ -214,19 +216,24 @@ def _read(recording: Source, within_s: float, what: What) -> list[tuple[Step, Fl
             FROM measured WINDOW w AS (PARTITION BY users, run, step))
         SELECT users, run, step, block, count(*) AS n, count(*) FILTER (failed) AS failed,
             count(*) FILTER (NOT failed AND s <= {within_s!r}) AS good,
-            list(s) FILTER (s IS NOT NULL) AS seconds
+            list(s) FILTER (s IS NOT NULL) AS seconds,
+            count(*) FILTER (NOT failed AND s + late <= {within_s!r}) AS latest,
+            count(*) FILTER (NOT failed AND s - late <= {within_s!r}) AS earliest
         FROM placed GROUP BY ALL ORDER BY users, run, step, block
     """).fetchall()
     found = []
     for users in sorted({row[0] for row in rows}):
         own = [row for row in rows if row[0] == users]
-        blocks = np.array([(row[6], row[4]) for row in own], dtype=np.float64)
+        blocks = np.array([(row[6], row[4], row[8], row[9]) for row in own], dtype=np.float64)
         seconds = np.array([s for row in own for s in row[7] or ()], dtype=np.float64)
         reactions, failed = int(blocks[:, 1].sum()), sum(int(row[5]) for row in own)
         low = high = None
         if reactions >= LEAST_REACTIONS and len(blocks) >= LEAST_BLOCKS:
-            parts = [float(good[0] / whole[0]) for good, whole in _resampled([blocks])]
-            low, high = (float(q) for q in np.quantile(parts, (TAIL, 1 - TAIL)))
+            for_low, for_high = (
+                [float(good[0] / whole[0]) for good, whole in _resampled([blocks], k)]
+                for k in (LATEST, EARLIEST)
+            )
+            low, high = float(np.quantile(for_low, TAIL)), float(np.quantile(for_high, 1 - TAIL))
         middle, most = (float(q) for q in np.quantile(seconds, (0.5, 0.9))) if len(seconds) else (None, None)
         within = float(blocks[:, 0].sum() / reactions)
         found.append((Step(int(users), reactions, failed, within, low, high, middle, most), blocks))

@@ -20,6 +20,7 @@ import numpy as np
 from satline.diagnosis import _users
 from satline.diagnosis._bend import LEAST_RISE, SLOPE_RATIO, Bend
 from satline.diagnosis._hinge import Floats, Levels, firm_levels
+from satline.diagnosis._left import shared, told
 from satline.diagnosis._load import contended, in_users, load_units, nongranular
 from satline.diagnosis._results import Estimate, Outcome, Saturation, UslFit
 from satline.diagnosis._series import Series, finer, independent, levels_of, time_of_day
@@ -435,9 +436,14 @@ def saturation(reduction: Reduction, *, seed: int = 1) -> Saturation:
         counted=counted,
         work_kept=work_kept(reduction) if counted else None,
     )
+    shares = shared(series, reduction)
+    if shares is not None:
+        series = shares.series
     verdict = judge(series, load_axis=reduction.load_axis, variable=variable, unit=unit, seed=seed)
     if counted:
         verdict = _by_work(verdict, series, reduction, seed)
+    if shares is not None:
+        verdict = told(verdict, shares)
     if work is not None:
         why = "the heavier the load, the shorter the transactions that complete: useful work is judged"
         verdict = replace(verdict, reasons=(*verdict.reasons, why))
@@ -456,7 +462,9 @@ def _by_work(verdict: Saturation, series: Series, reduction: Reduction, seed: in
         return verdict
     if not series.closed or _users.absent(series, levels_of(series, series.throughput, 2, seed)):
         return verdict
-    by_work = replace(series, throughput=work, counted=False)
+    # A series on the scale of a whole CPU has its work on that scale too.
+    scale = series.load / np.maximum(reduction.load, 1e-9)
+    by_work = replace(series, throughput=work * scale, counted=False)
     unit = reduction.curves["work_rate"].unit
     other = judge(by_work, load_axis=reduction.load_axis, variable="work_rate", unit=unit, seed=seed)
     if other.at is None or (verdict.at is not None and other.at.value >= verdict.at.low):

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from satline.diagnosis import Estimate, absent_users, invalid_run
+from satline.diagnosis import Estimate, absent_users, lateness_of
 from satline.diagnosis._blocks import student
 from satline.diagnosis._hinge import Integers, make_levels
 from satline.diagnosis._load import in_users, nongranular
@@ -77,7 +77,7 @@ def predict(
     every = signals(recording, replace(reduction, tasks=tasks))
     answer = Prediction("cannot-tell", path, reduction.load_axis, every.unit)
     chosen = replace(every, number=number)
-    why = _unfit(recording, reduction, every, chosen)
+    why = _unfit(reduction, every, chosen)
     if why is not None:
         return replace(answer, reasons=(why[0],), advice=(why[1],))
     chosen, more = _independent(chosen)
@@ -130,6 +130,7 @@ def predict(
         warnings=(
             *([absent] if absent is not None else []),
             *weaknesses(reduction, chosen, model, found, made, widen),
+            *_late(recording),
             *assumptions(found, what_if),
             *([] if classes else taken_for_alike(recording)),
         ),
@@ -147,9 +148,13 @@ def _chosen(reduction: Reduction, loads: tuple[float, float] | None, half: bool)
     return np.where((reduction.load >= loads[0]) & (reduction.load <= loads[1]), number, -1)
 
 
-def _unfit(
-    recording: Source, reduction: Reduction, every: Signals, chosen: Signals
-) -> tuple[str, str] | None:
+def _late(recording: Source) -> list[str]:
+    """What to know of the emulator's lateness, where it matters."""
+    late = lateness_of(recording)
+    return [late.words] if late is not None and late.matters else []
+
+
+def _unfit(reduction: Reduction, every: Signals, chosen: Signals) -> tuple[str, str] | None:
     """Why nothing can be predicted, and what to do."""
     # The users in queue are an outcome, not a number of users that go round.
     if not in_users(reduction.load_axis) or reduction.load_axis == "in_queue":
@@ -157,9 +162,6 @@ def _unfit(
             f"the load is {reduction.load_axis.replace('_', ' ')}, and no number of users that come and go",
             "Use --load users, active_users or sessions.",
         )
-    invalid = invalid_run(recording)
-    if invalid is not None:
-        return f"the run is invalid: {invalid}", "Run it again with fewer users."
     if not every.resources:
         return "neither processors nor devices were recorded", "Record tables processor and device."
     usable = int(chosen.usable.sum())

@@ -64,6 +64,7 @@ _SOURCE = {
     "end_reason": "text",
     "error": "text",
     "valid": "truth",
+    "late": "truth",
     "sampling": "section",
     "sampling.interval_ms": "amount",
     "sampling.samples": "count",

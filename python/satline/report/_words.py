@@ -54,6 +54,11 @@ _MORE = {
     "failure_rate": "transactions failed",
     "think": "user wait",
     "stolen": "processors taken by the hypervisor",
+    "taken_cpu": "processors taken by others",
+    "left_cpu": "processors left for the load",
+    "left_fraction": "part of the CPU that was left",
+    "busy_of_left": "CPU busy, of what was left",
+    "problem_of_left": "problem state, of the CPU that was left",
 }
 
 OUTCOMES: dict[Outcome, str] = {

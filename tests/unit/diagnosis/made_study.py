@@ -88,7 +88,7 @@ class _Maker:
             },
         }
         monitor = {"sampling": {"interval_ms": 500}, "users": {"definition": "emulated"}}
-        return MadeRecording(dict(self.rows), description, {"monitor": monitor, "terminal": {"valid": True}})
+        return MadeRecording(dict(self.rows), description, {"monitor": monitor, "terminal": {"late": False}})
 
     def level(self, step: int, users: int, start: float, end: float) -> None:
         made, random = self.made, self.random

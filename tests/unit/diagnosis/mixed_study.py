@@ -117,7 +117,7 @@ class _Maker:
             "system_under_test": {"processors": list(range(made.processors)), "limits": {}},
         }
         monitor = {"sampling": {"interval_ms": 500}, "users": {"definition": "emulated"}}
-        return MadeRecording(dict(self.rows), description, {"monitor": monitor, "terminal": {"valid": True}})
+        return MadeRecording(dict(self.rows), description, {"monitor": monitor, "terminal": {"late": False}})
 
     def run(self) -> None:
         """Users come step by step, think, and are served: at first at once, then all who are there alike."""

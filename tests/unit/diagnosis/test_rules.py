@@ -159,7 +159,7 @@ def test_nothing_is_named_for_which_the_evidence_is_missing() -> None:
 def test_warnings_name_what_weakens_the_answer() -> None:
     recording = CPU.make()
     recording.sources["monitor"]["sampling"] |= {"samples": 300, "samples_lost": 7}
-    recording.sources["terminal"] = {"valid": False, "lateness": {"p99_us": 25_000}}
+    recording.sources["terminal"] = {"late": True, "lateness": {"p99_us": 25_000}}
     recording.description["system_under_test"]["not_set"] = {"read_iops": "no blkio controller"}
     recording.damage = ["user/monitor-1-0.seg: 17 bytes"]
     text = "\n".join(diagnose(recording).warnings)
@@ -167,19 +167,19 @@ def test_warnings_name_what_weakens_the_answer() -> None:
         assert part in text
 
 
-def test_an_invalid_run_gives_no_verdict_and_names_nothing() -> None:
+def test_a_run_marked_late_is_judged_all_the_same_and_says_so() -> None:
     recording = CPU.make()
     recording.sources["terminal"] = {
-        "valid": False,
+        "late": True,
         "lateness": {"p99_us": 25_000},
         "cost": {"window_processor_share": 0.9},
     }
     answer = diagnose(recording)
-    assert answer.saturation.outcome == "partly-known"
-    assert answer.saturation.at is None
-    for part in ("invalid", "25.0 ms", "90% of a processor"):
-        assert part in answer.headline
-    assert all(f.component == "none" for f in answer.findings)
+    assert answer.saturation.outcome == "saturated"
+    assert answer.findings[0].rule == "cpu_bound"
+    text = " ".join(answer.warnings)
+    for part in ("25.0 ms", "90% of a processor"):
+        assert part in text
 
 
 def test_a_light_load_of_which_much_failed_is_not_called_unsaturated() -> None:

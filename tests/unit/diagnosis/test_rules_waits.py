@@ -75,6 +75,7 @@ def thrash(level: Callable[[int], float], problem: Callable[[int], float]) -> Ma
         set_counter(recording, PAGE, "system", column, lambda n: 20.0 * n * n)
     set_counter(recording, PAGE, "system", "block_in_bytes", lambda n: 20.0 * n * n * 4096)
     set_counter(recording, PAGE, "cgroup", "major_faults", lambda n: 20.0 * n * n)
+    set_counter(recording, PAGE, "cgroup", "cpu_us", lambda n: problem(n) * 1e6)
     return recording
 
 

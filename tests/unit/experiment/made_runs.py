@@ -58,5 +58,5 @@ def record_run(
     with RecordingWriter(path, "terminal") as writer:
         writer.write_rows("event", marks)
         writer.write_rows("transaction", rows)
-    describe.write_source(path, "terminal", {"end_reason": "complete", "valid": not late})
+    describe.write_source(path, "terminal", {"end_reason": "complete", "late": late})
     describe.end(path, end)  # type: ignore[arg-type]

@@ -208,14 +208,16 @@ def test_when_the_first_runs_all_fail_it_stops(tmp_path: Path) -> None:
     assert runs.ran == [1, 2, 3]
 
 
-def test_a_late_run_is_void_and_run_again_so_often(tmp_path: Path) -> None:
+def test_a_late_run_is_run_again_so_often_and_then_kept_with_a_flag(tmp_path: Path) -> None:
     runs = False_(r1=["late"], r3=["late", "late", "late"])
     carried, lines = go(tmp_path, runs)
     assert runs.ran == [1, 1, 2, 3, 3, 4]
     assert (carried.late, carried.repeated) == ([3], 2)
     assert len(list((tmp_path / "out/aside").iterdir())) == 2
-    assert "run 3: void, the emulator was late" in lines
-    assert carried.store.attempts()[3].outcome == "late"
+    assert "run 3: the emulator was late; again" in lines
+    assert "run 3 flagged: late: the emulator was late" in lines
+    assert carried.store.attempts()[3].outcome == "complete"
+    assert carried.store.finished(carried.plan.runs[2], carried.digest)
 
 
 def test_a_factor_that_cannot_be_set_ends_it_at_once(tmp_path: Path) -> None:

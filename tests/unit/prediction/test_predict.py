@@ -123,10 +123,6 @@ def test_what_cannot_be_told(compute: Study) -> None:
     assert "one load" in told(predict(recording, reduction, loads=(5, 5)))
     for axis in ("requests", "in_queue"):
         assert "no number of users" in told(predict(recording, reduce(recording, axis)))
-    late = MadeRecording(
-        recording.rows, recording.description, {**recording.sources, "terminal": {"valid": False}}
-    )
-    assert "invalid" in told(predict(late, reduction))
     bare: dict[str, Any] = {
         k: v for k, v in recording.rows.items() if k in ("system", "event", "transaction")
     }

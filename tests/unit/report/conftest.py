@@ -214,7 +214,7 @@ class MadeRecording:
                 "methods": {"run_delay": "schedstat"},
                 "cost": {"cpu_us": 1_200_000, "written_bytes": 300_000, "peak_rss_bytes": 4_000_000},
             },
-            "terminal": {"lateness": {"p50_us": 40, "p99_us": 300, "max_us": 2000}, "valid": True},
+            "terminal": {"lateness": {"p50_us": 40, "p99_us": 300, "max_us": 2000}, "late": False},
         }
     )
 

@@ -152,6 +152,7 @@ impl User {
         if last {
             if let Err(wait) = c.rate.take(monotonic_ns()) {
                 c.statistics.held();
+                line.held_ns.get_or_insert(due_ns);
                 let due = monotonic_ns() + wait;
                 return self.set_timer(c, due, Due::Key);
             }
@@ -213,6 +214,8 @@ impl User {
 
     pub(super) fn line_sent(&mut self, c: &mut Common, due_ns: i64) {
         let Some(line) = &mut self.line else { return };
+        // A line that was held back is late by as long.
+        let due_ns = line.held_ns.unwrap_or(due_ns);
         let at = line.stamp(c, due_ns, self.logged_on);
         self.enter(State::Waiting);
         self.set_deadline(c, at + c.workload.timeout_ns);

@@ -347,7 +347,7 @@ fn rate_and_time_are_bounded() {
     // Two were saved up, and connecting took two.
     assert!((3..=44).contains(&sent), "{sent}");
     let source = place.source();
-    assert_eq!(source["valid"].as_bool(), Some(false));
+    assert_eq!(source["late"].as_bool(), Some(true));
     assert!(source["cost"]["lines_held"].as_integer().unwrap() > 0);
     let output = place.run("--steps 2 --window 2h --max-time 1h");
     assert!(output.status.code() == Some(2) && stderr(&output).contains("--max-time"));

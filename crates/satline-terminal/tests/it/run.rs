@@ -87,7 +87,7 @@ fn a_run_in_steps_up_and_down_records_every_transaction() {
     );
     let source = place.source();
     assert_eq!(source["end_reason"].as_str(), Some("complete"));
-    assert!(source["valid"].is_bool() && source["lateness"]["p99_us"].is_integer());
+    assert!(source["late"].is_bool() && source["lateness"]["p99_us"].is_integer());
     let calibration = source["calibration"].as_table().unwrap();
     assert!(calibration["lines"].as_integer() == Some(40) && calibration["p99_us"].is_integer());
     assert_eq!(

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from satline.diagnosis._histories import Histories
+from satline.diagnosis._left import TAKEN, taken_part
 from satline.diagnosis._partial import Floats, Partial, partial_correlation
 from satline.diagnosis._results import Evidence, Saturation
 from satline.reduction import Reduction
@@ -122,6 +123,26 @@ class Context:
         """Mean over the lightest classes."""
         return self.mean(variable, self.bottom)
 
+    @property
+    def busy(self) -> str:
+        """The variable that says how busy the processors are for the load: of what was left, where others
+        took a part to speak of."""
+        others = taken_part(self.reduction) > TAKEN and self.recorded("busy_of_left")
+        return "busy_of_left" if others else "total_cpu_fraction"
+
+    @property
+    def problem(self) -> str:
+        """The variable of the load's problem state, as `busy`."""
+        return "problem_of_left" if self.busy == "busy_of_left" else "problem_fraction"
+
+    @property
+    def of_what(self) -> str:
+        """What `busy` is a part of, as an addition to "busy"; empty: of all processors."""
+        left = self.high("left_fraction")
+        if self.busy == "total_cpu_fraction" or left is None:
+            return ""
+        return f", of the {left.value:.0%} that others left"
+
     def recorded(self, variable: str) -> bool:
         """Has a variable, or one of a device, a value in any class?"""
         curves = self.reduction.curves
@@ -172,12 +193,12 @@ class Context:
         Then processors limit them whatever else they wait for (utilization law): no wait is left idle that
         paging devices or storage could fill. Elsewhere what fills processors may not be the load: False.
         """
-        total, run = self.high("total_cpu_fraction"), self.high("user_run")
+        total, run = self.high(self.busy), self.high("user_run")
         busy = self.high("total_cpu")
         if total is None or run is None or busy is None or not self.recorded("mpl_exact"):
             return False
         # The class at the knee itself is not yet full.
-        most = max(m.value for k in self.top if (m := self.mean("total_cpu_fraction", (k,))) is not None)
+        most = max(m.value for k in self.top if (m := self.mean(self.busy, (k,))) is not None)
         return most >= 0.9 and total.value >= 0.85 and run.value >= 0.8 * busy.value
 
     @property
@@ -222,7 +243,7 @@ class Context:
         without one."""
         stated = self.reduction.settings.quota is not None
         if self.partition_cap() is not None:
-            total = self.high("total_cpu_fraction")
+            total = self.high(self.busy)
             return None if total is None else total.value >= 0.9 and total.low > 0.8
         throttled, used = self.high("throttled_periods"), self.high("load_cpu_fraction")
         if throttled is None:
@@ -235,7 +256,7 @@ class Context:
     def nearest(self) -> str:
         """What would come first, for a load that is not saturated: the fullest component that can be seen."""
         seen = {
-            "the processors": self.high("total_cpu_fraction"),
+            "the processors": self.high(self.busy),
             "the quota": self.high("load_cpu_fraction") if self.reduction.settings.quota else None,
             "the busiest device": self.high("busiest_device"),
             "the cap on reads": self.high("load_read_cap_fraction"),

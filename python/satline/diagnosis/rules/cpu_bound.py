@@ -51,20 +51,22 @@ def judge(context: Context) -> Finding:
     unfit = RULE.unfit(context)
     if unfit is not None:
         return unfit
-    total = context.high("total_cpu_fraction")
+    busy = context.busy
+    total = context.high(busy)
     if total is None:
-        return RULE.blind(context, "total_cpu_fraction")
+        return RULE.blind(context, busy)
     full = total.value >= FULL or context.filled_by_users
-    light = context.low("total_cpu_fraction")
+    light = context.low(busy)
     supervisor, problem = context.high("supervisor_fraction"), context.high("problem_fraction")
     most = problem is not None and problem.value > 0.5 * total.value
     less = supervisor is not None and problem is not None and supervisor.value < problem.value
     lower = light is not None and light.value < total.value
     evidence = [
-        context.evidence("total_cpu_fraction", f"at least {FULL:g} of capacity", full),
+        context.evidence(busy, f"at least {FULL:g} of capacity", full),
         *(
-            [context.evidence("total_cpu_fraction", "lower at light load", lower, light=True)]
-            if context.bottom
+            [context.evidence(busy, "lower at light load", lower, light=True)]
+            # Of what was left: who computes without end takes all of what nobody else wants.
+            if context.bottom and busy == "total_cpu_fraction"
             else []
         ),
         context.evidence("problem_fraction", "most of total CPU", most),
@@ -88,15 +90,17 @@ def judge(context: Context) -> Finding:
             "does-not-hold", "the processors are full, but paging fills them", evidence=evidence
         )
     run, wait = context.inside("user_run"), context.inside("user_cpu_wait")
-    strength = total.value
-    text = f"the processors are {min(1.0, total.value):.0%} busy"
+    strength = min(1.0, total.value)
+    text = f"the processors are {min(1.0, total.value):.0%} busy{context.of_what}"
     if run is not None:
         part = run.value + (wait.value if wait else 0.0)
         ok = part >= 0.4 or context.filled_by_users
         evidence.append(context.evidence("share_run", "with CPU wait at least 0.4", ok, value=run))
         if wait is not None:
             evidence.append(context.evidence("share_cpu_wait", "with running at least 0.4", ok, value=wait))
-        if full and not ok and wait is None:
+        total_cpu = context.high("total_cpu_fraction")
+        crowded = full or (total_cpu is not None and total_cpu.value >= FULL)
+        if crowded and not ok and wait is None:
             return RULE.finding(
                 "cannot-judge",
                 f"the processors are full and users run in {part:.0%} of their {context.whole}; whether "
@@ -117,7 +121,8 @@ def judge(context: Context) -> Finding:
     if not full:
         return RULE.finding(
             "does-not-hold",
-            f"the processors are only {total.value:.0%} busy at {context.where(context.top)}",
+            f"the processors are only {total.value:.0%} busy{context.of_what} at"
+            f" {context.where(context.top)}",
             evidence=evidence,
         )
     notes: list[str] = []

@@ -53,18 +53,19 @@ def judge(context: Context) -> Finding:
     unfit = RULE.unfit(context)
     if unfit is not None:
         return unfit
-    needed = ("total_cpu_fraction", "problem_fraction", "supervisor_fraction", "paging_rate")
+    problem = context.problem
+    needed = (context.busy, problem, "supervisor_fraction", "paging_rate")
     missing = tuple(n for n in needed if context.high(n) is None or context.low(n) is None)
     if missing:
         return RULE.blind(context, *missing)
-    total, supervisor = context.high("total_cpu_fraction"), context.high("supervisor_fraction")
+    total, supervisor = context.high(context.busy), context.high("supervisor_fraction")
     last = (len(context.reduction.classes) - 1,)
-    problem_top, paging_top = context.mean("problem_fraction", last), context.mean("paging_rate", last)
-    means = [context.mean("problem_fraction", (k,)) for k in range(len(context.reduction.classes))]
+    problem_top, paging_top = context.mean(problem, last), context.mean("paging_rate", last)
+    means = [context.mean(problem, (k,)) for k in range(len(context.reduction.classes))]
     peak = max((m for m in means if m is not None), key=lambda m: m.value, default=None)
     paging_low, supervisor_low = context.low("paging_rate"), context.low("supervisor_fraction")
     if problem_top is None or paging_top is None or peak is None:
-        return RULE.blind(context, "problem_fraction", "paging_rate")
+        return RULE.blind(context, problem, "paging_rate")
     if total is None or supervisor is None or paging_low is None or supervisor_low is None:
         return RULE.blind(context, *needed)
     full = total.value >= 0.85
@@ -72,8 +73,8 @@ def judge(context: Context) -> Finding:
     climbs = paging_top.low > paging_low.high and paging_top.value > max(50.0, 2 * paging_low.value)
     kernel = supervisor.low > supervisor_low.high
     evidence = [
-        context.evidence("total_cpu_fraction", "at least 0.85 of capacity", full),
-        context.evidence("problem_fraction", f"below its peak of {peak.value:.3g}", falls, value=problem_top),
+        context.evidence(context.busy, "at least 0.85 of capacity", full),
+        context.evidence(problem, f"below its peak of {peak.value:.3g}", falls, value=problem_top),
         context.evidence(
             "paging_rate", "above 50, and more than twice that at light load", climbs, value=paging_top
         ),
@@ -110,8 +111,8 @@ def judge(context: Context) -> Finding:
 
 def fills_processors(context: Context) -> bool:
     """Does it hold, and is it paging rather than work that fills the processors?"""
-    peak = context.peak("problem_fraction")
-    now = context.mean("problem_fraction", (len(context.reduction.classes) - 1,))
+    peak = context.peak(context.problem)
+    now = context.mean(context.problem, (len(context.reduction.classes) - 1,))
     if peak is None or now is None or _lost(peak[1], now) < LOST:
         return False
     return judge(context).state == "holds"

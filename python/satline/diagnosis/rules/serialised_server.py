@@ -104,7 +104,7 @@ def judge(context: Context) -> Finding:
             evidence=evidence,
         )
     server, own = _server(context)
-    total, capacity = context.high("total_cpu_fraction"), context.high("capacity_processors")
+    total, capacity = context.high(context.busy), context.high("capacity_processors")
     cpu = Measure(own, 0.0)
     alone = capacity is not None and capacity.value < 1.5
     held = own + (server.run_delay if server else 0.0)
@@ -113,9 +113,7 @@ def judge(context: Context) -> Finding:
         context.evidence("busiest_task", f"the same thread at least {FULL:g} of a processor", full, value=cpu)
     )
     if total is not None:
-        evidence.append(
-            context.evidence("total_cpu_fraction", "below 0.9: processors stand idle", total.value < 0.9)
-        )
+        evidence.append(context.evidence(context.busy, "below 0.9: processors stand idle", total.value < 0.9))
     if waits and not full:
         master = _master(context)
         if master is not None:

@@ -47,12 +47,12 @@ def judge(context: Context) -> Finding:
         for name in ("load_memory_fraction", "memory_used_fraction")
         if (m := context.high(name)) is not None
     ]
-    total, paging = context.high("total_cpu_fraction"), context.high("paging_rate")
+    total, paging = context.high(context.busy), context.high("paging_rate")
     eligible = context.high("user_eligible")
     if not looks and eligible is None:
         return RULE.blind(context, "load_memory_fraction", "memory_used_fraction", "user_eligible")
     if total is None or paging is None:
-        return RULE.blind(context, "total_cpu_fraction", "paging_rate")
+        return RULE.blind(context, context.busy, "paging_rate")
     name, most = max(looks, key=lambda item: item[1].value, default=("", Measure(0.0, 0.0)))
     crowded = eligible is not None and held_back(eligible)
     full = most.value >= 0.9 or crowded
@@ -69,7 +69,7 @@ def judge(context: Context) -> Finding:
     evidence = [
         *([context.evidence(name, "at least 0.9: it looks full", most.value >= 0.9)] if name else []),
         *([context.evidence("user_eligible", "not empty: it looks full", crowded)] if eligible else []),
-        context.evidence("total_cpu_fraction", "at least 0.9 of capacity", busy),
+        context.evidence(context.busy, "at least 0.9 of capacity", busy),
         context.evidence("paging_rate", "moderate: nobody waits for it", calm),
     ]
     if full and busy and calm:

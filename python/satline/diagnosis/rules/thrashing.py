@@ -52,12 +52,13 @@ def judge(context: Context) -> Finding:
     wait = wait_at_saturation(context, "user_page_wait", "page_wait")
     if wait is None:
         return RULE.blind(context, "share_page_wait", "page_wait")
-    peak = context.peak("problem_fraction")
+    problem = context.problem
+    peak = context.peak(problem)
     last = (len(context.reduction.classes) - 1,)
     before = (peak[0],) if peak else ()
     pairs = {
         name: (context.mean(name, before), context.mean(name, last))
-        for name in ("problem_fraction", "mpl", "paging_rate", "total_cpu_fraction")
+        for name in (problem, "mpl", "paging_rate", context.busy)
     }
     (p0, p1), (m0, m1), (g0, g1), (_, busy) = pairs.values()
     if not (p0 and p1 and m0 and m1 and g0 and g1 and busy):
@@ -70,7 +71,7 @@ def judge(context: Context) -> Finding:
     capped = g1.low > 5.0 and least > most and g1.value * p0.value > 1.5 * g0.value * p1.value
     idle = busy.value < 0.85
     evidence = [
-        context.evidence("problem_fraction", f"below its peak of {p0.value:.3g}", falls, value=p1),
+        context.evidence(problem, f"below its peak of {p0.value:.3g}", falls, value=p1),
         context.evidence("mpl", f"above {m0.value:.3g}, where problem state peaks", rises, value=m1),
         context.evidence(
             "paging_rate",
@@ -78,7 +79,7 @@ def judge(context: Context) -> Finding:
             climbs or capped,
             value=g1,
         ),
-        context.evidence("total_cpu_fraction", "below 0.85: processors stand idle", idle, value=busy),
+        context.evidence(context.busy, "below 0.85: processors stand idle", idle, value=busy),
         wait.evidence,
     ]
     lacking = [

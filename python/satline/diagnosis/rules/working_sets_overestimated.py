@@ -44,13 +44,13 @@ def judge(context: Context) -> Finding:
     unfit = RULE.unfit(context)
     if unfit is not None:
         return unfit
-    eligible, total = context.high("user_eligible"), context.high("total_cpu_fraction")
+    eligible, total = context.high("user_eligible"), context.high(context.busy)
     page = wait_at_saturation(context, "user_page_wait", "page_wait")
     io = wait_at_saturation(context, "user_io_wait", "io_wait")
     if eligible is None:
         return RULE.blind(context, "user_eligible")
     if total is None:
-        return RULE.blind(context, "total_cpu_fraction")
+        return RULE.blind(context, context.busy)
     if page is None or io is None:
         return RULE.blind(context, "share_page_wait", "share_io_wait")
     held, light = held_back(eligible), total.high < LIGHT
@@ -58,7 +58,7 @@ def judge(context: Context) -> Finding:
     calm, quiet = page.value < 0.15, not io.large or room is not None
     evidence = [
         context.evidence("user_eligible", "at least 1, and surely above 0", held),
-        context.evidence("total_cpu_fraction", f"surely below {LIGHT:g} of capacity", light),
+        context.evidence(context.busy, f"surely below {LIGHT:g} of capacity", light),
         page.evidence_that("below 0.15: paging is light", calm),
         io.evidence_that("not large, or devices have room", quiet),
         *([room] if room is not None else []),

@@ -6,7 +6,7 @@ import secrets
 import statistics
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -39,7 +39,7 @@ class Carried:
     """How far a designed study has come.
 
     repeated
-        Runs that were void, since the emulator was late, and were run again.
+        Runs whose emulator was late, so that it matters, and that were run again.
     interrupted
         Number of the signal that ended it early.
     """
@@ -161,6 +161,12 @@ def _go_through(
         for trial in range(designed.design.repeat_late + 1):
             attempt, behind, signal = _attempt(store, run, carried.digest, execute, scratch, states)
             signal = signal or signals.take()
+            late, repeated = attempt.outcome == "late", trial < designed.design.repeat_late
+            if late and (signal is not None or not repeated):
+                # Nothing is void: the last attempt stays, and says what it is.
+                attempt.flags.append(f"late: {attempt.reason}")
+                attempt = replace(attempt, outcome="complete")
+                carried.late.append(run.number)
             store.log(attempt)
             carried.left_behind += behind
             lasted.append(attempt.seconds)
@@ -169,9 +175,8 @@ def _go_through(
                 return
             if attempt.outcome != "late":
                 break
-            repeated = trial < designed.design.repeat_late
-            view.note(f"run {run.number}: void, {attempt.reason}" + ("; again" if repeated else ""))
-            carried.repeated += repeated
+            view.note(f"run {run.number}: {attempt.reason}; again")
+            carried.repeated += 1
         _note_end(carried, run, attempt, view)
         good |= attempt.outcome == "complete"
         if attempt.state is not None and attempt.outcome == "complete":
@@ -188,7 +193,7 @@ def _attempt(
     store: Store, run: Run, digest: str, execute: Executor, scratch: Path, states: list[HostState]
 ) -> tuple[Attempt, list[str], int | None]:
     """One attempt at a run, whatever comes of it but for what concerns all runs alike."""
-    from satline.diagnosis import invalid_run
+    from satline.diagnosis import lateness_of
     from satline.experiment.protocol import NotSetError
     from satline.recording import Recording, compact, describe
 
@@ -210,7 +215,8 @@ def _attempt(
         flags += within_run(before, read_state(scratch))
         compact(recording)
         flags += _of_recording(recording)
-        reason = invalid_run(Recording.open(recording)) or ""
+        late = lateness_of(Recording.open(recording))
+        reason = late.words if late is not None and late.matters else ""
         outcome = "late" if reason else "complete"
         describe.update(recording, {"study": {"design": {"flags": flags, "host": before.plain()}}})
     name = recording.name if recording.exists() else None
@@ -257,9 +263,7 @@ def _absent(recording: Path) -> list[str]:
 
 
 def _note_end(carried: Carried, run: Run, attempt: Attempt, view: View) -> None:
-    if attempt.outcome == "late":
-        carried.late.append(run.number)
-    elif attempt.outcome == "failed":
+    if attempt.outcome == "failed":
         carried.failed[run.number] = attempt.reason
         view.note(f"run {run.number} FAILED: {attempt.reason}; the study goes on without it")
     else:

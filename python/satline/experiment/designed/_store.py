@@ -23,7 +23,8 @@ class Attempt:
     """One attempt at a run that has ended.
 
     outcome
-        ``complete``, ``late`` (the emulator was: void), ``failed``, ``interrupted``.
+        ``complete``, ``late`` (the emulator was, so that it matters; it is run again), ``failed``,
+        ``interrupted``.
     flags
         How its conditions differed from those of the others.
     """
@@ -113,15 +114,14 @@ class Store:
         return self.path / "runs" / f"{run.number:03}-{_safe(levels)}.satline"
 
     def finished(self, run: Run, digest: str) -> bool:
-        """Is the run's recording there, complete, valid, and of this plan's cell?"""
+        """Is the run's recording there, complete, and of this plan's cell?"""
         from satline.recording import describe
 
         try:
             description = describe.read(self.recording(run))
-            sources = describe.read_sources(self.recording(run))
         except InputError:
             return False
-        if description["recording"].get("end_reason") != "complete" or is_late(sources):
+        if description["recording"].get("end_reason") != "complete":
             return False
         said = description.get("study", {}).get("design", {})
         return all(said.get(key) == value for key, value in self.place(run, digest).items())
@@ -178,11 +178,6 @@ class Store:
 def digest_of(text: str, parts: Sequence[str]) -> str:
     """Of all that decides what the runs of a study are."""
     return hashlib.sha256("\0".join([text, *parts]).encode()).hexdigest()[:32]
-
-
-def is_late(sources: Mapping[str, Any]) -> bool:
-    """Does the emulator say of a recording that it was late, so that the run is void?"""
-    return sources.get("terminal", {}).get("valid") is False
 
 
 def _plan(content: Mapping[str, Any]) -> Plan:

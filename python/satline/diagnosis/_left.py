@@ -1,0 +1,418 @@
+"""The CPU that others left for the load, and the verdict for it and for a whole one.
+
+Capacity is wall time less what a hypervisor stole and what others ran; `left_fraction` of the catalogue is
+what remains of it, c. A closed system whose CPU is its bottleneck has the throughput X = min(s N, c m):
+multiplied by 1/c, load and throughput of any observation lie on the one line of a whole CPU. So where
+c varies, the broken line is fitted through (N/c, X/c), cells of like c being levels of their own, and read
+back at the c that there was. Where the CPU does not limit, c does not matter: it lies on the line s N
+whatever is made of c. It keeps the c of the others where its own is less, for that is no limit: who computes
+without end takes nearly all of an idle CPU, and yields it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satline.diagnosis._hinge import Floats, Integers
+from satline.diagnosis._results import Estimate, Finding, LeftCpu, Saturation
+from satline.diagnosis._series import Series
+from satline.reduction import Reduction
+
+# Others that take less than this part are a host's usual noise: nothing is said of it, and below the second
+# nothing is made of it.
+TAKEN, LEAST = 0.05, 0.02
+# The CPU that was left limits where so much of it is used, users wait for it and lose throughput by it.
+USED, LOST, WAITED, FILLED = 0.85, 0.85, 0.4, 0.9
+# Observations of one load are parted where c differs by more than this factor, and levels are like within it.
+ALIKE = 1.2
+UNEVEN = 1.05
+# Others that let a light load use so much of what they leave take all that nobody else wants.
+EATEN = 0.9
+# Of what they leave to heavy loads at least, this part is the least that is said for lighter ones.
+LESS = 0.75
+# Strengths that a finding may have at most: where more than these parts were taken, or vary as much.
+STRONG, MODERATE = 0.79, 0.59
+MUCH, MOST = 0.3, 0.6
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """Observations of one load under like conditions.
+
+    left
+        Mean c: what was left of the CPU, had it all been wanted.
+    used, own
+        Part of what was left in fact, and of the whole, that the load used.
+    waited
+        Part of the users' transaction time in which they run or wait for a processor.
+    """
+
+    users: float
+    rows: Integers
+    left: float
+    seconds: float
+    rate: float
+    error: float
+    used: float
+    own: float
+    waited: float
+
+
+@dataclass(frozen=True)
+class Shares:
+    """A series with the CPU that was left.
+
+    series
+        To be judged: as it was, or on the scale of a whole CPU.
+    scaled
+        Is it on that scale?
+    steps
+        Load and c of each step at which c is known, loads ascending.
+    span
+        The loads.
+    low, high, top
+        Of c over what it limits at the upper third of the loads; top: its mean there.
+    light
+        Mean response, think time and the part of the response that was no wait for a processor, at the
+        lightest load; ``None``: not known.
+    dropped
+        Observations left out because only what others took held them back.
+    yields
+        Others take all that the load does not want.
+    full
+        The load itself fills nearly the whole CPU at the heaviest load, and lighter ones were robbed.
+    """
+
+    series: Series
+    scaled: bool
+    steps: tuple[tuple[float, float], ...]
+    span: tuple[float, float]
+    low: float
+    high: float
+    top: float
+    light: tuple[float, float, float] | None
+    dropped: int = 0
+    full: bool = False
+    yields: bool = False
+
+
+def taken_part(reduction: Reduction) -> float:
+    """The greatest mean part of the capacity that was not left in any class; 0: unknown, or none."""
+    curve = reduction.curves.get("left_fraction")
+    if curve is None:
+        return 0.0
+    return max((1 - point.mean for point in curve.points if point.mean is not None), default=0.0)
+
+
+def shared(series: Series, reduction: Reduction) -> Shares | None:
+    """The series under what others left; ``None`` where they took little, or what they took limited
+    nothing."""
+    if taken_part(reduction) <= LEAST:
+        return None
+    left = np.asarray(reduction.observations["left_fraction"], dtype=np.float64)
+    if not series.closed:
+        return _at_rest(series, reduction, left)
+    cells = _cells(series, reduction, left)
+    if not cells:
+        return None
+    base = max((cell.rate - cell.error) / cell.users for cell in cells)
+    limits = [
+        cell.used >= USED and cell.waited >= WAITED and cell.rate < LOST * base * cell.users for cell in cells
+    ]
+    limited = [cell for cell, is_so in zip(cells, limits, strict=True) if is_so]
+    loads = sorted({cell.users for cell in cells})
+    upper = loads[len(loads) * 2 // 3 :]
+    full = any(cell.own >= FILLED and cell.waited >= WAITED for cell in cells if cell.users == loads[-1])
+    if not any(cell.users in upper for cell in limited):
+        # Something else holds the heaviest loads back, or nothing: what others held back is left out.
+        if not limited and not full:
+            return None
+        number = series.number.copy()
+        for cell in limited:
+            number[cell.rows] = -1
+        gone = sum(len(cell.rows) for cell in limited)
+        made, span = replace(series, number=number), (loads[0], loads[-1])
+        return Shares(made, False, (), span, 1.0, 1.0, 1.0, None, gone, full)
+    usual = _mean(limited)
+    # Do others leave idle what a light load does not want? If not, what it would have got is not seen there.
+    half = loads[len(loads) // 2]
+    light_used = [
+        cell.used for cell, is_so in zip(cells, limits, strict=True) if not is_so and cell.users <= half
+    ]
+    yields = bool(light_used) and float(np.median(light_used)) >= EATEN
+    known = [is_so or not yields for is_so in limits]
+    used = [cell.left if k else max(cell.left, usual) for cell, k in zip(cells, known, strict=True)]
+    steps = tuple(
+        (n, _mean([cell for cell, k in zip(cells, known, strict=True) if k and cell.users == n]))
+        for n in loads
+        if any(k and cell.users == n for cell, k in zip(cells, known, strict=True))
+    )
+    heavy = [cell for cell in limited if cell.users in upper]
+    parts, top = [cell.left for cell in heavy], _mean(heavy)
+    low, high = min(parts), max(parts)
+    if min(used) < 1e-3 or (1 - usual <= LEAST and max(used) / min(used) < UNEVEN):
+        return None
+    light, span = _light(reduction, series), (loads[0], loads[-1])
+    if max(used) / min(used) < UNEVEN:
+        return Shares(series, False, ((loads[-1], usual),), span, low, high, top, light)
+    scale = np.full(len(series.load), np.nan)
+    number = np.full(len(series.number), -1, dtype=np.int64)
+    order = np.argsort([cell.users / c for cell, c in zip(cells, used, strict=True)], kind="stable")
+    for rank, k in enumerate(order):
+        scale[cells[k].rows] = 1 / used[k]
+        number[cells[k].rows] = rank
+    inside = series.in_transaction
+    made = replace(
+        series,
+        load=np.where(number >= 0, series.load * scale, series.load),
+        throughput=series.throughput * scale,
+        in_transaction=None if inside is None else inside * scale,
+        number=number,
+    )
+    return Shares(made, True, steps, span, low, high, top, light, yields=yields)
+
+
+def told(verdict: Saturation, shares: Shares) -> Saturation:
+    """The verdict read back at what was left, with the load for a whole CPU."""
+    words = []
+    if shares.dropped:
+        words.append(
+            f"{shares.dropped} observations left out: others took more or less of the CPU there than at the "
+            "other loads that it limits"
+        )
+    if shares.full and verdict.outcome == "not-saturated":
+        # Users keep their throughput of the lightest loads, but those were robbed.
+        return replace(
+            verdict,
+            outcome="partly-known",
+            reasons=(
+                f"the load itself fills the CPU at {shares.span[1]:g} users, and others took part of it at "
+                "lighter loads: what users lose to each other cannot be told from what they lost to others",
+            ),
+            advice=(
+                f"Record more loads beyond {shares.span[1]:g} users, or while others take less of the CPU.",
+            ),
+        )
+    if not shares.steps:
+        return replace(verdict, reasons=(*verdict.reasons, *words)) if words else verdict
+    if not shares.scaled:
+        part = shares.steps[-1][1]
+        whole = _times(verdict.at, 1 / part)
+    else:
+        part = _part_at(shares, verdict.at.value if verdict.at else None)
+        whole = verdict.at
+    seen = f"others left {shares.low:.0%}" + (
+        f" to {shares.high:.0%}" if shares.high - shares.low >= 0.005 else ""
+    )
+    words.append(f"{seen} of the CPU where the CPU held users back")
+    left = LeftCpu(part, min(part, shares.low), max(part, shares.high), _whole(whole, part, shares.light))
+    if not shares.scaled:
+        return replace(
+            verdict,
+            reasons=(*verdict.reasons, *words),
+            left=left if verdict.at is not None else None,
+        )
+    scaled = tuple(f"on the scale of a whole CPU {reason}" for reason in verdict.reasons)
+    return replace(
+        verdict,
+        range_low=shares.span[0],
+        range_high=shares.span[1],
+        at=_times(verdict.at, part),
+        throughput_at=_times(verdict.throughput_at, part),
+        peak=_times(verdict.peak, part),
+        bend=_times(verdict.bend, part),
+        carries=None if verdict.carries is None else verdict.carries * part,
+        usl=None,
+        reasons=(*scaled, *words),
+        left=left if verdict.at is not None else None,
+    )
+
+
+def left_words(verdict: Saturation) -> str:
+    """What a headline adds to the load of saturation: of what CPU it is, and what a whole one would carry;
+    empty where others took little."""
+    left = verdict.left
+    if left is None or (1 - left.part <= TAKEN and not left.uneven):
+        return ""
+    text = f" on the {left.part:.0%} of the CPU that was left"
+    if left.uneven:
+        text = f" on the {left.part:.0%} ({left.low:.0%} to {left.high:.0%}) of the CPU that was left"
+    if left.whole is not None:
+        whole = left.whole
+        text += f"; about {whole.value:.2g} [{whole.low:.2g}, {whole.high:.2g}] on a whole one"
+    if 1 - left.part > MOST and left.uneven:
+        text += "; others took so much, and so unevenly, that this is about them as much as about the load"
+    return text
+
+
+def tempered(findings: list[Finding], verdict: Saturation) -> list[Finding]:
+    """Findings no stronger than what others left allows; their order stays."""
+    left = verdict.left
+    if left is None:
+        return findings
+    taken, range_of = 1 - left.part, (left.high - left.low) / max(left.part, 1e-9)
+    most = MODERATE if taken > MOST else STRONG if taken > MUCH or left.uneven else 1.0
+    most = MODERATE if range_of > 1 else most
+    strongest = max((f.strength for f in findings if f.component != "none"), default=0.0)
+    if strongest <= most:
+        return findings
+    return [replace(f, strength=f.strength * most / strongest) for f in findings]
+
+
+def _mean(cells: list[_Cell]) -> float:
+    seconds = sum(cell.seconds for cell in cells)
+    return sum(cell.left * cell.seconds for cell in cells) / max(seconds, 1e-9)
+
+
+def _cells(series: Series, reduction: Reduction, left: Floats) -> list[_Cell]:
+    """Each load's observations, parted by blocks of like c where it varies; each part has two blocks."""
+    usable = series.usable & np.isfinite(left)
+    found = []
+    for k in np.unique(series.number[usable]):
+        own = np.flatnonzero(usable & (series.number == k))
+        _, at = np.unique(series.batches[own], return_inverse=True)
+        seconds = np.bincount(at, series.seconds[own])
+        mean = np.bincount(at, series.seconds[own] * left[own]) / seconds
+        for group in _alike(mean):
+            rows = own[np.isin(at, group)]
+            found.append(_cell(series, reduction, left, rows))
+    return [cell for cell in found if cell.users > 0]
+
+
+def _alike(mean: Floats) -> list[Integers]:
+    """Blocks in groups of like c, at least two in each."""
+    order = np.argsort(mean, kind="stable")
+    groups: list[list[int]] = [[]]
+    for place, k in enumerate(order):
+        first = mean[groups[-1][0]] if groups[-1] else mean[k]
+        rest = len(order) - place
+        if len(groups[-1]) >= 2 and rest >= 2 and mean[k] > ALIKE * first + 0.02:
+            groups.append([])
+        groups[-1].append(int(k))
+    return [np.array(group, dtype=np.int64) for group in groups]
+
+
+def _cell(series: Series, reduction: Reduction, left: Floats, rows: Integers) -> _Cell:
+    seconds = series.seconds[rows]
+    length = float(seconds.sum())
+
+    def mean(values: Floats) -> float:
+        good = np.isfinite(values)
+        return float(np.average(values[good], weights=seconds[good])) if good.any() else float("nan")
+
+    _, at = np.unique(series.batches[rows], return_inverse=True)
+    each = np.bincount(at, seconds * series.throughput[rows]) / np.bincount(at, seconds)
+    error = float(each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else float("inf")
+    observed = reduction.observations
+    capacity = np.asarray(observed["capacity_processors"], dtype=np.float64)[rows]
+    own = mean(np.asarray(observed["busy_of_left"], dtype=np.float64)[rows] * left[rows] * capacity)
+    total, stolen = (
+        mean(np.asarray(observed[name], dtype=np.float64)[rows]) for name in ("total_cpu", "stolen")
+    )
+    part = mean(left[rows] * capacity)
+    # A hypervisor withholds only what is wanted: of the idle rest it would as much as of what was.
+    granted = total / (total + stolen) if total > 0 and stolen > 0 else 1.0
+    return _Cell(
+        float(np.average(series.load[rows], weights=seconds)),
+        rows,
+        (own + max(0.0, part - own) * granted) / mean(capacity),
+        length,
+        mean(series.throughput[rows]),
+        error if np.isfinite(error) else mean(series.throughput[rows]) / 2,
+        own / part if part > 0 else 1.0,
+        own / mean(capacity),
+        _waited(reduction, rows, mean),
+    )
+
+
+def _waited(reduction: Reduction, rows: Integers, mean: object) -> float:
+    """Part of the users' transaction time in which they run or wait for a processor; 1 where it was not
+    recorded."""
+    observed = reduction.observations
+    names = ("users_in_transaction", "user_run", "user_cpu_wait")
+    whole, run, wait = (
+        mean(np.asarray(observed[name], dtype=np.float64)[rows])  # type: ignore[operator]
+        for name in names
+    )
+    if not np.isfinite(whole) or whole <= 0 or not np.isfinite(run):
+        return 1.0
+    if not np.isfinite(wait):
+        return 1.0
+    return float((run + wait) / max(whole, run + wait))
+
+
+def _light(reduction: Reduction, series: Series) -> tuple[float, float, float] | None:
+    """Response, think time and what of the response was no wait for a processor, at the lightest load."""
+    curves = reduction.curves
+    response = curves["response"].points[0].mean if "response" in curves else None
+    if response is None or not series.think_s:
+        return None
+    wait = curves["share_cpu_wait"].points[0].mean if "share_cpu_wait" in curves else None
+    return response, series.think_s, 1.0 if wait is None else max(0.0, 1 - wait)
+
+
+def _whole(at: Estimate | None, part: float, light: tuple[float, float, float] | None) -> Estimate | None:
+    """The load of saturation on a whole CPU, where one user's response is shorter too.
+
+    N* = m / s, s = 1 / (Z + R0). What others took may have stretched R0 to R0 / c, or not at all, if they
+    yield to one who comes seldom; its wait for a processor tells how likely which.
+    """
+    if at is None:
+        return None
+    if light is None:
+        return at
+    response, think, unwaited = light
+    least = (think + min(part, unwaited) * response) / (think + response)
+    likely = (think + max(part, unwaited) * response) / (think + response)
+    return Estimate(at.value * likely, at.low * least, at.high, at.unit)
+
+
+def _part_at(shares: Shares, whole: float | None) -> float:
+    """c where N/c passes the load of saturation on a whole CPU for the last time: all heavier loads saturate
+    what was left."""
+    if whole is None:
+        return shares.top
+    n, c = (np.array(values) for values in zip(*shares.steps, strict=True))
+    fine = np.linspace(shares.span[0], shares.span[1], 1000)
+    course = np.interp(fine, n, c)
+    if (
+        len(n) > 1 and n[0] > shares.span[0]
+    ):  # below the first load at which c is known it goes on as it began
+        slope = float(np.polyfit(n[:4], c[:4], 1)[0])
+        begun = np.clip(c[0] + slope * (fine - n[0]), 0.75 * c[0], min(1.0, 1.25 * c[0]))
+        course = np.where(fine < n[0], begun, course)
+    below = np.flatnonzero(fine < whole * course)
+    if not len(below) or below[-1] + 1 == len(fine):
+        return shares.top
+    # Hogs leave a single user far less than it would get with others: the heavy loads bound what is said.
+    return float(np.clip(course[below[-1]], LESS * shares.low if shares.yields else 0.0, 1.0))
+
+
+def _at_rest(series: Series, reduction: Reduction, left: Floats) -> Shares | None:
+    """A recording at rest: only observations of like conditions, where what was left was used up."""
+    used = np.asarray(reduction.observations["busy_of_left"], dtype=np.float64)
+    usable: NDArray[np.bool_] = np.asarray(series.usable & np.isfinite(left) & np.isfinite(used))
+    full = usable & (used >= USED)
+    if full.sum() < 2:
+        return None
+    usual = float(np.median(left[full]))
+    unlike = full & ((left > ALIKE * usual) | (left < usual / ALIKE))
+    low, high = (float(q) for q in np.quantile(left[full & ~unlike], (0.05, 0.95)))
+    number = np.where(unlike, -1, series.number)
+    steps: tuple[tuple[float, float], ...] = ()
+    if 1 - usual > TAKEN:
+        steps = ((float(series.load.min()), usual), (float(series.load.max()), usual))
+    return Shares(
+        replace(series, number=number), False, steps, (0.0, 0.0), low, high, usual, None, int(unlike.sum())
+    )
+
+
+def _times(estimate: Estimate | None, factor: float) -> Estimate | None:
+    if estimate is None:
+        return None
+    return replace(
+        estimate, value=estimate.value * factor, low=estimate.low * factor, high=estimate.high * factor
+    )

@@ -1,0 +1,138 @@
+"""The CPU that others left: answers for it and for a whole one, on systems of known truth."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_recording import MadeRecording
+from made_study import Made
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "benches/contamination"))
+
+from contaminated import Shared
+
+from satline.diagnosis import Diagnosis, diagnose
+from satline.reduction import reduce
+
+LEVELS = (1, 2, 4, 6, 8, 10, 13, 16, 20)
+CPU = Shared("hypervisor", "constant", 0.0, 1.5, 0.15, 0.0, 1, LEVELS, 30.0, 0.08, 0.2, 7)
+"""11 users on a whole CPU."""
+DEVICE = replace(CPU, cpu_s=0.015, io_s=0.15)
+
+
+def answered(system: Shared) -> Diagnosis:
+    return diagnose(system.run()[0])
+
+
+def near(value: float, truth: float, part: float = 0.15) -> bool:
+    return abs(value - truth) <= part * truth
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ["hypervisor", "neighbour", "group"])
+@pytest.mark.parametrize("taken", [0.3, 0.6])
+def test_a_constant_theft_scales_the_answer_and_keeps_its_cause(source: str, taken: float) -> None:
+    answer = answered(replace(CPU, source=source, taken=taken))
+    verdict = answer.saturation
+    assert verdict.outcome == "saturated"
+    assert verdict.at is not None
+    assert verdict.left is not None
+    assert verdict.left.whole is not None
+    assert near(verdict.left.part, 1 - taken, 0.05)
+    # A user alone is as slow as the CPU that is left: N* = c (Z + D / c) / D.
+    assert near(verdict.at.value, 1 + 10 * (1 - taken))
+    assert near(verdict.left.whole.value, 11)
+    assert answer.findings[0].rule == "cpu_bound"
+    assert f"on the {verdict.left.part:.0%} of the CPU that was left; about" in answer.headline
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("course", ["slow", "bursts", "rising", "falling"])
+@pytest.mark.parametrize("source", ["hypervisor", "neighbour", "group"])
+def test_a_theft_that_varies_makes_no_bend_and_hides_none(source: str, course: str) -> None:
+    answer = answered(replace(CPU, source=source, course=course, taken=0.5))
+    verdict = answer.saturation
+    if verdict.outcome == "partly-known":
+        return  # silent, and not wrong
+    assert verdict.outcome == "saturated", answer.headline
+    if verdict.left is not None and verdict.left.whole is not None:
+        assert near(verdict.left.whole.value, 11, 0.2), answer.headline
+    named = [f.component for f in answer.findings if f.component != "none"]
+    assert named[:1] in ([], ["processor"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("course", ["constant", "slow", "rising"])
+def test_what_the_cpu_does_not_limit_is_not_scaled(course: str) -> None:
+    answer = answered(replace(DEVICE, course=course, taken=0.5))
+    verdict = answer.saturation
+    assert verdict.at is not None
+    assert verdict.left is None
+    assert near(verdict.at.value, DEVICE.whole)
+    assert answer.findings[0].component == "io"
+    assert "that was left" not in answer.headline
+
+
+@pytest.mark.slow
+def test_who_is_robbed_of_three_quarters_unevenly_is_never_very_sure() -> None:
+    """Issue 20: 76 % taken was "CPU bound, very strong", at 1.5 users."""
+    for seed in range(3):
+        answer = answered(replace(CPU, source="hogs", course="bursts", taken=0.75, seed=seed))
+        assert all(f.strength < 0.8 for f in answer.findings)
+        verdict = answer.saturation
+        if verdict.at is not None:
+            assert verdict.left is not None
+            assert "of the CPU that was left" in answer.headline
+
+
+def test_capacity_is_wall_time_less_steal_and_others() -> None:
+    recording, _ = replace(CPU, source="neighbour", taken=0.4).run()
+    curves = reduce(recording).curves
+    assert [p.mean for p in curves["taken_cpu"].points] == pytest.approx([0.4] * len(LEVELS), abs=0.02)
+    assert [p.mean for p in curves["left_fraction"].points] == pytest.approx([0.6] * len(LEVELS), abs=0.02)
+    top = curves["busy_of_left"].points[-1].mean
+    assert top == pytest.approx(1.0, abs=0.03)
+    stolen = reduce(replace(CPU, taken=0.4).run()[0]).curves
+    assert stolen["taken_cpu"].points[-1].mean == pytest.approx(0.4, abs=0.02)
+    light = stolen["taken_cpu"].points[0].mean
+    assert light is not None
+    assert light < 0.1  # who does not want a CPU is robbed of none
+
+
+def robbed(made: Made, part: float) -> MadeRecording:
+    """A made study whose idle time a neighbour takes, up to this part of the processors."""
+    recording = made.make()
+    idle = {}
+    for row in recording.rows["processor"]:
+        have = row["idle_us"]
+        before, took = idle.get(row["processor"], (0, 0))
+        elapsed = row["monotonic_ns"] // 1000
+        more = min(have - before, max(0, round(part * elapsed) - took)) if have > before else 0
+        idle[row["processor"]] = (have, took + more)
+        row["idle_us"], row["user_us"] = have - took - more, row["user_us"] + took + more
+    return recording
+
+
+@pytest.mark.slow
+def test_a_quota_is_not_short_of_what_others_take_beside_it() -> None:
+    made = Made(cpu=0.1, processors=2, quota=0.5)
+    plain, beside = diagnose(made.make()), diagnose(robbed(made, 0.6))
+    fractions = reduce(robbed(made, 0.6)).curves["left_fraction"].points
+    assert all(point.mean == pytest.approx(1.0) for point in fractions)
+    assert beside.saturation == plain.saturation
+    assert beside.findings[0].rule == plain.findings[0].rule == "quota_bound"
+
+
+def test_without_readings_of_it_nothing_is_said_of_what_was_left() -> None:
+    recording = Made(cpu=0.2).make()
+    for row in recording.rows["processor"]:
+        del row["steal_us"]
+    del recording.description["system_under_test"]["cgroup"]
+    reduction = reduce(recording)
+    assert "left_cpu" not in reduction.curves
+    assert np.isnan(reduction.observations["left_fraction"]).all()
+    assert diagnose(recording).saturation.left is None
