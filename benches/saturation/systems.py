@@ -99,6 +99,8 @@ class System:
             return "" if low <= knee <= high else "the place"
         if answer.outcome != "partly-known":
             return ""
+        if answer.flat is not None and knee is not None and knee > 1.5 * (answer.range_low or 0.0):
+            return "flat, it says"
         if answer.chance is not None and (answer.chance >= 0.8 and knee is None):
             return f"a chance of {answer.chance:.2f}"
         if answer.chance is not None and (answer.chance <= 0.2 and inside):

@@ -120,6 +120,9 @@ def _curve_words(verdict: Saturation) -> str:
         before, after = (_regime(part, units) for part in verdict.regimes)
         reason = verdict.reasons[0].partition(": from then on")[0]
         return f"{reason}; before, {before}; after, {after}"
+    if verdict.flat is not None:
+        span = f"{verdict.range_low:.3g} to {verdict.range_high:.3g} {units}"
+        return f"throughput is much the same at every load, {span}"
     bend, chance = verdict.bend, verdict.chance
     if bend is None or chance is None:
         return ""

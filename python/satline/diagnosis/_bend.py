@@ -16,6 +16,7 @@ from satline.diagnosis._stability import Cells
 
 SLOPE_RATIO = 0.5
 LEAST_RISE = 1.25
+FLAT = 0.25
 
 
 class Bend:
@@ -119,6 +120,24 @@ class Bend:
         free = self.fits.after / np.where(np.abs(self.fits.before) > 1e-12, self.fits.before, 1e-12)
         inside = (self.fits.before > 0) & (free < SLOPE_RATIO) & (self.fits.at < load[-2] - 1e-9)
         return float(bends * inside.mean())
+
+    @property
+    def flat(self) -> Estimate | None:
+        """Throughput of the heaviest third of the loads by that of the lightest, where throughput surely
+        differs by no more than `FLAT` between the thirds; ``None``: it does, or may."""
+        third = max(1, len(self.levels.load) // 3)
+        light = self.means[:, :third].mean(axis=1)
+        light = np.where(light > 0, light, np.nan)
+        middle = self.levels.mean[third:-third]
+        between = float(middle.mean() / self.levels.mean[:third].mean()) if len(middle) else 1.0
+        ratio = self.means[:, -third:].mean(axis=1) / light
+        if not np.isfinite(ratio).all():
+            return None
+        low, high = (float(q) for q in np.percentile(ratio, [2.5, 97.5]))
+        if not (1 - FLAT <= low and high <= 1 + FLAT and 1 - FLAT <= between <= 1 + FLAT):
+            return None
+        centre = float(self.levels.mean[-third:].mean() / self.levels.mean[:third].mean())
+        return Estimate(centre, min(low, centre), max(high, centre), "times")
 
     @property
     def creep(self) -> tuple[float, float]:

@@ -84,6 +84,9 @@ class Saturation:
     regimes
         Where the system changed during the recording: the verdict before the change and after it; where a
         bend rests on one episode: the verdict without it.
+    flat
+        Throughput of the heaviest third of the loads by that of the lightest, where it surely differs by no
+        more than a quarter: the load does not drive it, or the lightest load seen saturates it already.
     left
         What others left of the CPU; ``None`` where they took little, or the CPU does not limit.
     """
@@ -106,6 +109,7 @@ class Saturation:
     chance: float | None = None
     carries: float | None = None
     regimes: tuple[Saturation, ...] = ()
+    flat: Estimate | None = None
     left: LeftCpu | None = None
 
 

@@ -59,6 +59,7 @@ class _Verdict:
     bend: Estimate | None = None
     chance: float | None = None
     carries: float | None = None
+    flat: Estimate | None = None
 
     def __call__(
         self,
@@ -91,6 +92,7 @@ class _Verdict:
             chance=self.chance,
             carries=self.carries,
             regimes=regimes,
+            flat=self.flat,
         )
 
 
@@ -248,6 +250,7 @@ def _verdict(bend: Bend, outcome: _Verdict, forbidden: tuple[str, str] | None) -
         bend=bend.place if rising else None,
         chance=bend.chance if rising else None,
         carries=bend.at.low if rising else None,
+        flat=None if rising and bend.rise > LEAST_RISE else bend.flat,
     )
     if forbidden is not None:
         return _hedged(outcome)("partly-known", *forbidden)
@@ -361,6 +364,14 @@ def _gradual(bend: Bend) -> tuple[str, str] | None:
 def _why_not(bend: Bend) -> tuple[str, str]:
     """Why neither answer can be given, and what to record."""
     levels, high = bend.levels, float(bend.levels.load[-1])
+    if bend.flat is not None:
+        return (
+            f"throughput is much the same at every load, {bend.flat.value:.2f} times"
+            f" [{bend.flat.low:.2f}, {bend.flat.high:.2f}] at the heaviest: the load does not drive it, or"
+            f" {levels.load[0]:.3g} users saturate it already",
+            f"Record lighter loads than {levels.load[0]:.3g} users, or name what drives the work as load"
+            " (--load).",
+        )
     if not bend.rises or bend.rise <= LEAST_RISE:
         return (
             "throughput does not surely rise with load: it is saturated at or below the lowest load, or "
