@@ -192,7 +192,9 @@ class _Run:
         if s.bound_by == "io":
             knee = s.whole
             part = 1.0
-            return Truth((knee, knee) if knee < loads[-2] else None, part, None, "io")
+            # The CPU's part of a response is longer by what others take of it.
+            more = s.cpu_s * s.taken / (1 - s.taken) / s.io_s
+            return Truth((knee, knee + more) if knee < loads[-2] else None, part, None, "io")
         parts = []
         for k in range(len(s.levels)):
             own = self.part[measured & (self.level == k)]

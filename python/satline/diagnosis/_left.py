@@ -31,8 +31,9 @@ ALIKE = 1.2
 UNEVEN = 1.05
 # Others that let a light load use so much of what they leave take all that nobody else wants.
 EATEN = 0.9
-# Of what they leave to heavy loads at least, this part is the least that is said for lighter ones.
-LESS = 0.75
+# A load presses where each user has lost so much. What is left at lighter loads is extrapolated, by this part
+# at most; what is measured of c is good to the last.
+PRESSED, EXTRAPOLATED, MEASURED = 0.7, 0.15, 0.01
 # Strengths that a finding may have at most: where more than these parts were taken, or vary as much.
 STRONG, MODERATE = 0.79, 0.59
 MUCH, MOST = 0.3, 0.6
@@ -81,7 +82,7 @@ class Shares:
     dropped
         Observations left out because only what others took held them back.
     yields
-        Others take all that the load does not want.
+        Others take all that the load does not want: c is known from the heavy loads only.
     full
         The load itself fills nearly the whole CPU at the heaviest load, and lighter ones were robbed.
     """
@@ -145,10 +146,13 @@ def shared(series: Series, reduction: Reduction) -> Shares | None:
     yields = bool(light_used) and float(np.median(light_used)) >= EATEN
     known = [is_so or not yields for is_so in limits]
     used = [cell.left if k else max(cell.left, usual) for cell, k in zip(cells, known, strict=True)]
+    # Of those who yield only what they leave to a load that presses for it tells what is left to be had.
+    deep = [cell for cell in limited if cell.rate < PRESSED * base * cell.users] or limited
+    telling = deep if yields else cells
     steps = tuple(
-        (n, _mean([cell for cell, k in zip(cells, known, strict=True) if k and cell.users == n]))
+        (n, _mean([cell for cell in telling if cell.users == n]))
         for n in loads
-        if any(k and cell.users == n for cell, k in zip(cells, known, strict=True))
+        if any(cell.users == n for cell in telling)
     )
     heavy = [cell for cell in limited if cell.users in upper]
     parts, top = [cell.left for cell in heavy], _mean(heavy)
@@ -199,11 +203,12 @@ def told(verdict: Saturation, shares: Shares) -> Saturation:
     if not shares.steps:
         return replace(verdict, reasons=(*verdict.reasons, *words)) if words else verdict
     if not shares.scaled:
-        part = shares.steps[-1][1]
-        whole = _times(verdict.at, 1 / part)
+        part, doubt = shares.steps[-1][1], MEASURED
+        whole = _times(verdict.at, 1 / part, MEASURED)
     else:
-        part = _part_at(shares, verdict.at.value if verdict.at else None)
-        whole = verdict.at
+        part, doubt = _part_at(shares, verdict.at.value if verdict.at else None)
+        doubt += MEASURED
+        whole = _times(verdict.at, 1.0, MEASURED)
     seen = f"others left {shares.low:.0%}" + (
         f" to {shares.high:.0%}" if shares.high - shares.low >= 0.005 else ""
     )
@@ -220,7 +225,7 @@ def told(verdict: Saturation, shares: Shares) -> Saturation:
         verdict,
         range_low=shares.span[0],
         range_high=shares.span[1],
-        at=_times(verdict.at, part),
+        at=_times(verdict.at, part, doubt),
         throughput_at=_times(verdict.throughput_at, part),
         peak=_times(verdict.peak, part),
         bend=_times(verdict.bend, part),
@@ -370,25 +375,36 @@ def _whole(at: Estimate | None, part: float, light: tuple[float, float, float] |
     return Estimate(at.value * likely, at.low * least, at.high, at.unit)
 
 
-def _part_at(shares: Shares, whole: float | None) -> float:
-    """c where N/c passes the load of saturation on a whole CPU for the last time: all heavier loads saturate
-    what was left."""
-    if whole is None:
-        return shares.top
+def _part_at(shares: Shares, whole: float | None) -> tuple[float, float]:
+    """c where N/c passes the load of saturation on a whole CPU for the last time, since all heavier loads
+    saturate what was left; and by what part it may be wrong: half of its change from step to step there, and
+    what is extrapolated."""
     n, c = (np.array(values) for values in zip(*shares.steps, strict=True))
+    spread = (shares.high - shares.low) / 2 / max(shares.top, 1e-9)
+    if whole is None:
+        return shares.top, spread
     fine = np.linspace(shares.span[0], shares.span[1], 1000)
     course = np.interp(fine, n, c)
     if (
         len(n) > 1 and n[0] > shares.span[0]
     ):  # below the first load at which c is known it goes on as it began
         slope = float(np.polyfit(n[:4], c[:4], 1)[0])
-        begun = np.clip(c[0] + slope * (fine - n[0]), 0.75 * c[0], min(1.0, 1.25 * c[0]))
-        course = np.where(fine < n[0], begun, course)
+        reach = EXTRAPOLATED * c[0]
+        begun = c[0] + np.clip(slope * (fine - n[0]), -reach, reach)
+        course = np.where(fine < n[0], np.minimum(begun, 1.0), course)
     below = np.flatnonzero(fine < whole * course)
     if not len(below) or below[-1] + 1 == len(fine):
-        return shares.top
-    # Hogs leave a single user far less than it would get with others: the heavy loads bound what is said.
-    return float(np.clip(course[below[-1]], LESS * shares.low if shares.yields else 0.0, 1.0))
+        return shares.top, spread
+    at = int(below[-1])
+    part = float(course[at])
+    k = int(np.searchsorted(n, fine[at]))
+    change = abs(c[min(k, len(n) - 1)] - c[max(k - 1, 0)]) / 2 if k else abs(part - c[0])
+    if shares.yields:  # what those left who yield is told by the heavy loads, and at other times
+        range_of = float(c.max() - c.min())
+        change = max(change, range_of / 2)
+        if fine[at] < n[0] and range_of > (UNEVEN - 1) * part:
+            change += EXTRAPOLATED * part
+    return part, float(change) / part
 
 
 def _at_rest(series: Series, reduction: Reduction, left: Floats) -> Shares | None:
@@ -410,9 +426,13 @@ def _at_rest(series: Series, reduction: Reduction, left: Floats) -> Shares | Non
     )
 
 
-def _times(estimate: Estimate | None, factor: float) -> Estimate | None:
+def _times(estimate: Estimate | None, factor: float, doubt: float = 0.0) -> Estimate | None:
+    """The estimate by a factor that may be wrong by the part `doubt`."""
     if estimate is None:
         return None
     return replace(
-        estimate, value=estimate.value * factor, low=estimate.low * factor, high=estimate.high * factor
+        estimate,
+        value=estimate.value * factor,
+        low=estimate.low * factor * (1 - min(doubt, 0.9)),
+        high=estimate.high * factor * (1 + doubt),
     )
