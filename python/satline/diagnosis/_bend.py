@@ -134,7 +134,7 @@ class Bend:
         if not np.isfinite(ratio).all():
             return None
         low, high = (float(q) for q in np.percentile(ratio, [2.5, 97.5]))
-        if not (1 - FLAT <= low and high <= 1 + FLAT and 1 - FLAT <= between <= 1 + FLAT):
+        if not (low >= 1 - FLAT and high <= 1 + FLAT and 1 - FLAT <= between <= 1 + FLAT):
             return None
         centre = float(self.levels.mean[-third:].mean() / self.levels.mean[:third].mean())
         return Estimate(centre, min(low, centre), max(high, centre), "times")
