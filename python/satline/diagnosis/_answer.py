@@ -76,6 +76,12 @@ def chance_words(chance: float) -> str:
 
 
 def _saturated(verdict: Saturation, named: list[Finding], standing: Standing | None) -> str:
+    text = _cause_of(verdict, named, standing)
+    return f"{text}; overloaded beyond it: throughput falls" if verdict.retrograde is not None else text
+
+
+def _cause_of(verdict: Saturation, named: list[Finding], standing: Standing | None) -> str:
+    """Where it saturates, and what holds it back."""
     at = verdict.at
     assert at is not None
     units = load_units(verdict.load_axis)[1]
@@ -131,7 +137,10 @@ def _curve_words(verdict: Saturation) -> str:
         place = f"{bend.value:.3g} {units} [{bend.low:.3g}, {high}]"
         if not math.isfinite(bend.high):
             place = f"{bend.value:.3g} {units} [{bend.low:.3g} or more]"
-        return f"throughput bends near {place}: {chance_words(chance)}"
+        falls = verdict.slope_after is not None and verdict.slope_after.high < 0
+        what = "rises to its greatest" if falls else "bends"
+        beyond = ", and falls beyond" if falls else ""
+        return f"throughput {what} near {place}{beyond}: {chance_words(chance)}"
     if verdict.carries is not None and verdict.range_high is not None and verdict.carries > 0:
         if chance <= 0.2:
             return f"throughput rises with the load up to {verdict.range_high:.3g} {units}"
