@@ -131,8 +131,7 @@ def judge(
     elif len(seen) >= LEAST_LEVELS:
         series = replace(series, number=np.where(np.isin(series.number, firm), series.number, -1))
     if usable.sum() < LEAST_OBSERVATIONS:
-        count = int(usable.sum())
-        doubt = (f"only {count} observation{'s' if count > 1 else ''}", "Record for longer.")
+        doubt = _few(series)
     levels = levels_of(series, series.throughput, replicates, seed)
     outcome = replace(outcome, low=float(levels.load[0]), high=float(levels.load[-1]))
     doubt = doubt or _unfit(series, levels)
@@ -151,6 +150,19 @@ def judge(
     if verdict.outcome == "partly-known" and split and doubt is None:
         verdict = replace(verdict, regimes=_regimes(made, verdict, unit, replicates, seed))
     return verdict
+
+
+def _few(series: Series) -> tuple[str, str]:
+    """Too few observations: of a short recording, or of one that seldom holds a load or a throughput."""
+    count, whole = int(series.usable.sum()), len(series.number)
+    some = f"{count} observation{'s' if count > 1 else ''}"
+    if whole < 2 * LEAST_OBSERVATIONS:
+        return f"only {some}", "Record for longer."
+    lacking = "a load" if (series.number < 0).sum() > whole / 2 else "a throughput"
+    return (
+        f"only {some} of {whole} with {lacking}",
+        f"Record {lacking.removeprefix('a ')} with every reading, or choose another load (--load).",
+    )
 
 
 def _nothing(series: Series) -> tuple[str, str]:

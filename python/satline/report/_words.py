@@ -122,12 +122,14 @@ def saturation_lines(saturation: Saturation) -> list[str]:
     saturated = saturation.at is not None
     one = load_units(saturation.load_axis)[0]
     light, heavy = ("below it", "above it") if saturated else ("at light load", "at the top of the range")
+    # Of a curve of which nothing is known slopes tell nothing either.
+    told = saturation.outcome != "partly-known" or saturation.bend is not None
     for words, estimate in (
         ("Throughput at saturation", saturation.throughput_at),
         (f"Gained by each further {one} {light}", saturation.slope_before),
         (f"Gained by each further {one} {heavy}", saturation.slope_after),
     ):
-        if estimate is not None:
+        if estimate is not None and told:
             shown = _numbers.interval(estimate.value, estimate.low, estimate.high, estimate.unit)
             lines.append(f"{words}: {shown}.")
     if saturation.at is None and saturation.bend is not None and (saturation.chance or 0.0) >= 0.35:
@@ -167,8 +169,11 @@ MOST_USES = 10
 
 
 def use_rows(standing: Standing) -> list[list[str]]:
-    """A heading row, then a row for each of the resources that were shortest or fullest, in percent."""
-    rows = [["resource", "mean, %", "95th percentile, %", "most, %", "short, % of the time", "headroom"]]
+    """A heading row, then a row for each of the resources that were shortest or fullest.
+
+    Mean use, its 95th percentile and maximum in percent, the percentage of the time in which it was short.
+    """
+    rows = [["resource", "mean %", "p95 %", "most %", "short %", "headroom"]]
     for use in standing.uses[:MOST_USES]:
         if use.mean is None:
             rows.append([use.resource, "–", "–", "–", _percent(use.short), "–"])

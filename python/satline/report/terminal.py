@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -15,6 +16,7 @@ from satline.report._escape import cell
 
 _WIDEST = 100
 _UNBROKEN = "\ue000"
+NARROW = 64
 
 
 def print_diagnosis(diagnosis: Diagnosis, console: Console, *, every: bool = True) -> None:
@@ -109,10 +111,16 @@ class _Page:
 
     def _standing(self, standing: Standing) -> None:
         rows = _words.use_rows(standing)
+        if self._width < NARROW:
+            rows = [[row[0], row[1], row[4]] for row in rows]
         if len(rows) > 1:
             self._section("How full each resource was")
-            for block in _table.blocks(rows, self._width, encoding=self._console.encoding):
-                self._console.print(block)
+            table = Table(box=None, pad_edge=False, header_style="bold")
+            for k, head in enumerate(rows[0]):
+                table.add_column(self._cell(head), justify="right" if k else "left", no_wrap=k > 0)
+            for row in rows[1:]:
+                table.add_row(*map(self._cell, row))
+            self._console.print(Padding(table, (0, 0, 0, 2), expand=False), width=self._width)
             for note in _words.use_notes(standing):
                 self._line(note, indent=2)
         self._section("Next step")

@@ -102,7 +102,7 @@ def linux(path: Path, seen: Mapping[str, set[str]], *, study: bool) -> Recording
     if study:
         content["system_under_test"] = {"cgroup": "load", "limits": {"cpu_quota_processors": 1.0}}
     described.write_text(tomli_w.dumps(content))
-    tables = ["system", "processor", "device", "user", "task", *(["cgroup"] if study else [])]
+    tables = ["system", "processor", "device", "user", "task", "lock", *(["cgroup"] if study else [])]
     with RecordingWriter(path, "monitor") as writer:
         for k in range(3):
             at = {"time_ns": (1_700_000_000 + k) * 10**9, "monotonic_ns": k * 10**9}
