@@ -32,6 +32,8 @@ __all__ = ["Series", "judge", "saturation"]
 
 # So many loads make a verdict; with so few a broken line can be fitted at all.
 LEAST_LEVELS, FEWEST_LEVELS = 4, 3
+# Where fewer than this part of the observations have a load, more time would bring little.
+MOSTLY = 0.5
 LEAST_OBSERVATIONS = 20
 LEAST_BLOCKS = 8
 CREEP = 0.15
@@ -130,6 +132,11 @@ def judge(
     if usable.sum() < LEAST_OBSERVATIONS:
         count = int(usable.sum())
         doubt = (f"only {count} observation{'s' if count > 1 else ''}", "Record for longer.")
+        if count < MOSTLY * len(usable):
+            doubt = (
+                f"only {count} of {len(usable)} observations have both a load and a throughput",
+                "Record users or a run queue, and CPU times, for the whole time and at one interval.",
+            )
     levels = levels_of(series, series.throughput, replicates, seed)
     outcome = replace(outcome, low=float(levels.load[0]), high=float(levels.load[-1]))
     doubt = doubt or _unfit(series, levels)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from satline.diagnosis._answer import chance_words, span_words, two_digits
+from satline.diagnosis._answer import chance_words, resource_words, span_words, two_digits
 from satline.diagnosis._load import load_units
 from satline.diagnosis._results import (
     Estimate,
@@ -112,8 +112,10 @@ def saturation_lines(saturation: Saturation) -> list[str]:
     if saturation.range_low is not None and saturation.range_high is not None:
         low, high = _numbers.number(saturation.range_low), _numbers.number(saturation.range_high)
         lines.append(f"Seen from {low} to {high} {axis}.")
-    if saturation.throughput_variable:
-        lines.append(f"Throughput is judged by: {variable_words(saturation.throughput_variable)}.")
+    if saturation.throughput_variable and saturation.range_low is not None:
+        of = saturation.throughput_variable
+        words = "CPU time in user mode" if of == "problem_state" else variable_words(of)
+        lines.append(f"Throughput is judged by: {words}.")
     saturated = saturation.at is not None
     one = load_units(saturation.load_axis)[0]
     light, heavy = ("below it", "above it") if saturated else ("at light load", "at the top of the range")
@@ -122,7 +124,8 @@ def saturation_lines(saturation: Saturation) -> list[str]:
         (f"Gained by each further {one} {light}", saturation.slope_before),
         (f"Gained by each further {one} {heavy}", saturation.slope_after),
     ):
-        if estimate is not None:
+        # Slopes that are the two sides of nothing tell nothing.
+        if estimate is not None and (saturated or saturation.bend is not None):
             shown = _numbers.interval(estimate.value, estimate.low, estimate.high, estimate.unit)
             lines.append(f"{words}: {shown}.")
     if saturation.at is None and saturation.bend is not None and (saturation.chance or 0.0) >= 0.35:
@@ -166,12 +169,12 @@ def use_rows(standing: Standing) -> list[list[str]]:
     rows = [["resource", "mean, %", "95th percentile, %", "most, %", "short, % of the time", "headroom"]]
     for use in standing.uses[:MOST_USES]:
         if use.mean is None:
-            rows.append([use.resource, "–", "–", "–", _percent(use.short), "–"])
+            rows.append([resource_words(use.resource), "–", "–", "–", _percent(use.short), "–"])
             continue
         bound = "≥ " if use.lower_bound else ""
         room = "–" if use.headroom is None else _factor(use.headroom)
         figures = [bound + _percent(x) for x in (use.mean.value, use.high95 or 0.0, use.most or 0.0)]
-        rows.append([use.resource, *figures, _percent(use.short), room])
+        rows.append([resource_words(use.resource), *figures, _percent(use.short), room])
     return rows
 
 
@@ -182,6 +185,13 @@ def use_notes(standing: Standing) -> list[str]:
         + ("" if standing.seen > 0.95 else f", {_percent(standing.seen)} % of the time from first to last")
         + "."
     ]
+    partly: dict[str, list[str]] = {}
+    for use in standing.uses[:MOST_USES]:
+        if use.seen < 0.95 and use.mean is not None:
+            shown = f"{_percent(use.seen)} % of it ({span_words(use.seen * standing.seconds)})"
+            partly.setdefault(shown, []).append(resource_words(use.resource))
+    for shown, names in partly.items():
+        notes.append(f"Recorded only in {shown}, and judged by that: {', '.join(names)}.")
     if standing.when:
         notes.append(f"Short {standing.when}.")
     if len(standing.uses) > MOST_USES:
