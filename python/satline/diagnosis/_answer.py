@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 
 from satline.diagnosis._left import left_words
@@ -103,10 +104,9 @@ def _partly(verdict: Saturation, named: list[Finding], standing: Standing | None
     """What is known where the curve alone does not tell."""
     curve = _curve_words(verdict)
     if standing is None or standing.state == "unknown":
-        reason = verdict.reasons[0] if verdict.reasons else "too few data"
         if curve:
             return _capital(curve)
-        return f"Nothing that was recorded tells how full anything was: {reason}"
+        return "Nothing that was recorded tells how full anything was: no CPU, disk or memory use is in it"
     if standing.state == "room":
         what = f"Not saturated by anything that was recorded: {room_words(standing)}"
         if standing.headroom is None or standing.headroom.value <= 1:
@@ -133,18 +133,17 @@ def _curve_words(verdict: Saturation) -> str:
     if bend is None or chance is None:
         return ""
     if chance >= 0.5:
-        high = "above" if not math.isfinite(bend.high) else f"{bend.high:.3g}"
-        place = f"{bend.value:.3g} {units} [{bend.low:.3g}, {high}]"
-        if not math.isfinite(bend.high):
-            place = f"{bend.value:.3g} {units} [{bend.low:.3g} or more]"
+        low = two_digits(bend.low)
+        interval = f"{low}, {two_digits(bend.high)}" if math.isfinite(bend.high) else f"{low} or more"
+        place = f"{two_digits(bend.value)} {units} [{interval}]"
         falls = verdict.slope_after is not None and verdict.slope_after.high < 0
         what = "rises to its greatest" if falls else "bends"
         beyond = ", and falls beyond" if falls else ""
         return f"throughput {what} near {place}{beyond}: {chance_words(chance)}"
     if verdict.carries is not None and verdict.range_high is not None and verdict.carries > 0:
         if chance <= 0.2:
-            return f"throughput rises with the load up to {verdict.range_high:.3g} {units}"
-        return f"throughput rises up to {verdict.carries:.3g} {units} at least"
+            return f"throughput rises with the load up to {two_digits(verdict.range_high)} {units}"
+        return f"throughput rises up to {two_digits(verdict.carries)} {units} at least"
     return ""
 
 
@@ -172,15 +171,19 @@ def room_words(standing: Standing) -> str:
 
 
 def factor(value: float) -> str:
-    """A headroom to two digits: "at least 1.4 ×", "more than 100 ×"."""
-    return "more than 100 ×" if value > 100 else f"at least {two_digits(value)} ×"
+    """A headroom to two digits, rounded down: "at least 1.4 ×", "more than 100 ×"."""
+    if value > 100:
+        return "more than 100 ×"
+    step = 0.1 if value < 10 else 1.0
+    return f"at least {two_digits(math.floor(value / step + 1e-9) * step)} ×"
 
 
 def two_digits(value: float) -> str:
     """A number to two digits."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    places = max(0, 1 - math.floor(math.log10(abs(value))))
+    # Of the rounded number: 0.996 has two digits as 1.0.
+    places = max(0, 1 - math.floor(math.log10(abs(float(f"{value:.1e}")))))
     return f"{value:.{places}f}" if abs(value) < 100 else f"{float(f'{value:.2g}'):,.0f}"
 
 
@@ -209,7 +212,13 @@ def _fullest(uses: tuple[ResourceUse, ...]) -> list[str]:
 
 
 def _name(use: ResourceUse) -> str:
-    return f"busiest {use.resource}" if use.resource.startswith("disk ") else use.resource
+    name = resource_words(use.resource)
+    return f"busiest disk {name.removeprefix('disk ')}" if use.resource.startswith("disk ") else name
+
+
+def resource_words(name: str) -> str:
+    """A resource's name, without "disk" twice where the device is called disk102."""
+    return name.removeprefix("disk ") if re.match(r"disk h?disk\d", name) else name
 
 
 def seen_words(standing: Standing) -> str:
@@ -238,8 +247,10 @@ def _short_words(standing: Standing, named: list[Finding]) -> str:
     what = standing.likely[0].resource if standing.likely else first.resource if first else "something"
     own = next((u for u in standing.uses if u.resource == what), first)
     part = own.short if own is not None else standing.short
-    text = f"{what} was short for {percent(part)} of {span_words(standing.seconds)}"
-    if standing.when:
+    seconds = standing.seconds * (own.seen if own is not None else 1.0)
+    text = f"{resource_words(what)} was short for {percent(part)} of {span_words(seconds)}"
+    # The hours are those in which anything was short: said of a resource that was so for most of them.
+    if standing.when and (own is None or (own.seen >= 0.95 and own.short >= 0.8 * standing.short)):
         text += f", {standing.when}"
     causes = standing.likely[:MOST_NAMED]
     if named:
@@ -266,21 +277,52 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def next_step(verdict: Saturation, standing: Standing) -> str:
-    """The one thing to record, or to do, next: by what is known and what is not."""
+# What to do where a resource was short and waited for, but no rule says why; and what to record where nothing
+# says whether anything waited.
+_FIND: Mapping[str, str] = {
+    "processor": "See which processes use the CPU when it is short (satline record; pidstat -u); move or limit"
+    " them, or add CPUs.",
+    "one processor": "See what keeps {what} busy (satline record; mpstat -P ALL, pidstat -u): one thread, or"
+    " interrupts that should be spread.",
+    "io": "See what reads and writes when {what} is full (satline record; pidstat -d); move or spread it.",
+    "storage": "See whose memory grows (satline record; pidstat -r); limit it, or add memory.",
+    "server": "See which thread is full (satline record; pidstat -t); run more of its kind, or split its work.",
+}
+_WAITS: Mapping[str, str] = {
+    "processor": "Record whether tasks wait for the CPU: run queue and pressure (sar -q ALL; kernel.all.pressure in"
+    " PCP; satline record).",
+    "one processor": "Record which thread or interrupt keeps {what} busy (satline record; pidstat -t).",
+    "io": "Record whether requests queue at {what}, and whose they are (sar -d on Linux; disk.dev.aveq in PCP;"
+    " satline record as root).",
+    "storage": "Record whether tasks wait for memory (sar -q ALL, sar -W; kernel.all.pressure in PCP;"
+    " satline record).",
+}
+_WHO_WAITS = "Record who waits for what: `satline record --delay-accounting` as root."
+
+
+def next_step(verdict: Saturation, standing: Standing, *, named: bool = True) -> str:
+    """The one thing to record, or to do, next: by what is known and what is not.
+
+    `named`: a finding names what holds the load back, so that its remedies can be pointed to.
+    """
     have = {use.resource.partition(" ")[0] for use in standing.uses}
-    disks = [use for use in standing.uses if use.resource.startswith("disk ")]
+    disks = [use for use in standing.uses if use.resource.startswith("disk")]
     if "CPU" not in have:
         return "Record CPU times too (sar -u; kernel.all.cpu in PCP; satline record)."
+    if any(use.resource == "CPU" and use.lower_bound for use in standing.uses):
+        return (
+            "Record all CPU times, not a part of them: user, system, idle (sar -u; kernel.all.cpu in PCP;"
+            " satline record)."
+        )
     if disks and all(use.mean is None for use in disks):
         return "Record how long the disks were busy (sar -d; disk.dev.avactive in PCP; satline record)."
     if standing.state in ("short", "short at times"):
-        if not any(use.waited is not None for use in standing.uses if use.short > 0):
-            return (
-                "Record what waits: run queue and pressure (sar -q ALL; kernel.all.pressure in PCP), or all"
-                " of it by `satline record --delay-accounting` as root."
-            )
-        return REMEDY_FIRST
+        waited = any(use.waited is not None for use in standing.uses if use.short > 0)
+        if waited and named:
+            return REMEDY_FIRST
+        first = standing.likely[0] if standing.likely else None
+        words = (_FIND if waited else _WAITS).get(first.component, _WHO_WAITS) if first else _WHO_WAITS
+        return words.format(what=resource_words(first.resource) if first else "")
     if verdict.outcome in ("saturated", "nongranular"):
         return REMEDY_FIRST
     if verdict.throughput_variable == "transaction_rate" and verdict.range_high is not None:

@@ -94,7 +94,9 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
         )
     )
     others = tuple(f for f in judged if f.state != "holds")
-    standing = replace(standing, next_step=next_step(verdict, standing))
+    standing = replace(
+        standing, next_step=next_step(verdict, standing, named=any(f.component != "none" for f in holding))
+    )
     return Diagnosis(
         recording=str(getattr(recording, "path", "")),
         headline=headline(verdict, holding, standing, reservation),

@@ -90,16 +90,19 @@ class Histories:
         gains = ", ".join(
             f'CASE WHEN "{n}" >= lag("{n}") OVER w THEN "{n}" - lag("{n}") OVER w END AS "{n}"' for n in names
         )
-        sums = ", ".join(f'sum("{n}")::DOUBLE AS "{n}"' for n in names)
+        # A reading after a gap tells what was gained in all of it: this observation has its share by time.
+        share = "least(1, (o.t1 - o.t0)::DOUBLE / greatest(g.elapsed, 1))"
+        sums = ", ".join(f'sum("{n}" * part)::DOUBLE AS "{n}"' for n in names)
         own = ", pid, tid, start_ticks" if table == "task" else ""
         return self._courses(
             f"""
             WITH gain AS (
-                SELECT run, monotonic_ns - {ROUNDING_NS} AS t, {entity} AS entity, {gains}
+                SELECT run, monotonic_ns - {ROUNDING_NS} AS t, {entity} AS entity,
+                    monotonic_ns - lag(monotonic_ns) OVER w AS elapsed, {gains}
                 FROM "{table}" WHERE {where}
                 WINDOW w AS (PARTITION BY run, {entity}{own} ORDER BY monotonic_ns)),
             placed AS (
-                SELECT o.place, g.* FROM gain g
+                SELECT o.place, {share} AS part, g.* FROM gain g
                 ASOF JOIN history_observation o ON g.run = o.run AND g.t > o.t0 WHERE g.t <= o.t1)
             SELECT place, entity, {sums} FROM placed GROUP BY place, entity""",
             names,
@@ -160,13 +163,16 @@ class Histories:
             return None
         elapsed = self._at(places, rows["elapsed_us"])
         count = int(np.median(rows["processors"]))
-        if bool(np.asarray(rows["whole"]).all()):
+        alone = np.zeros(self.length, dtype=bool)
+        alone[places] = np.asarray(rows["whole"], dtype=bool)
+        if alone[places].any():
             # One row for all processors: its states add up to as many times the elapsed time as there are.
             stated = self.reduction.settings.host_processors
             if stated is None and "idle_us" in total:
-                stated = round(float(np.nanmedian(sum(total.values()) / elapsed)))
-            count = max(1, stated or 1)
-            elapsed = elapsed * count
+                stated = round(float(np.nanmedian((sum(total.values()) / elapsed)[alone])))
+            if alone[places].all() or stated:
+                count = max(1, stated or 1)
+            elapsed = np.where(alone, elapsed * count, elapsed)
         return ProcessorStates(total, elapsed, count, self._each_processor(count))
 
     def processors(self) -> ProcessorStates | None:

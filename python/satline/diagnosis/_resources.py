@@ -7,6 +7,7 @@ mode alone), its use is a lower bound, and says so.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -235,24 +236,69 @@ def _mean(course: Floats, seconds: Floats) -> float:
 
 # ------------------------------------------------------------------ disks
 
-# Devices that lie on others, or in memory: the devices below them are the resource.
+# Devices in memory, or that lie on files and media: no disk of their own.
 _NO_DISK = ("loop", "ram", "zram", "sr", "fd", "nbd-")
+# Names of whole disks: Linux (by name, and by numbers in sar), HP-UX, AIX, Solaris, FreeBSD.
+_WHOLE_DISK = re.compile(
+    r"(?:[shv]d|xvd|dasd)[a-z]+|nvme\d+(?:c\d+)?n\d+|mmcblk\d+|dev(?:8|65|66|179|202|259)-\d+"
+    r"|(?:disk|hdisk|sd|ssd|cmdk|dad|da|ada|vdc)\d+|c\d+(?:t\w+)?d\d+"
+)
+# What lies on disks, by its name: device-mapper, software RAID, encrypted volumes.
+_ON_DISKS = re.compile(r"dm-\d+|md\d+|luks-.+")
+_PART_OF = re.compile(r"(.+?)(?:[,.].*|p?\d+)")
+# Use above that of the disks below it by which a device is one of its own.
+_OF_ITS_OWN = 0.02
+
+
+def layered(busy: Mapping[str, Floats]) -> set[str]:
+    """Devices that lie on others in the list: partitions, slices, paths and volumes.
+
+    What they do, the disks below them do, and they must not count as resources of their own. A name that tells
+    neither is taken for a volume where it is never busier than the busiest disk: leaving it out changes no
+    answer.
+
+    Parameters
+    ----------
+    busy
+        By device its busy time as a part of each observation; NaN where unknown.
+    """
+    disks = {name for name in busy if _WHOLE_DISK.fullmatch(name)}
+    known = [busy[name] for name in disks if np.isfinite(busy[name]).any()]
+    if not known:
+        return set()
+    busiest = np.max([np.nan_to_num(course) for course in known], axis=0)
+    found = set()
+    for name, course in busy.items():
+        if name in disks:
+            continue
+        whole = _PART_OF.fullmatch(name)
+        part = _ON_DISKS.fullmatch(name) or (whole is not None and whole.group(1) in disks)
+        if part or np.all(np.nan_to_num(course) <= busiest + _OF_ITS_OWN):
+            found.add(name)
+    return found
 
 
 def _disks(courses: Courses) -> list[Use]:
     """Each block device by its busy time; a queue or a slow request confirms that it is short."""
     names = ("busy_us", "queue_us", "reads", "writes", "read_wait_us", "write_wait_us")
     devices = courses.history.counters("device", "device", names, "device_kind = 'block'")
+    rates = {
+        device: courses.rate(counters, "busy_us")
+        for device, counters in devices.items()
+        if not device.startswith(_NO_DISK)
+    }
+    volumes = layered({device: busy for device, busy in rates.items() if busy is not None})
     found = []
-    for device, counters in devices.items():
-        busy = courses.rate(counters, "busy_us")
-        if device.startswith(_NO_DISK):
+    for device, busy in rates.items():
+        counters = devices[device]
+        if device in volumes:
             continue
         none = np.zeros(courses.count, dtype=bool)
         if busy is None:
             if np.nansum(counters["reads"]) + np.nansum(counters["writes"]) > 0:
                 of = "requests only: its busy time was not recorded"
-                found.append(Use(f"disk {device}", "io", None, none, None, of=of))
+                name = "disks together" if device == "all" else f"disk {device}"
+                found.append(Use(name, "io", None, none, None, of=of))
             continue
         fraction = np.clip(busy, 0, 1)
         full = np.nan_to_num(fraction) >= DISK_SHORT

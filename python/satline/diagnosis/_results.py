@@ -134,6 +134,8 @@ class ResourceUse:
         Only a part of its use was recorded: the true use is at least this.
     of
         What was measured.
+    seen
+        Part of the time observed in which it was recorded; the other figures are of that part.
     """
 
     resource: str
@@ -147,6 +149,7 @@ class ResourceUse:
     headroom: float | None
     lower_bound: bool
     of: str
+    seen: float = 1.0
 
 
 @dataclass(frozen=True)

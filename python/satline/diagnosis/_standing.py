@@ -108,7 +108,8 @@ def _fullness(row: ResourceUse) -> float:
 def _summed(use: Use, reduction: Reduction) -> ResourceUse:
     """The figures of one course."""
     seconds = reduction.seconds
-    total = float(seconds.sum())
+    part = _recorded(use, seconds)
+    total = part * float(seconds.sum())
     short = float(seconds[use.short].sum()) / total if total > 0 else 0.0
     confirmed = None if use.confirmed is None else float(seconds[use.confirmed].sum()) / max(total, 1e-12)
     if use.fraction is None or not np.isfinite(use.fraction).any():
@@ -136,7 +137,16 @@ def _summed(use: Use, reduction: Reduction) -> ResourceUse:
         headroom,
         use.lower_bound,
         use.of,
+        part,
     )
+
+
+def _recorded(use: Use, seconds: Floats) -> float:
+    """Part of the time in which a resource was recorded: nothing is known of the rest."""
+    if use.fraction is None or not np.isfinite(use.fraction).any():
+        return 1.0
+    known = np.isfinite(use.fraction) | use.short
+    return float(seconds[known].sum() / seconds.sum())
 
 
 def _mean(values: Floats, weight: Floats, block: NDArray[np.int64]) -> Estimate:
@@ -187,11 +197,13 @@ def _likely(found: Sequence[Use], seconds: Floats) -> tuple[Likely, ...]:
     for use in found:
         if not use.short.any():
             continue
-        time = float(seconds[use.short].sum())
+        # What was recorded for a part of the time only counts by its share of that part.
+        rate = _recorded(use, seconds)
+        time = float(seconds[use.short].sum()) / rate
         if use.confirmed is None:
             weight = UNSEEN * time
         else:
-            seen = float(seconds[use.confirmed].sum())
+            seen = float(seconds[use.confirmed].sum()) / rate
             weight = WAITED * seen + NOT_WAITED * (time - seen)
         before = weights.get(use.component)
         if before is None or weight > before[0]:
@@ -202,7 +214,7 @@ def _likely(found: Sequence[Use], seconds: Floats) -> tuple[Likely, ...]:
     if not total > 0:
         return ()
     strongest = max(
-        (weight / max(1e-9, float(seconds[use.short].sum())))
+        (weight * _recorded(use, seconds) / max(1e-9, float(seconds[use.short].sum())))
         for use in found
         if use.short.any() and (weight := weights[use.component][0]) is not None
     )

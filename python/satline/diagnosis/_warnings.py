@@ -104,14 +104,16 @@ def conditions(recording: Source, reduction: Reduction) -> dict[str, str]:
     """The facts under which the answer is given, in words."""
     host = recording.description.get("host", {})
     system = recording.description.get("system_under_test", {})
+    loaded = int((reduction.number >= 0).sum())
     facts = {
         "host": " ".join(str(host[k]) for k in ("name", "os", "kernel", "machine") if host.get(k)),
         "processors": ", ".join(map(str, system.get("processors", ()))) or str(host.get("processors", "")),
         "limits": ", ".join(f"{k} = {v}" for k, v in system.get("limits", {}).items()),
-        "load axis": reduction.load_axis,
+        "load axis": reduction.load_axis if loaded else "",
         "only": reduction.filters,
-        "observations": f"{int((reduction.number >= 0).sum())} of {reduction.observation_s:g} s"
-        f" in {len(reduction.classes)} load classes",
+        "observations": f"{loaded} of {reduction.observation_s:.3g} s in {len(reduction.classes)} load classes"
+        if loaded
+        else f"{len(reduction.number)} of {reduction.observation_s:.3g} s, none with a load",
         "methods": ", ".join(
             f"{k}: {v}" for k, v in recording.sources.get("monitor", {}).get("methods", {}).items()
         ),

@@ -15,6 +15,9 @@ Entities = dict[str, dict[str, Any]]
 _BUSY = ("user_us", "system_us", "idle_us")
 # How far the processors' times may be from a whole number of processors for their number to be read off.
 _NEAR = 0.1
+# Part of the readings without single processors beyond which all together are taken throughout: a counter of
+# all and those of the single ones do not go on from each other.
+_MOST_LACKING = 0.02
 
 
 def processors(columns: Columns, sink: Sink) -> Entities:
@@ -40,7 +43,14 @@ def processors(columns: Columns, sink: Sink) -> Entities:
         return {ALL: whole} if whole else {}
     known = np.any([np.isfinite(v) for one in each.values() for v in one.values()], axis=0)
     rest = {c: np.where(known, np.nan, v) for c, v in whole.items()}
-    if any(np.isfinite(v).any() for v in rest.values()):
+    lacking_part = float(np.mean(np.any([np.isfinite(v) for v in rest.values()], axis=0))) if rest else 0.0
+    if lacking_part > _MOST_LACKING:
+        sink.note(
+            f"{name}: {int((~known).sum())} readings lack the single processors: all processors are one row"
+        )
+        _count(columns, whole, len(found), sink)
+        return {ALL: whole}
+    if lacking_part:
         each[ALL] = rest
         sink.note(
             f"{name}: {int((~known).sum())} readings have all processors in one row: single ones were not"

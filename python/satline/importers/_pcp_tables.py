@@ -97,8 +97,20 @@ def make_grid(archive: Archive, cycles: Cycles) -> Grid:
         if slow > _SLOWER * interval > 0:
             index, near = Grid(seen, interval).nearest(times)
             if near.any():
-                return Grid(np.unique(times[index[near]]), slow, interval)
+                taken = times[index[near]]
+                return Grid(np.unique([*_without(times, taken, slow), *taken]), slow, interval)
     return Grid(times, interval)
+
+
+def _without(times: Integers, taken: Integers, distance: float) -> Integers:
+    """Of `times` those about `distance` apart before the first of `taken` and after the last: what was logged
+    there is not to be lost because the processes were not."""
+    before = round((taken[0] - times[0]) / distance) if distance else 0
+    after = round((times[-1] - taken[-1]) / distance) if distance else 0
+    wanted = [taken[0] - k * distance for k in range(1, before + 1)]
+    wanted += [taken[-1] + k * distance for k in range(1, after + 1)]
+    near = [int(np.argmin(np.abs(times - at))) for at in wanted]
+    return np.asarray(times[near], dtype=np.int64)
 
 
 @dataclass

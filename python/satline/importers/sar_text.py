@@ -148,6 +148,8 @@ class _Collected:
                 # HP-UX averages its queue over busy time only.
                 columns = (*columns, Column("queue_us", ("avque",), lambda v, _: v["avque"] * 1e6))
             self.plain(self.disk, columns, names, rows)
+            if rows[0].facts.system == "HP-UX":
+                self.idle_disks(columns, names, rows)
         elif "IFACE" in names:
             self.plain(self.network, sar_map.NETWORK, names, rows)
         elif "%idle" in names:
@@ -186,6 +188,17 @@ class _Collected:
             values = values_of(names, row.values)
             found = {c.name: (c.convert(values, row.facts), c.rate) for c in wanted}
             series.add(interval, row.name if entity else "", found)
+
+    def idle_disks(self, columns: Sequence[Column], names: tuple[str, ...], rows: list[Row]) -> None:
+        """Devices without a row in an interval: HP-UX prints only those that were active in it (sar(1M))."""
+        levels = dict.fromkeys((c.name for c in chosen(columns, names) if c.rate), (0.0, True))
+        printed = {(row.steps, row.time): row for row in rows}
+        there = {(row.steps, row.time, row.name) for row in rows}
+        for name in dict.fromkeys(row.name for row in rows):
+            for (steps, time), row in printed.items():
+                interval = self.interval(row)
+                if (steps, time, name) not in there and interval is not None:
+                    self.disk.add(interval, name, levels)
 
     def processors(self, names: tuple[str, ...], rows: list[Row]) -> None:
         single = {"CPU", "cpu"} & set(names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from satline.diagnosis._answer import chance_words, span_words, two_digits
+from satline.diagnosis._answer import chance_words, resource_words, span_words, two_digits
 from satline.diagnosis._load import load_units
 from satline.diagnosis._results import (
     Estimate,
@@ -117,8 +117,10 @@ def saturation_lines(saturation: Saturation) -> list[str]:
     if saturation.range_low is not None and saturation.range_high is not None:
         low, high = _numbers.number(saturation.range_low), _numbers.number(saturation.range_high)
         lines.append(f"Seen from {low} to {high} {axis}.")
-    if saturation.throughput_variable:
-        lines.append(f"Throughput is judged by: {variable_words(saturation.throughput_variable)}.")
+    if saturation.throughput_variable and saturation.range_low is not None:
+        of = saturation.throughput_variable
+        words = "CPU time in user mode" if of == "problem_state" else variable_words(of)
+        lines.append(f"Throughput is judged by: {words}.")
     saturated = saturation.at is not None
     one = load_units(saturation.load_axis)[0]
     light, heavy = ("below it", "above it") if saturated else ("at light load", "at the top of the range")
@@ -176,12 +178,12 @@ def use_rows(standing: Standing) -> list[list[str]]:
     rows = [["resource", "mean %", "p95 %", "most %", "short %", "headroom"]]
     for use in standing.uses[:MOST_USES]:
         if use.mean is None:
-            rows.append([use.resource, "–", "–", "–", _percent(use.short), "–"])
+            rows.append([resource_words(use.resource), "–", "–", "–", _percent(use.short), "–"])
             continue
         bound = "≥ " if use.lower_bound else ""
         room = "–" if use.headroom is None else _factor(use.headroom)
         figures = [bound + _percent(x) for x in (use.mean.value, use.high95 or 0.0, use.most or 0.0)]
-        rows.append([use.resource, *figures, _percent(use.short), room])
+        rows.append([resource_words(use.resource), *figures, _percent(use.short), room])
     return rows
 
 
@@ -192,6 +194,13 @@ def use_notes(standing: Standing) -> list[str]:
         + ("" if standing.seen > 0.95 else f", {_percent(standing.seen)} % of the time from first to last")
         + "."
     ]
+    partly: dict[str, list[str]] = {}
+    for use in standing.uses[:MOST_USES]:
+        if use.seen < 0.95 and use.mean is not None:
+            shown = f"{_percent(use.seen)} % of it ({span_words(use.seen * standing.seconds)})"
+            partly.setdefault(shown, []).append(resource_words(use.resource))
+    for shown, names in partly.items():
+        notes.append(f"Recorded only in {shown}, and judged by that: {', '.join(names)}.")
     if standing.when:
         notes.append(f"Short {standing.when}.")
     if len(standing.uses) > MOST_USES:

@@ -210,7 +210,8 @@ class _Page:
         room = max(self._width - len(lead), 20)
         text = self._cell(words, style)
         # rich breaks lines at no-break spaces too: something else stands in for them meanwhile.
-        text.plain = text.plain.replace("\N{NO-BREAK SPACE}", _UNBROKEN)
+        for space in ("\N{NO-BREAK SPACE}%", " %", " ×", "\N{NO-BREAK SPACE}"):
+            text.plain = text.plain.replace(space, _UNBROKEN + space[1:])
         for line in text.wrap(self._console, room, overflow="fold"):
             line.plain = line.plain.replace(_UNBROKEN, " ")
             line.rstrip()

@@ -1,0 +1,222 @@
+"""Hold each statement of the answers against numbers from the collector's own tool.
+
+    python benches/outside/check.py --out DIR [--json]
+
+DIR is that of `run.py`. For each archive: mean, 95th percentile, greatest use and time short of each resource,
+the headroom, the busiest device, and a bend that is claimed. Every difference is listed; exit code 1 when one
+is beyond its tolerance.
+
+Tolerances: 0.01 (one per cent of the resource) or 5 % of the value for the mean, whichever is greater, since
+text has rounded figures; 0.02 or 10 % for the 95th percentile, which may lie anywhere between the 92nd and the
+98th of the tool's intervals, because Satline joins readings that are close together; the greatest use at most 0.02
+above the tool's, and no less than its 95th percentile; 0.02 for the part of the time short; 10 % for the headroom and for the time observed. The tool's intervals are
+joined to the length of Satline's observations where they are much shorter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+from _courses import Courses, read
+
+Course = list[tuple[float, float]]
+FULL = 0.9
+MEAN, MEAN_PART = 0.01, 0.05
+HIGH, HIGH_PART = 0.02, 0.1
+SHORT = 0.02
+HEADROOM_PART = 0.1
+SEEN_PART = 0.1
+
+
+def quantile(course: Course, part: float) -> float:
+    """Least value that is not exceeded for `part` of the time."""
+    ordered = sorted(course, key=lambda x: x[1])
+    whole = sum(seconds for seconds, _ in course)
+    passed = 0.0
+    for seconds, value in ordered:
+        passed += seconds
+        if passed >= part * whole * (1 - 1e-9):
+            return value
+    return ordered[-1][1]
+
+
+def mean(course: Course) -> float:
+    return sum(s * v for s, v in course) / sum(s for s, _ in course)
+
+
+def tolerance(value: float, least: float, part: float) -> float:
+    return max(least, part * abs(value))
+
+
+def joined(course: Course, length: float) -> Course:
+    """The tool's intervals joined to the length of Satline's observations, where they are much shorter."""
+    if sum(s for s, _ in course) / len(course) > 0.75 * length:
+        return course
+    found: Course = []
+    seconds = amount = 0.0
+    for s, v in course:
+        seconds, amount = seconds + s, amount + s * v
+        if seconds >= length * 0.99:
+            found.append((seconds, amount / seconds))
+            seconds = amount = 0.0
+    return found or [(seconds, amount / seconds)]
+
+
+def clipped(course: Course) -> Course:
+    return [(seconds, min(1.0, max(0.0, value))) for seconds, value in course]
+
+
+def resource(use: dict[str, Any], course: Course) -> list[tuple[str, float, float, bool]]:
+    """(statement, said, by the tool, within tolerance) of one resource."""
+    course = clipped(course)
+    known, high, most = mean(course), quantile(course, 0.95), max(v for _, v in course)
+    said, said_high, said_most = use["mean"]["value"], use["high95"], use["most"]
+    low = quantile(course, 0.92) - tolerance(high, HIGH, HIGH_PART)
+    top = quantile(course, 0.98) + tolerance(high, HIGH, HIGH_PART)
+    found = [
+        ("mean", said, known, abs(said - known) <= tolerance(known, MEAN, MEAN_PART)),
+        ("95th percentile", said_high, high, low <= said_high <= top),
+        ("most", said_most, most, low <= said_most <= most + tolerance(most, HIGH, MEAN_PART)),
+    ]
+    if use["resource"] == "CPU":
+        short = sum(s for s, v in course if v >= FULL) / sum(s for s, _ in course)
+        found.append(("short", use["short"], short, abs(use["short"] - short) <= SHORT))
+    elif use["resource"].startswith("disk "):
+        # A queue may be asked for too: the time that it was full is the most.
+        short = sum(s for s, v in course if v >= FULL) / sum(s for s, _ in course)
+        found.append(("short", use["short"], short, use["short"] <= short + SHORT))
+    return found
+
+
+def check(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every statement of one answer that can be checked."""
+    standing = result["answer"]["standing"]
+    name = result["archive"]
+    if standing is None or result["kind"] == "openmetrics":
+        return []
+    courses = read(result["kind"], Path(result["path"]))
+    statements: list[dict[str, Any]] = []
+
+    def say(what: str, said: Any, known: Any, holds: bool) -> None:
+        statements.append({"archive": name, "what": what, "said": said, "tool": known, "holds": holds})
+
+    observation = standing["seconds"] / max(1, standing["observations"])
+    for use in standing["uses"]:
+        course = named(courses, use["resource"])
+        if use["mean"] is None or not course:
+            continue
+        if use["resource"] == "CPU":
+            say(
+                "CPU is a lower bound",
+                use["lower_bound"],
+                courses.partial,
+                use["lower_bound"] == courses.partial,
+            )
+        for what, said, known, holds in resource(use, joined(course, observation)):
+            say(f"{use['resource']}: {what}", said, known, holds)
+    if courses.used.get("CPU") and not any(u["resource"] == "CPU" for u in standing["uses"]):
+        say("CPU is among the uses", False, True, False)
+    whole = max((sum(s for s, _ in c) for n, c in courses.used.items() if n != "memory" and c), default=0.0)
+    if whole > 0:
+        said = standing["seconds"]
+        say("seconds observed", said, whole, abs(said - whole) <= max(SEEN_PART * whole, 2 * observation))
+    busiest(standing, courses, say)
+    headroom(standing, courses, observation, say)
+    bend(result["answer"], say)
+    return statements
+
+
+def named(courses: Courses, resource: str) -> Course | None:
+    """The tool's course of a resource."""
+    return courses.used.get(resource) or courses.used.get(f"disk {resource}")
+
+
+def disk_name(resource: str) -> str:
+    return resource.removeprefix("disk ")
+
+
+def busiest(standing: dict[str, Any], courses: Courses, say: Any) -> None:
+    """The disk that the answer shows as fullest is the fullest of the tool's, or as full."""
+    disks = [u for u in standing["uses"] if u["component"] == "io" and u["high95"] is not None]
+    disks = [u for u in disks if named(courses, u["resource"])]
+    found = {n: clipped(c) for n, c in courses.used.items() if n.startswith("disk ") and c}
+    # A slice or a path (Solaris: sd5,a and sd5.t3.m) is a part of its disk.
+    found = {
+        n: c for n, c in found.items() if re.split("[,.]", n)[0] == n or re.split("[,.]", n)[0] not in found
+    }
+    if not disks or not found:
+        return
+    said = max(disks, key=lambda u: u["high95"])
+    top = max(quantile(c, 0.95) for c in found.values())
+    own = named(courses, said["resource"]) or []
+    least = top - tolerance(top, HIGH, HIGH_PART)
+    # A volume or slice may be fuller than its disk, and is no disk.
+    say("busiest disk", disk_name(said["resource"]), round(top, 4), quantile(clipped(own), 0.98) >= least)
+
+
+def headroom(standing: dict[str, Any], courses: Courses, observation: float, say: Any) -> None:
+    """The least of limit / 95th percentile over the resources of the answer, by the tool's percentiles."""
+    room = standing["headroom"]
+    scaling = [u for u in standing["uses"] if u["headroom"] is not None]
+    known = [
+        u["limit"] / high
+        for u in scaling
+        if (course := named(courses, u["resource"]))
+        and (high := quantile(clipped(joined(course, observation)), 0.95)) > 0
+    ]
+    if room is None or not known or len(known) < len(scaling):
+        return
+    least = min(known)
+    near = abs(room["value"] - least) <= HEADROOM_PART * least
+    # Beyond 20, percentages of text and clock ticks are too coarse for a ratio.
+    say("headroom", room["value"], least, near or min(room["value"], least) > 20)
+
+
+def bend(answer: dict[str, Any], say: Any) -> None:
+    """A bend lies within the loads seen."""
+    curve = answer["saturation"]
+    place = curve["at"] or (curve["bend"] if (curve["chance"] or 0.0) >= 0.5 else None)
+    if place is None or curve["range_low"] is None:
+        return
+    low, high = curve["range_low"], curve["range_high"]
+    say("bend within the loads seen", place["value"], [low, high], low <= place["value"] <= high)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="the directory that run.py was given")
+    parser.add_argument("--json", action="store_true", help="every statement, as JSON")
+    options = parser.parse_args()
+    results = [json.loads(p.read_text()) for p in sorted((options.out / "results").glob("*.json"))]
+    answered = [r for r in results if "answer" in r]
+    if not answered:
+        print(f"error: {options.out}: no answers in it; hint: run run.py first", file=sys.stderr)
+        return 2
+    statements, silent = [], []
+    for result in answered:
+        own = check(result)
+        statements += own
+        if not own:
+            silent.append(result["archive"])
+    wrong = [s for s in statements if not s["holds"]]
+    if options.json:
+        print(json.dumps({"statements": statements, "not checked": silent}))
+        return 1 if wrong else 0
+    for one in wrong:
+        said, known = (f"{x:.4g}" if isinstance(x, float) else x for x in (one["said"], one["tool"]))
+        print(f"{one['archive']}: {one['what']}: said {said}, by the tool {known}")
+    archives = len(answered) - len(silent)
+    print(f"{len(statements)} statements of {archives} archives checked: {len(wrong)} differ")
+    if silent:
+        print(f"nothing to check in {len(silent)}: {', '.join(silent)}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
