@@ -16,10 +16,10 @@ from satline.diagnosis import RULES, Estimate, Finding, Saturation
 from satline.diagnosis._answer import headline, together_words
 from satline.diagnosis._chances import Chances
 from satline.diagnosis._observed import NEWER, Observed, _newer
+from satline.diagnosis._results import Together
 from satline.diagnosis._steals import Steals
 from satline.diagnosis._upgrades import KINDS, UNUSED, admitted, gains, joint_gains, schweitzer
 from satline.diagnosis.rules import Context
-from satline.diagnosis._results import Together
 from satline.diagnosis.rules._worth import REMEDIES, together, undecided, weighed
 from satline.reduction import Reduction
 from satline.report._words import sure_words

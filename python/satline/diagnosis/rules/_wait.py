@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from satline.diagnosis._results import Evidence
-from satline.diagnosis.rules._context import Context, Measure
+from satline.diagnosis.rules._context import Context
 
 LARGE_SHARE = 0.3
 LARGE_PROCESSORS = 0.25

@@ -54,9 +54,9 @@ SURE, LIKELY = 0.8, 0.05
 # What the signs weigh in the order, and what is taken off for each further remedy that a finding asks for: of
 # two as likely ones that comes first which says more.
 SIGNS, BREADTH = 0.1, 0.05
-# Two upgrades are told together where both bring at least so much of work, and the second adds to the first at
-# least so much of what the first brings, and more than the error of the whole; only together, where both bring
-# at least so many times what they bring one by one.
+# Two upgrades are told together where both bring at least so much of work, and the second adds to the first
+# at least so much of what the first brings; only together, where both bring at least so many times what they
+# bring one by one.
 MUCH, ADDS, ONLY = 0.1, 0.5, 2.0
 
 
