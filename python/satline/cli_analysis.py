@@ -101,8 +101,9 @@ def diagnose(
     for name, used in (("--throughput", throughput), ("--response", response)):
         if used is not None:
             raise click.UsageError(f"{name}: of a table, and not of a recording")
+    from satline.diagnosis import as_plain, to_dict
     from satline.diagnosis import diagnose as judge
-    from satline.diagnosis import to_dict
+    from satline.reconcile import Answers, story
     from satline.recording import Recording
     from satline.reduction import reduce as to_curves
 
@@ -117,14 +118,15 @@ def diagnose(
     )
     _has_loads(curves, load_axis)
     diagnosis = judge(opened, curves)
+    told = story(opened, curves, "diagnose", Answers(diagnosis=diagnosis))
     if as_json:
-        click.echo(json.dumps(to_dict(diagnosis), indent=2))
+        click.echo(json.dumps({**to_dict(diagnosis), "agreement": as_plain(told)}, indent=2))
         return
     from rich.console import Console
 
     from satline.report.terminal import print_diagnosis
 
-    print_diagnosis(diagnosis, Console(), every=every)
+    print_diagnosis(diagnosis, Console(), every=every, notes=told.lines)
 
 
 @click.command(

@@ -14,6 +14,7 @@ from satline.errors import InputError
 
 if TYPE_CHECKING:
     from satline.diagnosis.capacity import Capacity, Step, What
+    from satline.reduction import Reduction
 
 
 @click.command(
@@ -51,26 +52,34 @@ def capacity(recording: Path, within_s: float, part: str, what: What, as_json: b
     interactions per minute and the users at whom they are reached, as AIM's multiuser benchmark has it of its
     jobs; and, to compare with other people's, Login VSI's VSImax 4.1 and AIM's crossover.
     """
-    from satline.diagnosis import diagnose
+    from satline.diagnosis import as_plain, diagnose
     from satline.diagnosis.capacity import capacity as capacity_of
     from satline.diagnosis.classic import crossover_of, vsimax_of
     from satline.diagnosis.peak import peak_of
+    from satline.reconcile import Answers, story
     from satline.recording import Recording
+    from satline.reduction import reduce
 
     wanted, opened = part_of("--part", part, "90% or 0.9"), Recording.open(recording)
     try:
-        diagnosis = diagnose(opened)
+        curves: Reduction | None = reduce(opened)
+        diagnosis = diagnose(opened, curves)
     except InputError:  # without readings of the system no cause can be told
-        diagnosis = None
+        curves, diagnosis = None, None
     answer = capacity_of(opened, diagnosis, within_s=within_s, part=wanted, what=what)
     peak = peak_of(opened, diagnosis)
     classic = {"vsimax": vsimax_of(opened), "crossover": None if peak is None else crossover_of(peak.rates)}
     text = words(answer)
+    told = None
+    if curves is not None:
+        told = story(opened, curves, "capacity", Answers(diagnosis=diagnosis, capacity=answer))
+        text += told.lines
     others = {"peak": peak, **classic}
     if as_json:
-        told = {**dataclasses.asdict(answer), "words": text}
-        told |= {name: None if one is None else one.plain() for name, one in others.items()}
-        click.echo(json.dumps(told, indent=2))
+        content = {**dataclasses.asdict(answer), "words": text}
+        content |= {name: None if one is None else one.plain() for name, one in others.items()}
+        content["agreement"] = None if told is None else as_plain(told)
+        click.echo(json.dumps(content, indent=2))
         return
     from rich.console import Console
     from rich.table import Table

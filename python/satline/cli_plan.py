@@ -14,6 +14,8 @@ from satline.cli_filters import filter_options
 from satline.errors import InputError
 
 if TYPE_CHECKING:
+    from satline.reconcile import Story
+    from satline.recording import Recording
     from satline.reduction import Filters
     from satline.reduction._planning import Allowance, Demand
 
@@ -51,6 +53,7 @@ def plan(
     """Say how much load may be allowed so that the chance of saturation is at most PART, or, with --variable
     and --at, what a load needs P % of the time.
     """
+    from satline.diagnosis import as_plain
     from satline.recording import Recording
     from satline.reduction import reduce
     from satline.reduction._planning import Condition, allowance, demand
@@ -59,24 +62,48 @@ def plan(
         raise click.UsageError("give --saturated, or --variable and --at", click.get_current_context())
     opened = Recording.open(recording)
     answer: Allowance | Demand
+    told = None
     if saturated is not None:
         condition, part = Condition.parse(saturated), part_of("--chance", chance, "25% or 0.25")
         curves = reduce(opened, load_axis, filters=filters, variables=[condition.variable])
         answer = allowance(curves, condition, part)
-        text = allowance_words(answer)
+        told = _story(opened, load_axis, filters, answer)
+        first, *rest = allowance_words(answer)
+        text = [first, *told.lines, *rest]
     else:
         axis, load = _load(at or "")
         curves = reduce(opened, axis, filters=filters, variables=[variable or ""])
         answer = demand(curves, variable or "", load, percentile)
         text = demand_words(answer)
     if as_json:
-        content = dataclasses.asdict(answer)
-        click.echo(json.dumps({**content, "filters": curves.filters, "words": text}, indent=2))
+        content = {**dataclasses.asdict(answer), "filters": curves.filters, "words": text}
+        if told is not None:
+            content["agreement"] = as_plain(told)
+        click.echo(json.dumps(content, indent=2))
         return
     from satline.report._escape import visible
 
     for line in (*text, *((f"Only {curves.filters}.",) if curves.filters else ())):
         click.echo(visible(line))
+
+
+def _story(recording: Recording, load_axis: str | None, filters: Filters | None, answer: Allowance) -> Story:
+    """What the other answers say of this recording."""
+    from satline.reconcile import Allowed, Answers, story
+    from satline.reduction import reduce
+
+    limit = answer.outcome == "limit"
+    allowed = Allowed(
+        answer.condition,
+        answer.chance,
+        answer.load_axis,
+        answer.load if limit else None,
+        answer.low if limit else None,
+        answer.high if limit else None,
+        answer.low if answer.outcome == "beyond" else None,
+    )
+    every = reduce(recording, load_axis, filters=filters)
+    return story(recording, every, "plan", Answers(allowed=allowed))
 
 
 def _load(text: str) -> tuple[str, float]:

@@ -179,8 +179,10 @@ def _recording(
     as_json: bool,
 ) -> None:
     from satline.cli_analysis import _has_loads
+    from satline.diagnosis import as_plain
     from satline.prediction import changes
     from satline.prediction import predict as answer_for
+    from satline.reconcile import Answers, story
     from satline.recording import Recording
     from satline.reduction import reduce
 
@@ -201,12 +203,13 @@ def _recording(
         classes=by_class,
         filters=filters,
     )
+    told = story(opened, curves, "predict", Answers(prediction=answer))
     if as_json:
-        _print_json(answer)
+        _print_json(answer, agreement=as_plain(told))
         return
     from satline.cli_predict_text import prediction_lines
 
-    _print(prediction_lines(answer))
+    _print(prediction_lines(answer, told))
     if answer.by_class is not None:
         from satline.cli_predict_classes import class_lines
 
@@ -230,10 +233,10 @@ def _network(
     _print(network_lines(answer))
 
 
-def _print_json(answer: Any) -> None:
+def _print_json(answer: Any, **more: Any) -> None:
     from satline.diagnosis import as_plain
 
-    content = {"format": 1, **as_plain(answer)}
+    content = {"format": 1, **as_plain(answer), **more}
     click.echo(json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False))
 
 

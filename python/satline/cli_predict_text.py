@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from satline.diagnosis import Estimate
 from satline.prediction import Prediction, Row, Scenario
 from satline.prediction._network_answer import NetworkAnswer
+from satline.reconcile import Story, weakened
 from satline.report._escape import visible
 from satline.report._numbers import number, quantity
 
@@ -16,16 +17,23 @@ LONGEST = 20
 LEAST_SHOWN = 0.0005
 
 
-def prediction_lines(answer: Prediction) -> list[str]:
-    """The answer of a recording: the verdict first, then what it rests on."""
+def prediction_lines(answer: Prediction, told: Story | None = None) -> list[str]:
+    """The answer of a recording: the verdict first, then what it rests on. `told`: what the other answers
+    say; where what was measured says otherwise the verdict is one of the model only."""
     if answer.outcome == "cannot-tell" or answer.base is None:
         why = "; ".join(answer.reasons)
         return [*_wrapped(f"Cannot tell: {why}."), *_items(answer.advice)]
+    weaker = "" if told is None else weakened(told)
     base, axis = answer.base, answer.load_axis.replace("_", " ")
-    lines = _wrapped(
-        f"Saturates at {_users(base.saturation_users)} [{_ends(base.saturation_users)}]: {_name(base.first)}"
-        f" first, which {_limits(base)}."
+    verdict = (
+        f"aturates at {_users(base.saturation_users)} [{_ends(base.saturation_users)}]: {_name(base.first)}"
+        f" first, which {_limits(base)}"
     )
+    lines = _wrapped(f"By the model it s{verdict}; but {weaker}." if weaker else f"S{verdict}.")
+    # What differs from the diagnosis is in the verdict.
+    for line in told.lines if told is not None else ():
+        if not (weaker and line.startswith("Differs: satline diagnose")):
+            lines += _wrapped(visible(line))
     bend = base.bend_users
     lines += _wrapped(
         f"That is where the asymptotes cross. Throughput bends near {number(bend.value)} users"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from satline.diagnosis._left import left_words
 from satline.diagnosis._load import load_units
-from satline.diagnosis._results import Finding, Likely, ResourceUse, Saturation, Standing
+from satline.diagnosis._results import Finding, Likely, ResourceUse, Saturation, Standing, Together
 from satline.diagnosis.rules._worth import undecided
 
 # The rule to speak of for a component that was short, when no rule of it holds.
@@ -45,10 +45,13 @@ def headline(
     holding: tuple[Finding, ...],
     standing: Standing | None = None,
     reservation: str = "",
+    together: Together | None = None,
 ) -> str:
-    """The answer in one sentence: the verdict or what is known instead, what limits or would limit it, and
-    the reservation under which that is said."""
+    """The answer in one sentence: the verdict or what is known instead, what limits or would limit it, which
+    upgrades are worth more together, and the reservation under which that is said."""
     text = _answer(verdict, holding, standing)
+    if together is not None and verdict.outcome == "saturated":
+        text += f"; {together_words(together)}"
     return f"{text}; but {reservation}" if reservation else text
 
 
@@ -76,6 +79,23 @@ def chance_words(chance: float) -> str:
     return f"{word} ({chance:.2f})"
 
 
+def together_words(both: Together) -> str:
+    """What two upgrades bring together, and alone."""
+    one, other = both.alone
+    start = "both are needed" if both.how == "only together" else "two add up"
+    return (
+        f"{start}: {both.words[0]} ({one:+.0%} alone) with {both.words[1]} ({other:+.0%} alone) would bring"
+        f" about {both.gain:+.0%}, give or take {both.error:.0%}"
+    )
+
+
+def _named(finding: Finding) -> str:
+    """What a finding is called, with the chance that its remedy serves where a model tells it."""
+    if finding.gain is None or finding.chance is None:
+        return finding.title
+    return f"{finding.title} ({finding.chance:.2f})"
+
+
 def _saturated(verdict: Saturation, named: list[Finding], standing: Standing | None) -> str:
     text = _cause_of(verdict, named, standing)
     return f"{text}; overloaded beyond it: throughput falls" if verdict.retrograde is not None else text
@@ -93,10 +113,15 @@ def _cause_of(verdict: Saturation, named: list[Finding], standing: Standing | No
         return f"{start}; what holds it back is not among what was recorded"
     alike = undecided(named)
     if alike:
-        titles = " or ".join(dict.fromkeys(f.title for f in alike))
-        return f"{start}; which of these holds it back most cannot be told: {titles}"
-    first = f"{start}: {named[0].title} ({named[0].summary})"
-    rivals = [f.title for f in named[1:] if f.strength >= 0.75 * named[0].strength]
+        titles = " or ".join(dict.fromkeys(_named(f) for f in alike))
+        return (
+            f"{start}; which of these holds it back most cannot be told: {titles}, each with the chance that"
+            " its remedy serves"
+        )
+    chance = named[0].chance if named[0].gain is not None else None
+    sure = "" if chance is None else f", {chance_words(chance)}"
+    first = f"{start}: {named[0].title}{sure} ({named[0].summary})"
+    rivals = [_named(f) for f in named[1:] if f.strength >= 0.75 * named[0].strength]
     return first + (f"; also {' and '.join(rivals)}" if rivals else "")
 
 

@@ -18,7 +18,7 @@ from satline.diagnosis._unseen import unseen
 from satline.diagnosis._waits import wait_shares
 from satline.diagnosis._warnings import conditions, failed_part, warnings
 from satline.diagnosis.rules import RULES, Context
-from satline.diagnosis.rules._worth import weighed
+from satline.diagnosis.rules._worth import together, weighed
 from satline.diagnosis.saturation import saturation as judge_saturation
 from satline.reduction import Curves, Reduction, Source, reduce
 
@@ -94,12 +94,14 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
         )
     )
     others = tuple(f for f in judged if f.state != "holds")
+    titles = {rule.name: (rule.vm_title if words else "") or rule.title for rule, _ in RULES}
+    both = together(context, titles) if periods is None else None
     standing = replace(
         standing, next_step=next_step(verdict, standing, named=any(f.component != "none" for f in holding))
     )
     return Diagnosis(
         recording=str(getattr(recording, "path", "")),
-        headline=headline(verdict, holding, standing, reservation),
+        headline=headline(verdict, holding, standing, reservation, both),
         saturation=verdict,
         findings=holding,
         others=others,
@@ -108,6 +110,7 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
         conditions=conditions(recording, reduction),
         waits=wait_shares(reduction, recording),
         standing=standing,
+        together=both,
     )
 
 

@@ -253,6 +253,9 @@ class Finding:
     chance
         Chance that one of the upgrades that it asks for brings nearly as much as the best one would; ``None``
         with `gain`.
+    signs
+        Strength of its signs alone, 0 … 1, where a model weighed it; 0: by its signs it would not hold.
+        ``None`` where no model can tell: then the strength is that of the signs.
     """
 
     rule: str
@@ -268,6 +271,33 @@ class Finding:
     references: tuple[str, ...] = ()
     gain: tuple[str, float, float] | None = None
     chance: float | None = None
+    signs: float | None = None
+
+
+@dataclass(frozen=True)
+class Together:
+    """Two upgrades that are worth more together, by a model of the recording.
+
+    kinds, words
+        Which, and what each is; the one that brings more alone comes first.
+    titles
+        What the findings that ask for them are called.
+    how
+        only together: neither alone brings half of what both do together; adds up: the second adds much to
+        the first.
+    gain, error
+        Part by which both raise the work done at the heaviest load, and its standard error.
+    alone
+        What each brings alone.
+    """
+
+    kinds: tuple[str, str]
+    words: tuple[str, str]
+    titles: tuple[str, str]
+    how: Literal["only together", "adds up"]
+    gain: float
+    error: float
+    alone: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -341,6 +371,8 @@ class Diagnosis:
         Where the users' time went, by load class.
     standing
         How full every recorded resource was, what was short when, and the headroom.
+    together
+        Two upgrades that are worth more together; ``None``: none are, or no model can tell.
     """
 
     recording: str
@@ -353,3 +385,4 @@ class Diagnosis:
     conditions: dict[str, str] = field(default_factory=dict)
     waits: tuple[WaitShares, ...] = ()
     standing: Standing | None = None
+    together: Together | None = None

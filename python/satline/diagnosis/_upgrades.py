@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,13 +69,11 @@ def gains(reduction: Reduction) -> Mapping[str, float] | None:
     recording is of a virtual-machine system that counts what the model needs, and the model comes near the
     work that was measured.
     """
-    seen = Observed.of(reduction)
-    if seen is None:
+    fitted = _fitted(reduction)
+    if fitted is None:
         return None
-    model = _Model(seen)
-    base = model.work(_Change())
-    if not FIT[0] <= base / seen.work <= FIT[1]:
-        return None
+    model, base = fitted
+    seen = model.seen
     found = {
         kind: max(model.work(change) for change in changes) / base - 1
         for kind, changes in _changes(seen).items()
@@ -82,6 +81,39 @@ def gains(reduction: Reduction) -> Mapping[str, float] | None:
     # What was lost from the peak comes back as far as steals from users in queue took it.
     lost = seen.stolen * (seen.peak / seen.work - 1)
     return {**found, "admit fewer": max(found["admit fewer"], lost)}
+
+
+def joint_gains(reduction: Reduction) -> Mapping[tuple[str, str], float]:
+    """Part by which two upgrades at once would raise the work done at the heaviest load, by pairs of kinds.
+
+    Admission of fewer is left out: what comes back of what thrashing took is no matter of this model alone.
+    Empty where `gains` tells nothing.
+    """
+    fitted = _fitted(reduction)
+    if fitted is None:
+        return {}
+    model, base = fitted
+    ways = _changes(model.seen)
+    return {
+        (one, other): max(model.work(a.with_(b)) for a in ways[one] for b in ways[other]) / base - 1
+        for one, other in combinations([kind for kind in KINDS if kind != "admit fewer"], 2)
+    }
+
+
+def joint_error(kinds: tuple[str, str], gain: float) -> float:
+    """Standard error of what two upgrades bring at once: as of the one that is known worse. What was set on
+    bought gains was set on single ones."""
+    return max(ERRORS[kind][0] for kind in kinds) + max(ERRORS[kind][1] for kind in kinds) * abs(gain)
+
+
+def _fitted(reduction: Reduction) -> tuple[_Model, float] | None:
+    """A model and the work it does as it is; ``None`` where it is too far from what was measured."""
+    seen = Observed.of(reduction)
+    if seen is None:
+        return None
+    model = _Model(seen)
+    base = model.work(_Change())
+    return (model, base) if FIT[0] <= base / seen.work <= FIT[1] else None
 
 
 def errors(told: Mapping[str, float]) -> Mapping[str, float]:
@@ -112,6 +144,20 @@ class _Change:
     newer_slow: bool = False
     newer_files: bool = False
     level: bool = False
+
+    def with_(self, other: _Change) -> _Change:
+        """Both at once."""
+        return _Change(
+            self.processor * other.processor,
+            self.storage * other.storage,
+            self.admission * other.admission,
+            self.fast + other.fast,
+            self.slow + other.slow,
+            self.packs + other.packs,
+            self.newer_slow or other.newer_slow,
+            self.newer_files or other.newer_files,
+            self.level or other.level,
+        )
 
 
 def _changes(seen: Observed) -> dict[str, list[_Change]]:

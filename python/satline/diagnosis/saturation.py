@@ -33,7 +33,6 @@ __all__ = ["Series", "judge", "saturation"]
 
 # So many loads make a verdict; with so few a broken line can be fitted at all.
 LEAST_LEVELS, FEWEST_LEVELS = 4, 3
-# Where fewer than this part of the observations have a load, more time would bring little.
 LEAST_OBSERVATIONS = 20
 LEAST_BLOCKS = 8
 CREEP = 0.15

@@ -218,7 +218,13 @@ def _factor(value: float) -> str:
 
 
 def sure_words(finding: Finding) -> str:
-    """How sure a finding is: its chance where one is known, else the strength of its signs."""
+    """How sure a finding is: by its chance where one is known, else by the strength of its signs; where a
+    model weighed it, both, each with what it is."""
+    if finding.chance is not None and finding.signs is not None:
+        served = f"its remedy serves: {chance_words(finding.chance)}"
+        if finding.signs <= 0:
+            return f"{served}; its signs alone: too weak to hold"
+        return f"{served}; its signs: {_numbers.strength_words(finding.signs)}"
     if finding.chance is not None and finding.gain is None and finding.component != "none":
         return chance_words(finding.chance)
     return _numbers.strength_words(finding.strength)

@@ -19,15 +19,18 @@ _UNBROKEN = "\ue000"
 NARROW = 64
 
 
-def print_diagnosis(diagnosis: Diagnosis, console: Console, *, every: bool = True) -> None:
+def print_diagnosis(
+    diagnosis: Diagnosis, console: Console, *, every: bool = True, notes: Sequence[str] = ()
+) -> None:
     """Prints `diagnosis` on `console`, no wider than 100 columns.
 
     Without `every`, rules that do not hold and signals that could not be seen are folded to a line each.
+    `notes` follow the headline: what other answers say (`satline.reconcile`).
 
     Names that come from outside are shown with their control characters as visible escapes. Colour is left to
     rich: none when the output is not a terminal or NO_COLOR is set.
     """
-    _Page(console, every).diagnosis(diagnosis)
+    _Page(console, every).diagnosis(diagnosis, notes)
 
 
 def curves_table(curves: Curves, variables: Sequence[str], *, encoding: str = "utf-8") -> Table:
@@ -80,8 +83,10 @@ class _Page:
         self._every = every
         self._width = min(console.width, _WIDEST)
 
-    def diagnosis(self, diagnosis: Diagnosis) -> None:
+    def diagnosis(self, diagnosis: Diagnosis, notes: Sequence[str] = ()) -> None:
         self._line(diagnosis.headline, style="bold")
+        for note in notes:
+            self._line(note)
         self._line(f"Recording: {diagnosis.recording}", style="dim")
         if diagnosis.standing is not None:
             self._standing(diagnosis.standing)

@@ -133,6 +133,10 @@ def record(
     if (path / "recording.toml").is_file():
         shutil.rmtree(path)
     program.run(run, None if progress is None else lambda part: progress(Progress(0, 1, part)), path)
+    if study.file.expects is not None:
+        # What was planted goes with the recording: whoever diagnoses it may be told.
+        with (path / "recording.toml").open("a", encoding="utf-8") as file:
+            file.write(f'\n[truth]\nplanted = "{study.file.expects}"\n')
 
 
 def judged(study: SimulatedStudy, path: Path) -> Planted | None:

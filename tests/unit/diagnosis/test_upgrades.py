@@ -12,14 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satline.diagnosis import RULES, Finding
+from satline.diagnosis import RULES, Estimate, Finding, Saturation
+from satline.diagnosis._answer import headline, together_words
 from satline.diagnosis._chances import Chances
 from satline.diagnosis._observed import NEWER, Observed, _newer
+from satline.diagnosis._results import Together
 from satline.diagnosis._steals import Steals
-from satline.diagnosis._upgrades import KINDS, UNUSED, admitted, gains, schweitzer
+from satline.diagnosis._upgrades import KINDS, UNUSED, admitted, gains, joint_gains, schweitzer
 from satline.diagnosis.rules import Context
-from satline.diagnosis.rules._worth import REMEDIES, undecided, weighed
+from satline.diagnosis.rules._worth import REMEDIES, together, undecided, weighed
 from satline.reduction import Reduction
+from satline.report._words import sure_words
 
 LOADS = (2, 4, 8, 12, 16, 24, 32, 40)
 
@@ -316,7 +319,64 @@ def test_a_drum_that_serves_several_at_once_is_less_in_the_way() -> None:
 def test_a_bottleneck_whose_signs_are_weak_is_named_where_the_model_is_sure() -> None:
     (only,) = weigh(System(files=(3.0, 3.0)).reduction())
     assert only.rule == "io_bound"
-    assert "signs are weak" in only.summary
+    assert only.summary.startswith("by its signs alone, which are weak, it would not hold: signs; half as")
+    assert only.signs == 0.0
+    # What is called very likely is that the remedy serves; never is it called strong.
+    assert sure_words(only).startswith("its remedy serves: nearly certain (")
+    assert sure_words(only).endswith("; its signs alone: too weak to hold")
+    assert "strong" not in sure_words(only)
+
+
+def test_signs_and_the_chance_of_the_remedy_are_told_apart() -> None:
+    first, second = weigh(System(files=(3.0, 3.0)).reduction(), "paging_bound", "io_bound")
+    assert sure_words(first).endswith("; its signs: moderate (0.50)")
+    assert sure_words(second).startswith("its remedy serves: unlikely (")
+    (plain,) = weigh(System(files=(3.0, 3.0)).reduction(mpl_exact=None), "io_bound")
+    assert plain.signs is None
+    assert sure_words(plain) == "moderate (0.50)"
+
+
+def judged_together(system: System) -> Together | None:
+    context = SimpleNamespace(saturated=True, basis="load", reduction=system.reduction())
+    return together(cast(Context, context), {rule.name: rule.title for rule, _ in RULES})
+
+
+def test_two_upgrades_that_bring_little_one_by_one_are_told_together() -> None:
+    # As much work at the processor as at the packs: the faster one waits for the other.
+    found = judged_together(System(files=(1.1,)))
+    assert found is not None
+    assert set(found.kinds) == {"processor", "files"}
+    assert set(found.titles) == {"CPU bound", "I/O bound"}
+    assert found.gain > sum(found.alone) > 0
+    assert 0.4 < found.gain <= 0.6
+    assert found.how == ("only together" if found.gain >= 2 * sum(found.alone) else "adds up")
+    said = together_words(found)
+    assert "alone" in said
+    assert f"{found.gain:+.0%}, give or take {found.error:.0%}" in said
+
+
+def test_where_one_upgrade_brings_nearly_all_none_is_told_beside_it() -> None:
+    assert judged_together(System()) is None
+    assert judged_together(System(files=(6.0, 6.0))) is None
+
+
+def test_both_upgrades_at_once_are_what_each_is_where_the_other_does_nothing() -> None:
+    reduction = System().reduction()
+    single, both = gains(reduction), joint_gains(reduction)
+    assert single is not None
+    assert both["processor", "paging"] == pytest.approx(single["processor"], abs=0.02)
+    assert not any("admit fewer" in kinds for kinds in both)
+    assert joint_gains(System().reduction(mpl_exact=None)) == {}
+
+
+def test_rivals_are_named_with_their_chances() -> None:
+    storage, drum = finding("main_storage_bound", "storage", 0.55), finding("drum_overflow", "paging", 0.4)
+    at = Estimate(18.6, 16.2, 21.6, "users")
+    verdict = Saturation("saturated", "users", 4, 40, "transaction_rate", at=at)
+    said = headline(verdict, (storage, drum))
+    assert "cannot be told: main_storage_bound (0.55) or drum_overflow (0.40), each with the chance" in said
+    alone = headline(verdict, (finding("main_storage_bound", "storage", 0.9),))
+    assert "main_storage_bound, very likely (0.90)" in alone
 
 
 def test_without_a_model_the_signs_decide() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from satline.diagnosis._results import Evidence
-from satline.diagnosis.rules._context import Context, Measure
+from satline.diagnosis.rules._context import Context
 
 LARGE_SHARE = 0.3
 LARGE_PROCESSORS = 0.25
@@ -45,9 +45,35 @@ def as_cause(part: float, more: float) -> float:
     return 1 - (1 - min(1.0, part)) * (1 - more)
 
 
-def held_back(eligible: Measure) -> bool:
-    """Is the eligible set surely not empty?"""
-    return eligible.value >= 1 and eligible.low > 0
+# Who waits to be admitted for such a part of transaction time is held back, however few are eligible at once.
+HELD_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Held:
+    """Are users held back by admission at saturation: by how many are eligible, or by the part of transaction
+    time in which they are; `words` say why not."""
+
+    holds: bool
+    words: str
+    evidence: tuple[Evidence, ...]
+
+
+def held_back(context: Context) -> Held | None:
+    """Does admission hold users back: is the eligible set surely not empty, or are users surely eligible for
+    a tenth of their transaction time? ``None``: eligible users were not recorded."""
+    eligible, share = context.high("user_eligible"), context.share("user_eligible")
+    if eligible is None:
+        return None
+    many = eligible.value >= 1 and eligible.low > 0
+    long = share is not None and share.value >= HELD_SHARE and share.low > HELD_SHARE / 2
+    facts = [context.evidence("user_eligible", "at least 1, and surely above 0", many)]
+    words = f"admission holds back only {eligible.value:.2g} users at a time"
+    if share is not None:
+        threshold = f"at least {HELD_SHARE:g} of transaction time"
+        facts.append(context.evidence("share_eligible", threshold, long, value=share))
+        words += f", for {share.value:.0%} of transaction time"
+    return Held(many or long, words, tuple(facts))
 
 
 def wait_at_saturation(context: Context, user_part: str, processor_part: str) -> Wait | None:
@@ -77,8 +103,8 @@ def room_for_more(context: Context, user_part: str, rate: str) -> Evidence | Non
 
     Then nobody queues for the devices: more users at once would fill the wait, more devices would not.
     """
-    eligible = context.high("user_eligible")
-    if eligible is None or not held_back(eligible):
+    held = held_back(context)
+    if held is None or not held.holds:
         return None
     known = [
         (wait.value / count.value)

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from satline.diagnosis._chances import Chances
-from satline.diagnosis._results import Evidence, Finding
-from satline.diagnosis._upgrades import TOGETHER, errors, gains
+from satline.diagnosis._results import Evidence, Finding, Together
+from satline.diagnosis._upgrades import TOGETHER, errors, gains, joint_error, joint_gains
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._rule import Rule
 
@@ -54,6 +54,10 @@ SURE, LIKELY = 0.8, 0.05
 # What the signs weigh in the order, and what is taken off for each further remedy that a finding asks for: of
 # two as likely ones that comes first which says more.
 SIGNS, BREADTH = 0.1, 0.05
+# Two upgrades are told together where both bring at least so much of work, and the second adds to the first
+# at least so much of what the first brings; only together, where both bring at least so many times what they
+# bring one by one.
+MUCH, ADDS, ONLY = 0.1, 0.5, 2.0
 
 
 def weighed(judged: Sequence[tuple[Rule, Finding]], context: Context) -> list[Finding]:
@@ -97,7 +101,8 @@ def undecided(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 def _promoted(rule: Rule, finding: Finding) -> Finding:
     """A finding that holds because nothing else would bring as much, though its signs are weak."""
-    why = f"its signs are weak ({finding.summary})" if finding.summary else "its signs are weak"
+    why = "by its signs alone, which are weak, it would not hold"
+    why += f": {finding.summary}" if finding.summary else ""
     return rule.finding("holds", why, strength=0.0, evidence=list(finding.evidence))
 
 
@@ -129,4 +134,29 @@ def _weighed(finding: Finding, told: Mapping[str, float], chances: Chances, cont
         evidence=(*finding.evidence, fact),
         gain=(kind, gain, error),
         chance=chance,
+        signs=finding.strength,
+    )
+
+
+def together(context: Context, titles: Mapping[str, str]) -> Together | None:
+    """The two upgrades that bring most at once, where the second adds much to the first, or neither helps
+    without the other; `titles` of the rules by name."""
+    told = gains(context.reduction) if context.saturated and context.basis == "load" else None
+    if told is None:
+        return None
+    both = joint_gains(context.reduction)
+    kinds, gain = max(both.items(), key=lambda item: item[1])
+    first, second = sorted(kinds, key=lambda kind: -told[kind])
+    alone = max(0.0, told[first]), max(0.0, told[second])
+    error = joint_error(kinds, gain)
+    if gain < MUCH or gain - alone[0] < max(ADDS * alone[0], LEAST):
+        return None
+    return Together(
+        (first, second),
+        (WORDS[first], WORDS[second]),
+        (titles[NAMED[first]], titles[NAMED[second]]),
+        "only together" if gain >= ONLY * sum(alone) else "adds up",
+        gain,
+        error,
+        alone,
     )

@@ -52,13 +52,22 @@ def judge(context: Context) -> Finding:
     missing = [name for name, m in known.items() if m is None]
     if wait is None:
         missing.append("share_page_wait")
-    if missing or eligible is None or level is None or paging is None or problem is None or wait is None:
+    held = held_back(context)
+    if (
+        missing
+        or held is None
+        or eligible is None
+        or level is None
+        or paging is None
+        or problem is None
+        or wait is None
+    ):
         return RULE.blind(context, *missing)
-    held, few = held_back(eligible), level.high < eligible.low
+    few = level.high < eligible.low
     heavy, little = wait.large and paging.low > 5, problem.high < 0.5
     full = context.filled_by_users
     evidence = [
-        context.evidence("user_eligible", "at least 1, and surely above 0", held),
+        *held.evidence,
         context.evidence("mpl", "surely below the eligible users", few),
         context.evidence("paging_rate", "above 5 pages/s", paging.low > 5),
         wait.evidence,
@@ -70,7 +79,7 @@ def judge(context: Context) -> Finding:
     lacking = [
         why
         for why, ok in (
-            ("nobody is held back by admission", held),
+            (held.words, held.holds),
             ("the multiprogramming level is not low", few),
             (f"paging is not heavy: page wait is {wait.value:.0%} of {wait.of}", heavy),
             (f"problem state is {problem.value:.0%} of capacity", little),

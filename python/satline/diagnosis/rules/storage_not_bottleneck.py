@@ -54,7 +54,8 @@ def judge(context: Context) -> Finding:
     if total is None or paging is None:
         return RULE.blind(context, context.busy, "paging_rate")
     name, most = max(looks, key=lambda item: item[1].value, default=("", Measure(0.0, 0.0)))
-    crowded = eligible is not None and held_back(eligible)
+    held = held_back(context)
+    crowded = held is not None and held.holds
     full = most.value >= 0.9 or crowded
     quota = bool(context.quota_holds())
     busy = total.value >= 0.9 or quota
@@ -68,7 +69,7 @@ def judge(context: Context) -> Finding:
     calm = waited < 0.1
     evidence = [
         *([context.evidence(name, "at least 0.9: it looks full", most.value >= 0.9)] if name else []),
-        *([context.evidence("user_eligible", "not empty: it looks full", crowded)] if eligible else []),
+        *(held.evidence if held is not None else ()),
         context.evidence(context.busy, "at least 0.9 of capacity", busy),
         context.evidence("paging_rate", "moderate: nobody waits for it", calm),
     ]

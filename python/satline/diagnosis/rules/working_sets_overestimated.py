@@ -45,19 +45,20 @@ def judge(context: Context) -> Finding:
     if unfit is not None:
         return unfit
     eligible, total = context.high("user_eligible"), context.high(context.busy)
+    held = held_back(context)
     page = wait_at_saturation(context, "user_page_wait", "page_wait")
     io = wait_at_saturation(context, "user_io_wait", "io_wait")
-    if eligible is None:
+    if eligible is None or held is None:
         return RULE.blind(context, "user_eligible")
     if total is None:
         return RULE.blind(context, context.busy)
     if page is None or io is None:
         return RULE.blind(context, "share_page_wait", "share_io_wait")
-    held, light = held_back(eligible), total.high < LIGHT
+    light = total.high < LIGHT
     room = room_for_more(context, "user_io_wait", "virtual_io_rate")
     calm, quiet = page.value < 0.15, not io.large or room is not None
     evidence = [
-        context.evidence("user_eligible", "at least 1, and surely above 0", held),
+        *held.evidence,
         context.evidence(context.busy, f"surely below {LIGHT:g} of capacity", light),
         page.evidence_that("below 0.15: paging is light", calm),
         io.evidence_that("not large, or devices have room", quiet),
@@ -66,7 +67,7 @@ def judge(context: Context) -> Finding:
     lacking = [
         why
         for why, ok in (
-            ("nobody is held back by admission", held),
+            (held.words, held.holds),
             (f"the processors are {total.value:.0%} busy", light),
             (f"page wait is {page.value:.0%} of {page.of}", calm),
             (f"I/O wait is {io.value:.0%} of {io.of}", quiet),
