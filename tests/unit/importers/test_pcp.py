@@ -158,8 +158,9 @@ def test_kernel_threads_and_the_collector_are_no_users(zeroconf: Recording) -> N
     names = {n for (n,) in rows(zeroconf, 'SELECT DISTINCT "user" FROM "user"')}
     assert {"_kernel", "_collector", "nathans", "root"} <= names
     ((logged_on, in_queue),) = rows(
-        zeroconf, "SELECT users_logged_on, users_in_queue FROM system WHERE users_logged_on IS NOT NULL"
-        " ORDER BY time_ns LIMIT 1"
+        zeroconf,
+        "SELECT users_logged_on, users_in_queue FROM system WHERE users_logged_on IS NOT NULL"
+        " ORDER BY time_ns LIMIT 1",
     )
     assert logged_on == len([n for n in names if not n.startswith("_")])
     assert in_queue == 0  # the only process that runs is the collector's
