@@ -31,7 +31,7 @@ def test_partitions_slices_and_volumes_are_no_disks_of_their_own() -> None:
 
 def test_solaris_slices_and_paths_belong_to_their_disk() -> None:
     zero = np.zeros(2)
-    busy = {name: zero for name in ("sd5", "sd5,a", "sd5.t3.m", "nfs1", "mpt_sas3")}
+    busy = dict.fromkeys(("sd5", "sd5,a", "sd5.t3.m", "nfs1", "mpt_sas3"), zero)
     assert layered(busy) == set(busy) - {"sd5"}
 
 
