@@ -1,8 +1,8 @@
 """How full each resource was, by the collector's own tool: the other side of the comparison of `check.py`.
 
 Nothing here is Satline's: `pmdumplog` prints the raw values of a PCP archive (no interpolation, unlike
-`pmval` and `pmlogsummary`), `sadf -d` the rates of a sysstat file, `atop -P` those of an atop log, and text of
-`sar` is parsed here.
+`pmval` and `pmlogsummary`), `sadf -d` the rates of a sysstat file, `atop -P` those of an atop log, and text
+of `sar` is parsed here.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _pcp_memory(values: Values, total: float, units: dict[str, str], courses: Co
 def _pcp_processors(
     states: dict[str, dict[float, tuple[float, dict[str, float]]]], many: int, courses: Courses
 ) -> None:
-    """All processors together, else the sum of the single ones; of user time alone, its part of all `many`."""
+    """All processors together, else the sum of the single ones; of user time alone, its part of `many`."""
     part: list[tuple[float, float]] = []
     for which in ("all", "percpu"):
         for seconds, kept in states[which].values():

@@ -2,15 +2,16 @@
 
     python benches/outside/check.py --out DIR [--json]
 
-DIR is that of `run.py`. For each archive: mean, 95th percentile, greatest use and time short of each resource,
-the headroom, the busiest device, and a bend that is claimed. Every difference is listed; exit code 1 when one
-is beyond its tolerance.
+DIR is that of `run.py`. For each archive: mean, 95th percentile, greatest use and time short of each
+resource, the time observed, the headroom, the busiest device, and a bend that is claimed. Every difference is
+listed; exit code 1 when one is beyond its tolerance.
 
-Tolerances: 0.01 (one per cent of the resource) or 5 % of the value for the mean, whichever is greater, since
-text has rounded figures; 0.02 or 10 % for the 95th percentile, which may lie anywhere between the 92nd and the
-98th of the tool's intervals, because Satline joins readings that are close together; the greatest use at most 0.02
-above the tool's, and no less than its 95th percentile; 0.02 for the part of the time short; 10 % for the headroom and for the time observed. The tool's intervals are
-joined to the length of Satline's observations where they are much shorter.
+Tolerances: of the mean 0.01 (one per cent of the resource) or 5 % of the value, whichever is greater, since
+text has rounded figures; of the 95th percentile 0.02 or 10 %, and it may lie anywhere between the 92nd and
+the 98th of the tool's intervals, because Satline joins readings that are close together; of the greatest use
+0.02 above the tool's, and no less than its 92nd percentile; of the part of the time short 0.02; of the
+headroom and of the time observed 10 %. The tool's intervals are joined to the length of Satline's
+observations where they are much shorter.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
     python benches/outside/run.py --data DIR [--out DIR] [--limit 300] [--jobs 2] [--json]
 
 Each archive is imported by `satline import` and diagnosed by `satline diagnose --json`, each with a limit of
-time. What was done is kept in OUT, so that a run that was broken off goes on where it was; `check.py` reads it.
+time. What was done is kept in OUT, so that a run that was broken off goes on where it was; `check.py` reads
+it.
 """
 
 from __future__ import annotations

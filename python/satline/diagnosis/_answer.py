@@ -305,20 +305,21 @@ def _capital(text: str) -> str:
 # What to do where a resource was short and waited for, but no rule says why; and what to record where nothing
 # says whether anything waited.
 _FIND: Mapping[str, str] = {
-    "processor": "See which processes use the CPU when it is short (satline record; pidstat -u); move or limit"
-    " them, or add CPUs.",
+    "processor": "See which processes use the CPU when it is short (satline record; pidstat -u); move or"
+    " limit them, or add CPUs.",
     "one processor": "See what keeps {what} busy (satline record; mpstat -P ALL, pidstat -u): one thread, or"
     " interrupts that should be spread.",
     "io": "See what reads and writes when {what} is full (satline record; pidstat -d); move or spread it.",
     "storage": "See whose memory grows (satline record; pidstat -r); limit it, or add memory.",
-    "server": "See which thread is full (satline record; pidstat -t); run more of its kind, or split its work.",
+    "server": "See which thread is full (satline record; pidstat -t); run more of its kind, or split its"
+    " work.",
 }
 _WAITS: Mapping[str, str] = {
-    "processor": "Record whether tasks wait for the CPU: run queue and pressure (sar -q ALL; kernel.all.pressure in"
-    " PCP; satline record).",
+    "processor": "Record whether tasks wait for the CPU: run queue and pressure (sar -q ALL;"
+    " kernel.all.pressure in PCP; satline record).",
     "one processor": "Record which thread or interrupt keeps {what} busy (satline record; pidstat -t).",
-    "io": "Record whether requests queue at {what}, and whose they are (sar -d on Linux; disk.dev.aveq in PCP;"
-    " satline record as root).",
+    "io": "Record whether requests queue at {what}, and whose they are (sar -d on Linux; disk.dev.aveq in"
+    " PCP; satline record as root).",
     "storage": "Record whether tasks wait for memory (sar -q ALL, sar -W; kernel.all.pressure in PCP;"
     " satline record).",
 }

@@ -253,9 +253,9 @@ _OF_ITS_OWN = 0.02
 def layered(busy: Mapping[str, Floats]) -> set[str]:
     """Devices that lie on others in the list: partitions, slices, paths and volumes.
 
-    What they do, the disks below them do, and they must not count as resources of their own. A name that tells
-    neither is taken for a volume where it is never busier than the busiest disk: leaving it out changes no
-    answer.
+    What they do, the disks below them do, and they must not count as resources of their own. A name that
+    tells neither is taken for a volume where it is never busier than the busiest disk: leaving it out changes
+    no answer.
 
     Parameters
     ----------

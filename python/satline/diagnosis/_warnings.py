@@ -111,9 +111,8 @@ def conditions(recording: Source, reduction: Reduction) -> dict[str, str]:
         "limits": ", ".join(f"{k} = {v}" for k, v in system.get("limits", {}).items()),
         "load axis": reduction.load_axis if loaded else "",
         "only": reduction.filters,
-        "observations": f"{loaded} of {reduction.observation_s:.3g} s in {len(reduction.classes)} load classes"
-        if loaded
-        else f"{len(reduction.number)} of {reduction.observation_s:.3g} s, none with a load",
+        "observations": f"{loaded or len(reduction.number)} of {reduction.observation_s:.3g} s"
+        + (f" in {len(reduction.classes)} load classes" if loaded else ", none with a load"),
         "methods": ", ".join(
             f"{k}: {v}" for k, v in recording.sources.get("monitor", {}).get("methods", {}).items()
         ),

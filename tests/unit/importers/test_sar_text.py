@@ -212,6 +212,20 @@ def test_a_device_that_comes_back_has_no_difference_over_its_absence(imported: I
     assert found == [(36000, 0), (36600, 600), (37800, 2400), (38400, 3000)], "no reading at 10:20"
 
 
+def test_hpux_prints_only_the_devices_that_were_active(imported: Import) -> None:
+    names = "   device   %busy   avque   r+w/s  blks/s  avwait  avserv\n"
+    rows = [
+        "10:10:00   disk1   50.00   0.50   10   100   0.00   5.00",
+        "           disk2   10.00   0.50   10   100   0.00   5.00",
+        "10:20:00   disk2   10.00   0.50   10   100   0.00   5.00",
+        "10:30:00   disk1   50.00   0.50   10   100   0.00   5.00",
+        "           disk2   10.00   0.50   10   100   0.00   5.00",
+    ]
+    recording = imported("HP-UX h B.11.31 U ia64    11/21/26\n\n10:00:00" + names + "\n".join(rows) + "\n")
+    assert differences(recording, "device", "busy_us", "device = 'disk1'") == [300e6, 0, 300e6]
+    assert differences(recording, "device", "busy_us", "device = 'disk2'") == [60e6, 60e6, 60e6]
+
+
 def test_a_hole_is_null_and_not_zero(imported: Import) -> None:
     rows = "10:10:00   1.00   5.00\n10:20:00   nan   5.00\n10:30:00   1.00   5.00\n"
     recording = imported(LINUX + "10:00:00   proc/s   cswch/s\n" + rows)
