@@ -8,11 +8,12 @@ mode alone), its use is a lower bound, and says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satline.diagnosis._held import Held, held_back, listed
 from satline.diagnosis._histories import Histories
 from satline.reduction import Reduction
 
@@ -34,6 +35,10 @@ DISK_QUEUE = 2.0
 LEAST_REFAULTS = 50.0
 LEAST_PAGES = 20.0
 SLOW_PROBE = 3.0
+CAP_SHORT = 0.8
+# A thread never rests that runs or waits for a processor for so much of the time; it is a server's where
+# requests wait for it.
+NEVER_RESTS, LEAST_CPU, LEAST_QUEUE = 0.85, 0.2, 0.5
 DELAYED = 0.3
 
 
@@ -59,6 +64,12 @@ class Use:
         Use from which on it counts as short.
     of
         What was measured, in a few words.
+    held
+        Mean number of users that it holds back, by their own waits; ``None``: not known.
+    says
+        What was seen, and whom it holds back, as a finding would say it; empty: nothing beyond the figures.
+    remedy
+        What would help, where the cause is that clear.
     """
 
     name: str
@@ -70,6 +81,19 @@ class Use:
     scales: bool = True
     limit: float = 1.0
     of: str = ""
+    held: Floats | None = None
+    says: str = ""
+    remedy: str = ""
+
+    @property
+    def counted(self) -> Mask:
+        """Where it counts as short: full, and not contradicted by an empty queue."""
+        return self.short if self.confirmed is None else self.confirmed
+
+    def weight(self, seconds: Floats) -> float:
+        """User-seconds held back while short; where users' waits are not known, the time."""
+        held = 1.0 if self.held is None else self.held
+        return float((seconds * self.counted * held).sum())
 
 
 @dataclass(frozen=True)
@@ -78,6 +102,7 @@ class Courses:
 
     reduction: Reduction
     history: Histories
+    held: Held | None = None
 
     @property
     def count(self) -> int:
@@ -102,8 +127,70 @@ class Courses:
 
 def uses(reduction: Reduction, history: Histories) -> tuple[Use, ...]:
     """Every resource that was recorded."""
-    courses = Courses(reduction, history)
-    return tuple(use for read in READERS for use in read(courses))
+    courses = Courses(reduction, history, held_back(reduction, history))
+    return _waited_for(courses, tuple(use for read in READERS for use in read(courses)))
+
+
+def _waited_for(courses: Courses, found: tuple[Use, ...]) -> tuple[Use, ...]:
+    """The uses with the users whom each holds back.
+
+    A wait for a processor in a group that is at its quota is the quota's, one for a device in a group at its
+    cap the cap's; in a group that thrashes within its memory limit, I/O, and time in the kernel with the wait
+    that it adds, are the limit's. What is left is that of the host's own resources.
+    """
+    held = courses.held
+    if held is None:
+        return found
+    nothing = np.zeros(courses.count)
+    taken: dict[str, dict[str, Floats]] = {name: {} for name in held.users}
+
+    def take(name: str, kind: str, amount: Floats) -> Floats:
+        before = taken[name].get(kind, nothing)
+        more = np.minimum(amount, np.maximum(getattr(held.users[name], kind) - before, 0))
+        taken[name][kind] = before + more
+        return np.asarray(more)
+
+    limits: dict[str, Floats] = {}
+    for use in found:
+        kind, _, group = use.name.partition(" of ")
+        if not use.short.any() or kind not in ("CPU quota", "memory limit", "I/O cap"):
+            continue
+        total = nothing
+        for name, own in held.inside(group).items():
+            if kind == "CPU quota":
+                total = total + take(name, "delay", np.where(use.short, own.delay, 0))
+            elif kind == "I/O cap":
+                total = total + take(name, "io", np.where(use.short, own.io, 0))
+                total = total + take(name, "page", np.where(use.short, own.page, 0))
+            else:
+                kernel = np.clip(own.system / np.maximum(own.cpu, 1e-9), 0, 1)
+                total = total + take(name, "io", np.where(use.short, own.io, 0))
+                total = total + take(name, "page", np.where(use.short, own.page, 0))
+                total = total + take(name, "delay", np.where(use.short, kernel * own.delay, 0))
+                total = total + np.where(use.short, np.minimum(own.system, 1.0), 0)
+        limits[use.name] = total
+
+    def left(kind: str) -> Floats:
+        total = nothing
+        for name, own in held.users.items():
+            whole = held.of_processors(name) if kind == "delay" else getattr(own, kind)
+            gone = taken[name].get(kind, nothing) / np.maximum(getattr(own, kind), 1e-12)
+            total = total + whole * (1 - np.clip(gone, 0, 1))
+        return np.asarray(total)
+
+    kinds = {"processor": "delay", "one processor": "delay", "io": "io", "storage": "page", "lock": "lock"}
+    made = []
+    for use in found:
+        if use.name in limits:
+            group = use.name.partition(" of ")[2]
+            inside = sorted(held.inside(group))
+            says = f"{use.says}; it holds {listed(inside)}" if inside else use.says
+            made.append(replace(use, held=limits[use.name], says=says))
+        elif use.held is None and use.component in kinds:
+            made.append(replace(use, held=left(kinds[use.component])))
+        else:
+            made.append(use)
+    return tuple(made)
 
 
 def above(values: Floats | None, limit: float) -> Mask | None:
@@ -372,10 +459,17 @@ def _swap(courses: Courses) -> list[Use]:
 # ------------------------------------------------------------------ limits of control groups, single threads
 
 
+def _over(values: Floats, where: Mask, seconds: Floats) -> float:
+    """Mean by time of a course where it is known and `where` holds; 0 where that is nowhere."""
+    known = where & np.isfinite(values)
+    return float(np.average(values[known], weights=seconds[known])) if known.any() else 0.0
+
+
 def _quotas(courses: Courses) -> list[Use]:
     """Control groups with a CPU quota: periods in which they were held back."""
     names = ("quota_throttled_periods", "quota_periods", "quota_throttled_us", "cpu_us")
     limits = courses.history.levels("cgroup", "cgroup", ("quota_limit_millicpu",))
+    seconds = courses.reduction.seconds
     found = []
     for group, counters in courses.history.counters("cgroup", "cgroup", names).items():
         periods, held = counters["quota_periods"], counters["quota_throttled_periods"]
@@ -386,10 +480,22 @@ def _quotas(courses: Courses) -> list[Use]:
         part = np.where(np.isfinite(periods) & np.isfinite(held), part, np.nan)
         limit = limits.get(group, {}).get("quota_limit_millicpu")
         cpu = courses.rate(counters, "cpu_us")
+        if cpu is None and courses.held is not None and (own := courses.held.inside(group)):
+            # The group's own account may be in another hierarchy (version 1): that of its users serves.
+            cpu = np.sum([user.cpu for user in own.values()], axis=0)
         fraction = None
         if cpu is not None and limit is not None and np.isfinite(limit).any():
             fraction = np.clip(cpu / np.maximum(limit / 1000, 1e-9), 0, 1)
         short = np.nan_to_num(part) >= QUOTA_SHORT
+        says = ""
+        if short.any():
+            of = ""
+            if fraction is not None and limit is not None:
+                of = (
+                    f"used {_over(fraction, short, seconds):.0%} of its quota of"
+                    f" {_over(limit / 1000, short, seconds):.2g} CPUs and "
+                )
+            says = f"group {group} {of}was held back in {_over(part, short, seconds):.0%} of its quota periods"
         found.append(
             Use(
                 f"CPU quota of {group}",
@@ -400,6 +506,9 @@ def _quotas(courses: Courses) -> list[Use]:
                 limit=QUOTA_SHORT if fraction is None else CPU_SHORT,
                 scales=fraction is not None,
                 of="quota periods held back" if fraction is None else "CPU time of its quota",
+                says=says,
+                remedy=f"Raise the CPU quota of {group} (cpu.max; cpu.cfs_quota_us in version 1; CPUQuota=), or"
+                " replace it by a weight, which holds back only while others want the CPU.",
             )
         )
     return found
@@ -429,6 +538,19 @@ def _group_memory(courses: Courses) -> list[Use]:
         if hits is not None and np.isfinite(hits).any():
             at_limit = at_limit & (np.nan_to_num(hits) > 0)
         short = np.zeros(courses.count, dtype=bool) if thrashing is None else at_limit & thrashing
+        says = ""
+        if short.any():
+            seconds = courses.reduction.seconds
+            says = (
+                f"group {group} is at {_over(fraction, short, seconds):.0%} of its memory limit of"
+                f" {_over(limit, short, seconds) / 2**20:,.0f} MiB"
+            )
+            rates = {
+                what: _over(own[name] / seconds, short, seconds)
+                for name, what in (("refault_pages", "refaults"), ("major_faults", "major faults"))
+                if name in own and np.isfinite(own[name]).any()
+            }
+            says += f", and pages come back just after they were taken: {_rates(rates)}" if rates else ""
         found.append(
             Use(
                 f"memory limit of {group}",
@@ -439,9 +561,138 @@ def _group_memory(courses: Courses) -> list[Use]:
                 scales=False,
                 limit=SWAP_SHORT,
                 of="memory charged against its limit",
+                says=says,
+                remedy=f"Raise the memory limit of {group} (memory.max; memory.limit_in_bytes in version 1;"
+                " MemoryMax=), or let fewer of its programs work at once: the host's own memory is not short.",
             )
         )
     return found
+
+
+def _rates(rates: Mapping[str, float]) -> str:
+    return " and ".join(f"{rate:,.0f} {what} a second" for what, rate in rates.items())
+
+
+# Limits of a group on I/O: the counter, its limit, and how to say a rate of it.
+_CAPS = (
+    ("reads", "read_limit_per_second", "reads", 1.0, "reads/s"),
+    ("read_bytes", "read_limit_bytes_per_second", "reads", 2**20, "MiB/s"),
+    ("writes", "write_limit_per_second", "writes", 1.0, "writes/s"),
+    ("write_bytes", "write_limit_bytes_per_second", "writes", 2**20, "MiB/s"),
+)
+
+
+def _io_caps(courses: Courses) -> list[Use]:
+    """Control groups with a cap on I/O: short where they reach it and somebody in them waits for a device."""
+    counters = courses.history.counters("cgroup", "cgroup", tuple(cap[0] for cap in _CAPS))
+    levels = courses.history.levels("cgroup", "cgroup", tuple(cap[1] for cap in _CAPS))
+    seconds, busiest = courses.reduction.seconds, courses.course("busiest_device")
+    found = []
+    for group, level in levels.items():
+        own = counters.get(group, {})
+        reached: list[tuple[Floats, str, str]] = []
+        for counter, limit, what, unit, words in _CAPS:
+            most = level[limit]
+            if counter not in own or not (np.isfinite(most).any() and np.isfinite(own[counter]).any()):
+                continue
+            fraction = np.clip(own[counter] / seconds / np.maximum(most, 1e-9), 0, 1)
+            known = most[np.isfinite(most)]
+            reached.append((fraction, what, f"{float(known.mean()) / unit:.3g} {words}"))
+        if not reached:
+            continue
+        fraction = np.nanmax(np.nan_to_num([one[0] for one in reached]), axis=0)
+        short = fraction >= CAP_SHORT
+        confirmed = None
+        inside = courses.held.inside(group) if courses.held is not None else {}
+        if inside:
+            waiting = np.sum([user.io + user.page for user in inside.values()], axis=0)
+            confirmed = short & (waiting >= DELAYED)
+        says = ""
+        if short.any():
+            first = max(reached, key=lambda one: _over(one[0], short, seconds))
+            says = (
+                f"group {group} is at {_over(first[0], short, seconds):.0%} of its cap of {first[2]} on"
+                f" {first[1]}"
+            )
+            if busiest is not None:
+                device = _busiest_name(courses, short)
+                says += f", while {device} is {_over(busiest, short, seconds):.0%} busy"
+        found.append(
+            Use(
+                f"I/O cap of {group}",
+                "io",
+                fraction,
+                short,
+                confirmed,
+                limit=CAP_SHORT,
+                scales=True,
+                of="its rate against the cap",
+                says=says,
+                remedy=f"Raise the cap on I/O of {group} (io.max; blkio.throttle in version 1; IOReadBandwidthMax=):"
+                " it is the cap that makes its programs wait, not the device.",
+            )
+        )
+    return found
+
+
+def _busiest_name(courses: Courses, where: Mask) -> str:
+    """The block device with most busy time there, in words."""
+    devices = courses.history.counters("device", "device", ("busy_us",), "device_kind = 'block'")
+    busy = {
+        device: float(np.nansum(np.where(where, own["busy_us"], 0)))
+        for device, own in devices.items()
+        if not device.startswith(_NO_DISK)
+    }
+    return f"disk {max(busy, key=lambda d: busy[d])}" if busy else "the busiest disk"
+
+
+def _queues(courses: Courses) -> list[Use]:
+    """Threads that never rest while requests wait in front of their process: what they serve is done by one
+    at a time. What a thread waits for a processor itself makes it slower; requests queue for it all the same.
+    """
+    entity = "concat(\"user\", chr(31), name, chr(31), pid, chr(31), tid)"
+    level = courses.history.levels("task", entity, ("waiting_requests",), "waiting_requests IS NOT NULL")
+    if not level:
+        return []
+    counters = courses.history.counters("task", entity, ("cpu_us", "run_delay_us"))
+    seconds, found = courses.reduction.seconds, []
+    for thread, seen in level.items():
+        own = counters.get(thread)
+        if own is None:
+            continue
+        cpu = np.nan_to_num(own["cpu_us"] / (seconds * 1e6))
+        ready = np.nan_to_num(own["run_delay_us"] / (seconds * 1e6))
+        waiting = np.nan_to_num(seen["waiting_requests"])
+        short = (cpu + ready >= NEVER_RESTS) & (cpu >= LEAST_CPU) & (waiting >= LEAST_QUEUE)
+        if not short.any():
+            continue
+        user, name, pid, tid = thread.split(chr(31))
+        which = f"thread {tid} of process {pid}" if tid != pid else f"process {pid}"
+        says = (
+            f"{name} of user {user} ({which}) answers one request at a time and is never idle:"
+            f" {_over(waiting, short, seconds):.1f} requests wait for it on average, while it runs"
+            f" {_over(cpu, short, seconds):.0%} of the time"
+        )
+        delayed = _over(ready, short, seconds)
+        if delayed >= 0.2:
+            says += f" and itself waits for a CPU {delayed:.0%} of it"
+        found.append(
+            Use(
+                f"thread {name} of user {user}",
+                "server",
+                np.clip(cpu + ready, 0, 1),
+                short,
+                short,
+                limit=NEVER_RESTS,
+                scales=False,
+                of="time that it ran or was ready to",
+                held=waiting,
+                says=says,
+                remedy=f"Let {name} of user {user} answer with several threads or processes, or make its requests"
+                " cheaper" + ("; a higher CPU weight helps too while others fill the CPU." if delayed >= 0.2 else "."),
+            )
+        )
+    return sorted(found, key=lambda use: -use.weight(seconds))[:3]
 
 
 def _thread(courses: Courses) -> list[Use]:
@@ -472,9 +723,32 @@ def _locks(courses: Courses) -> list[Use]:
     if waiting is None:
         return []
     held_up = np.nan_to_num(waiting) >= DELAYED
+    seconds = courses.reduction.seconds
+    counters = courses.history.counters("lock", "lock", ("wait_us", "hold_us"))
+    cost = {
+        name: _over(own["wait_us"] / seconds / 1e6, held_up, seconds)
+        for name, own in counters.items()
+        if np.isfinite(own["wait_us"]).any()
+    }
+    total, says, remedy, resource = sum(cost.values()), "", "", "locks"
+    if held_up.any() and total > 0:
+        name = max(cost, key=lambda one: cost[one])
+        resource = f"lock {name}" if cost[name] >= 0.5 * total else "locks"
+        kept = _over(counters[name]["hold_us"] / seconds / 1e6, held_up, seconds)
+        says = f"{cost[name]:.1f} processes on average wait for lock {name}"
+        says += f" ({cost[name] / total:.0%} of all waits for locks)" if cost[name] < 0.995 * total else ""
+        says += f", which is held {min(1.0, kept):.0%} of the time" if kept > 0 else ""
+        if courses.held is not None:
+            waited = {user: _over(own.lock, held_up, seconds) for user, own in courses.held.users.items()}
+            most = sorted((user for user in waited if waited[user] >= 0.05), key=lambda user: -waited[user])
+            says += f"; those who wait are {listed(most)}" if most else ""
+        remedy = (
+            f"Do less while lock {name} is held (no think time, no I/O, no other locks), or divide what it guards:"
+            " more CPU or faster disks change nothing."
+        )
     return [
         Use(
-            "locks",
+            resource,
             "lock",
             None,
             held_up,
@@ -482,6 +756,8 @@ def _locks(courses: Courses) -> list[Use]:
             scales=False,
             limit=DELAYED,
             of=f"mean waiting {float(np.nanmean(waiting)):.2g}",
+            says=says,
+            remedy=remedy,
         )
     ]
 
@@ -494,6 +770,8 @@ READERS: tuple[Callable[[Courses], list[Use]], ...] = (
     _memory,
     _group_memory,
     _swap,
+    _io_caps,
+    _queues,
     _thread,
     _locks,
 )

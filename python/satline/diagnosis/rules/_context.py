@@ -10,6 +10,7 @@ import numpy as np
 
 from satline.diagnosis._histories import Histories
 from satline.diagnosis._partial import Floats, Partial, partial_correlation
+from satline.diagnosis._resources import Use
 from satline.diagnosis._results import Evidence, Saturation
 from satline.reduction import Reduction
 from satline.reduction._shares import PARTS
@@ -47,6 +48,8 @@ class Context:
     basis
         load: classes are of load. periods: the topmost class are the observations in which something was
         short, the lowest those in which nothing was; see `satline.diagnosis._periods`.
+    uses
+        With periods: how full each resource was, and whom it held back.
     """
 
     reduction: Reduction
@@ -54,6 +57,7 @@ class Context:
     limits: dict[str, float] = field(default_factory=dict)
     history: Histories | None = None
     basis: Literal["load", "periods"] = "load"
+    uses: tuple[Use, ...] = ()
 
     @property
     def saturated(self) -> bool:
