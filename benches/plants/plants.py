@@ -50,7 +50,7 @@ def edit(values: dict[str, str]) -> None:
         burn(random.uniform(0.5, 1.5) * float(values["cpu"]))
 
 
-def compute(values: dict[str, str]) -> None:
+def compute(_: dict[str, str]) -> None:
     """Never wait."""
     while True:
         burn(1.0)
@@ -58,7 +58,7 @@ def compute(values: dict[str, str]) -> None:
 
 def book(values: dict[str, str]) -> None:
     """Change a file that one at a time may change."""
-    with open(values["file"], "r+b") as file:
+    with Path(values["file"]).open("r+b") as file:
         while True:
             think(float(values["think"]))
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -109,7 +109,7 @@ def browse(values: dict[str, str]) -> None:
     """Touch pages of a file of its own, or of memory of its own, here and there, and compute a little."""
     size = int(values["bytes"])
     if values["file"]:
-        with open(values["file"], "rb") as file:
+        with Path(values["file"]).open("rb") as file:
             pages = mmap.mmap(file.fileno(), size, prot=mmap.PROT_READ)
             pages.madvise(mmap.MADV_RANDOM)
     else:
@@ -321,7 +321,9 @@ def quota(planted: Planted, draw: random.Random) -> Truth:
     for uid in _uids(draw, users):
         planted.start("edit", uid, group, think=pause, cpu=burst)
     return Truth(
-        ("quota",), (f"/{MARK}{name}",), parameters=dict(users=users, cpus=cpus, think=pause, cpu=burst)
+        ("quota",),
+        (f"/{MARK}{name}",),
+        parameters={"users": users, "cpus": cpus, "think": pause, "cpu": burst},
     )
 
 
@@ -331,7 +333,7 @@ def flock(planted: Planted, draw: random.Random) -> Truth:
     file = planted.file(draw.choice(("ledger.db", "orders.dat", "index.lock")), 1 << 20)
     for uid in _uids(draw, users):
         planted.start("book", uid, file=file, think=pause, hold=hold, cpu=0.01)
-    return Truth(("lock",), (str(file),), parameters=dict(users=users, hold=hold, think=pause))
+    return Truth(("lock",), (str(file),), parameters={"users": users, "hold": hold, "think": pause})
 
 
 def server(planted: Planted, draw: random.Random) -> Truth:
@@ -345,7 +347,7 @@ def server(planted: Planted, draw: random.Random) -> Truth:
     return Truth(
         ("server",),
         (str(uid), str(pid)),
-        parameters=dict(users=users, cpu=cost, think=pause, port=port, uid=uid, pid=pid),
+        parameters={"users": users, "cpu": cost, "think": pause, "port": port, "uid": uid, "pid": pid},
     )
 
 
@@ -357,23 +359,21 @@ def thrash(planted: Planted, draw: random.Random) -> Truth:
     swap = planted.swap_file("swap", 512 << 20)
     for k, uid in enumerate(_uids(draw, users)):
         file = "" if swap and k % 2 else planted.file(f"pages{k}", each + (1 << 20))
-        planted.start(
-            "browse", uid, group, file=file, bytes=each, think=pause, touches=touches, cpu=0.002
-        )
+        planted.start("browse", uid, group, file=file, bytes=each, think=pause, touches=touches, cpu=0.002)
     return Truth(
         ("storage", "paging", "paging and io"),
         (f"/{MARK}{name}",),
-        parameters=dict(users=users, limit=limit, each=each, touches=touches, swap=swap),
+        parameters={"users": users, "limit": limit, "each": each, "touches": touches, "swap": swap},
     )
 
 
 def io_cap(planted: Planted, draw: random.Random) -> Truth:
-    """Users who read and write past the cache, in a group whose rate of I/O is capped far below the disk's."""
+    """Users who read and write past the cache, in a group with a cap on I/O far below what the disk does."""
     name, users = _name(draw), draw.randint(3, 6)
     rate, piece = draw.choice((2, 4, 6)) << 20, draw.choice((64, 128, 256)) << 10
     size = 128 << 20
     files = [planted.file(f"data{k}", size) for k in range(2)]
-    device = os.stat(files[0]).st_dev
+    device = files[0].stat().st_dev
     where = f"{os.major(device)}:{os.minor(device)} {rate}"
     caps = {f"blkio.throttle.{way}_bps_device": where for way in ("read", "write")}
     group = planted.group("blkio", name, caps)
@@ -384,7 +384,9 @@ def io_cap(planted: Planted, draw: random.Random) -> Truth:
             "copy", uid, group, file=files[k % 2], bytes=size, piece=piece, way=way, think=pause, cpu=0.001
         )
     return Truth(
-        ("io",), (f"/{MARK}{name}",), parameters=dict(users=users, rate=rate, piece=piece, think=pause)
+        ("io",),
+        (f"/{MARK}{name}",),
+        parameters={"users": users, "rate": rate, "piece": piece, "think": pause},
     )
 
 
@@ -394,7 +396,7 @@ def hog(planted: Planted, draw: random.Random) -> Truth:
     for _ in range(processes):
         planted.start("compute", uid)
     _light(planted, draw, draw.randint(3, 5))
-    return Truth(("processor",), (str(uid),), parameters=dict(uid=uid, processes=processes))
+    return Truth(("processor",), (str(uid),), parameters={"uid": uid, "processes": processes})
 
 
 def neighbour(planted: Planted, draw: random.Random) -> Truth:
@@ -414,7 +416,7 @@ def neighbour(planted: Planted, draw: random.Random) -> Truth:
         ("processor",),
         (f"/{MARK}{other}", str(uid)),
         ("--cgroup", f"/{MARK}{load}"),
-        dict(users=users, processes=processes, uid=uid),
+        {"users": users, "processes": processes, "uid": uid},
     )
 
 

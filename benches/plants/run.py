@@ -44,7 +44,7 @@ SURE = 0.8
 SPARE_S = 60.0
 
 
-def stop(number: int, frame: FrameType | None) -> None:
+def stop(_number: int, _frame: FrameType | None) -> None:
     """A signal ends the run as Ctrl-C does, so that all is taken away."""
     raise KeyboardInterrupt
 
@@ -75,14 +75,14 @@ def record(name: str, seed: int, seconds: float, thermometer: str, place: Path) 
             raise RuntimeError(f"satline record ended with {status}: {(place / 'record.log').read_text()}")
         if planted.dead():
             raise RuntimeError(f"processes of the plant ended early: {planted.dead()}")
-        kept = dict(
-            components=truth.components,
-            culprit=truth.culprit,
-            parameters=truth.parameters,
-            seconds=seconds,
-            seed=seed,
-            load_average=os.getloadavg(),
-        )
+        kept = {
+            "components": truth.components,
+            "culprit": truth.culprit,
+            "parameters": truth.parameters,
+            "seconds": seconds,
+            "seed": seed,
+            "load_average": os.getloadavg(),
+        }
         (place / "truth.json").write_text(json.dumps(kept, indent=1))
     finally:
         if recording is not None and recording.poll() is None:
@@ -137,14 +137,14 @@ def judged(truth: dict[str, Any], verdict: dict[str, Any]) -> dict[str, Any]:
         and first is not None
         and any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", first["summary"]) for word in truth["culprit"])
     )
-    return dict(
-        outcome=outcome,
-        culprit=told,
-        sure_of_wrong=sure,
-        first=first and first["rule"],
-        chance=first and surety(first),
-        headline=verdict["headline"],
-    )
+    return {
+        "outcome": outcome,
+        "culprit": told,
+        "sure_of_wrong": sure,
+        "first": first and first["rule"],
+        "chance": first and surety(first),
+        "headline": verdict["headline"],
+    }
 
 
 def surety(finding: dict[str, Any]) -> float:

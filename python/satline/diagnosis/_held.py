@@ -1,8 +1,8 @@
 """How many users each resource holds back, by the waits recorded of each user.
 
-A user counts once, however many processes it has: its waits in an observation add up to at most 1. What a user
-waits for the CPU because it takes the CPU itself is not counted as held back. Delay clocks of processes that
-are older than the accounting stay at zero, so that sampled states stand in where they say more.
+A user counts once, however many processes it has: its waits in an observation add up to at most 1. What a
+user waits for the CPU because it takes the CPU itself is not counted as held back. Delay clocks of processes
+that are older than the accounting stay at zero, so that sampled states stand in where they say more.
 """
 
 from __future__ import annotations
@@ -107,7 +107,9 @@ def held_back(reduction: Reduction, history: Histories) -> Held | None:
     def part(own: dict[str, Floats], name: str) -> Floats:
         return np.asarray(np.nan_to_num(own[name]) / time_us) if name in own else nothing
 
-    users, others, used = {}, {}, nothing.copy()
+    users: dict[str, Waits] = {}
+    others: dict[str, Waits] = {}
+    used = nothing.copy()
     for name, own in counters.items():
         seen = levels.get(name, {})
 
@@ -154,10 +156,11 @@ def listed(names: list[str], kind: str = "user") -> str:
 def taker_words(takers: list[tuple[str, float, float]]) -> str:
     """Who took the CPU, in words; empty where nobody took much."""
     named = {"_kernel": "the kernel's threads", "_satline": "Satline's own programs"}
-    parts = [
-        f"{named.get(name, f'user {name}')} took {part:.0%} of the CPU time used"
-        + (f" (about {max(1, round(count))} process{'es' if round(count) > 1 else ''})" if count else "")
-        for name, part, count in takers[:MOST_NAMED]
-        if part >= TAKES
-    ]
+    parts: list[str] = []
+    for name, part, count in takers[:MOST_NAMED]:
+        if part >= TAKES:
+            text = f"{named.get(name, f'user {name}')} {'' if parts else 'took '}{part:.0%}"
+            text += "" if parts else " of the CPU time used"
+            whole = round(count)
+            parts.append(text + (f" (about {whole} process{'es' if whole > 1 else ''})" if whole else ""))
     return ", ".join(parts)

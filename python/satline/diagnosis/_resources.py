@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from satline.diagnosis._held import Held, held_back, listed
@@ -36,6 +37,7 @@ LEAST_REFAULTS = 50.0
 LEAST_PAGES = 20.0
 SLOW_PROBE = 3.0
 CAP_SHORT = 0.8
+LEAST_PROBES, IN_SUCCESSION, LEAST_SLOWER_US = 12, 5, 5000.0
 # A thread never rests that runs or waits for a processor for so much of the time; it is a server's where
 # requests wait for it.
 NEVER_RESTS, LEAST_CPU, LEAST_QUEUE = 0.85, 0.2, 0.5
@@ -495,7 +497,9 @@ def _quotas(courses: Courses) -> list[Use]:
                     f"used {_over(fraction, short, seconds):.0%} of its quota of"
                     f" {_over(limit / 1000, short, seconds):.2g} CPUs and "
                 )
-            says = f"group {group} {of}was held back in {_over(part, short, seconds):.0%} of its quota periods"
+            says = (
+                f"group {group} {of}was held back in {_over(part, short, seconds):.0%} of its quota periods"
+            )
         found.append(
             Use(
                 f"CPU quota of {group}",
@@ -507,8 +511,8 @@ def _quotas(courses: Courses) -> list[Use]:
                 scales=fraction is not None,
                 of="quota periods held back" if fraction is None else "CPU time of its quota",
                 says=says,
-                remedy=f"Raise the CPU quota of {group} (cpu.max; cpu.cfs_quota_us in version 1; CPUQuota=), or"
-                " replace it by a weight, which holds back only while others want the CPU.",
+                remedy=f"Raise the CPU quota of {group} (cpu.max; cpu.cfs_quota_us in version 1; CPUQuota=),"
+                " or replace it by a weight, which holds back only while others want the CPU.",
             )
         )
     return found
@@ -563,14 +567,15 @@ def _group_memory(courses: Courses) -> list[Use]:
                 of="memory charged against its limit",
                 says=says,
                 remedy=f"Raise the memory limit of {group} (memory.max; memory.limit_in_bytes in version 1;"
-                " MemoryMax=), or let fewer of its programs work at once: the host's own memory is not short.",
+                " MemoryMax=), or let fewer of its programs work at once: the limit is reached, not the"
+                " host's memory.",
             )
         )
     return found
 
 
 def _rates(rates: Mapping[str, float]) -> str:
-    return " and ".join(f"{rate:,.0f} {what} a second" for what, rate in rates.items())
+    return " and ".join(f"{float(f'{rate:.2g}'):,.0f} {what} a second" for what, rate in rates.items())
 
 
 # Limits of a group on I/O: the counter, its limit, and how to say a rate of it.
@@ -628,8 +633,8 @@ def _io_caps(courses: Courses) -> list[Use]:
                 scales=True,
                 of="its rate against the cap",
                 says=says,
-                remedy=f"Raise the cap on I/O of {group} (io.max; blkio.throttle in version 1; IOReadBandwidthMax=):"
-                " it is the cap that makes its programs wait, not the device.",
+                remedy=f"Raise the cap on I/O of {group} (io.max; blkio.throttle in version 1;"
+                " IOReadBandwidthMax=): it is the cap that makes its programs wait, not the device.",
             )
         )
     return found
@@ -650,7 +655,7 @@ def _queues(courses: Courses) -> list[Use]:
     """Threads that never rest while requests wait in front of their process: what they serve is done by one
     at a time. What a thread waits for a processor itself makes it slower; requests queue for it all the same.
     """
-    entity = "concat(\"user\", chr(31), name, chr(31), pid, chr(31), tid)"
+    entity = 'concat("user", chr(31), name, chr(31), pid, chr(31), tid)'
     level = courses.history.levels("task", entity, ("waiting_requests",), "waiting_requests IS NOT NULL")
     if not level:
         return []
@@ -688,8 +693,9 @@ def _queues(courses: Courses) -> list[Use]:
                 of="time that it ran or was ready to",
                 held=waiting,
                 says=says,
-                remedy=f"Let {name} of user {user} answer with several threads or processes, or make its requests"
-                " cheaper" + ("; a higher CPU weight helps too while others fill the CPU." if delayed >= 0.2 else "."),
+                remedy=f"Let {name} of user {user} answer with several threads or processes, or make its"
+                " requests cheaper"
+                + ("; a higher CPU weight helps too while others fill the CPU." if delayed >= 0.2 else "."),
             )
         )
     return sorted(found, key=lambda use: -use.weight(seconds))[:3]
@@ -743,8 +749,8 @@ def _locks(courses: Courses) -> list[Use]:
             most = sorted((user for user in waited if waited[user] >= 0.05), key=lambda user: -waited[user])
             says += f"; those who wait are {listed(most)}" if most else ""
         remedy = (
-            f"Do less while lock {name} is held (no think time, no I/O, no other locks), or divide what it guards:"
-            " more CPU or faster disks change nothing."
+            f"Do less while lock {name} is held (no think time, no I/O, no other locks), or divide what it"
+            " guards: more CPU or faster disks change nothing."
         )
     return [
         Use(
@@ -762,6 +768,49 @@ def _locks(courses: Courses) -> list[Use]:
     ]
 
 
+# What a probe waits for when it takes much longer than usual.
+_PROBES = {"trivial": "processor", "compute": "processor", "io": "io", "paging": "storage"}
+
+
+def _probes(courses: Courses) -> list[Use]:
+    """Probes that ran now and then: where one took much longer than is usual for it, several times in
+    succession, what it needs was short, whatever else says so. One of I/O proves nothing while the CPU is
+    full.
+    """
+    total = courses.course("total_cpu_fraction")
+    full = np.zeros(courses.count, dtype=bool) if total is None else np.nan_to_num(total) >= CPU_SHORT
+    found = []
+    for probe, own in courses.history.levels("thermometer", "thermometer", ("elapsed_us",)).items():
+        component = _PROBES.get(probe)
+        taken = own["elapsed_us"]
+        ran = np.flatnonzero(np.isfinite(taken))
+        if component is None or len(ran) < LEAST_PROBES:
+            continue
+        # Running medians: a single slow run shows nothing.
+        padded = np.pad(taken[ran], IN_SUCCESSION // 2, mode="edge")
+        middle = np.median(sliding_window_view(padded, IN_SUCCESSION), axis=1)
+        usual = float(np.quantile(middle, 0.25))
+        slow = np.zeros(courses.count, dtype=bool)
+        slow[ran] = (middle >= SLOW_PROBE * usual) & (middle >= usual + LEAST_SLOWER_US)
+        if component != "processor":
+            slow &= ~full
+        if not slow.any():
+            continue
+        took = float(np.nanmean(taken[slow]))
+        found.append(
+            Use(
+                f"probe {probe}",
+                component,
+                None,
+                slow,
+                None,
+                scales=False,
+                of=f"took {took / 1000:.3g} ms where it usually takes {usual / 1000:.3g} ms",
+            )
+        )
+    return found
+
+
 READERS: tuple[Callable[[Courses], list[Use]], ...] = (
     _processors,
     _quotas,
@@ -774,4 +823,5 @@ READERS: tuple[Callable[[Courses], list[Use]], ...] = (
     _queues,
     _thread,
     _locks,
+    _probes,
 )

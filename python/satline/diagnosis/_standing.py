@@ -185,7 +185,8 @@ def _likely(found: Sequence[Use], seconds: Floats) -> tuple[Likely, ...]:
     """The components that were short, with the chance of each to be what holds the load back.
 
     Each counts by the time that it was short, times the users that it held back where their waits were
-    recorded, and more where something was seen to wait for it; a part is left for what was not recorded. It is a weighing of signs, not a measured frequency.
+    recorded, and more where something was seen to wait for it; a part is left for what was not recorded. It
+    is a weighing of signs, not a measured frequency.
     """
     weights: dict[str, tuple[float, str]] = {}
     blind, strongest = UNKNOWN, 0.0

@@ -35,7 +35,9 @@ def from_periods(rule: Rule, context: Context, kind: str, title: str = "") -> Fi
     total = float(seconds.sum())
     part = float(seconds[where].sum()) / total
     facts = [
-        Evidence(use.name, "fraction of the time short", context.where(context.top), part, None, "above 0", True)
+        Evidence(
+            use.name, "fraction of the time short", context.where(context.top), part, None, "above 0", True
+        )
     ]
     text = use.says
     if use.fraction is not None:
@@ -101,12 +103,12 @@ def cpu_takers(context: Context) -> tuple[str, str]:
     if own is not None and own < 0.5:
         text = f"work outside the load's group takes {1 - own:.0%} of the CPU time used: {text}"
         return text, (
-            "Give the load's group a higher CPU weight (cpu.weight; cpu.shares in version 1; CPUWeight=) than "
-            "those outside it, or move them to other CPUs or another host."
+            "Give the load's group a higher CPU weight (cpu.weight; cpu.shares in version 1; CPUWeight=) "
+            "than those outside it, or move them to other CPUs or another host."
         )
     if part < 0.4 or first.startswith("_"):
         return text, ""
     return text, (
-        f"Give user {first} a lower CPU weight (nice 19; CPUWeight= of its slice) or a quota, or move its work to "
-        "another host or hour."
+        f"Give user {first} a lower CPU weight (nice 19; CPUWeight= of its slice) or a quota, or move its "
+        "work to another host or hour."
     )

@@ -5,7 +5,7 @@ Why: a group that has used its quota is held back until the next quota period, w
 Signs: the load's processor time is at its quota; the part of quota periods in which it is held back rises
 with load.
 A capped partition shows no quota periods: there, its processor time is at the cap while the rest looks idle.
-Without a knee: a group that is held back in most periods, whoever is in it; see `_short`.
+Without a knee: a group that is held back in most periods.
 False readings: single periods are throttled at light load too, when a burst of threads uses up the quota
 at once.
 Remedy: raise the quota; the processors are not the bottleneck.
