@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from satline.diagnosis._blocks import student
 from satline.diagnosis._histories import Histories
-from satline.diagnosis._resources import Mask, Use, uses
+from satline.diagnosis._resources import uses
 from satline.diagnosis._results import Estimate, Likely, ResourceUse, Room, Standing
+from satline.diagnosis._use import Mask, Use
 from satline.reduction import Reduction
 
 Floats = NDArray[np.float64]

@@ -10,8 +10,8 @@ import numpy as np
 
 from satline.diagnosis._histories import Histories
 from satline.diagnosis._partial import Floats, Partial, partial_correlation
-from satline.diagnosis._resources import Use
 from satline.diagnosis._results import Evidence, Saturation
+from satline.diagnosis._use import Use
 from satline.reduction import Reduction
 from satline.reduction._shares import PARTS
 

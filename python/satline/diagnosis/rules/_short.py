@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from satline.diagnosis._held import Held, held_back, taker_words
-from satline.diagnosis._resources import Use
 from satline.diagnosis._results import Evidence, Finding
+from satline.diagnosis._use import Use
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._rule import Rule
 
