@@ -31,6 +31,9 @@ class Waits:
         Processors used; system: the part of that in the kernel.
     delay, io, page, lock
         Waiting for a processor, a device, pages, file locks.
+    standby
+        Mean number of its processes that wait for a file lock all the time, none ever getting it: they stand
+        by for whoever holds it (a second instance, a cluster's standby), and are not held back.
     group
         The control group with a limit that most of its processes were in; empty: none.
     processes
@@ -43,6 +46,7 @@ class Waits:
     io: Floats
     page: Floats
     lock: Floats
+    standby: float
     group: str
     processes: float
 
@@ -122,7 +126,7 @@ def held_back(reduction: Reduction, history: Histories) -> Held | None:
             np.clip(part(own, "run_delay_us"), 0, 1),
             np.clip(np.maximum(part(own, "io_delay_us"), sampled("tasks_io_wait")), 0, 1),
             np.clip(np.maximum(part(own, "page_delay_us"), sampled("tasks_page_wait")), 0, 1),
-            np.clip(sampled("tasks_lock_wait"), 0, 1),
+            np.clip(sampled("tasks_lock_wait") - _standby(sampled("tasks_lock_wait")), 0, 1),
         ]
         whole = np.maximum(np.sum(waits, axis=0), 1.0)
         delay, io, page, lock = (np.asarray(wait / whole) for wait in waits)
@@ -130,9 +134,23 @@ def held_back(reduction: Reduction, history: Histories) -> Held | None:
         processes = float(np.nanmean(count)) if count is not None and np.isfinite(count).any() else 0.0
         place = others if name.startswith("_") else users
         place[name] = Waits(
-            cpu, part(own, "cpu_system_us"), delay, io, page, lock, groups.get(name, ""), processes
+            cpu,
+            part(own, "cpu_system_us"),
+            delay,
+            io,
+            page,
+            lock,
+            _standby(sampled("tasks_lock_wait")),
+            groups.get(name, ""),
+            processes,
         )
     return Held(users, others, used)
+
+
+def _standby(waiting: Floats) -> float:
+    """Waiting processes whose number never changes."""
+    least = float(waiting.min()) if len(waiting) else 0.0
+    return least if least >= 0.99 and float(waiting.max()) <= 1.01 * least else 0.0
 
 
 def _groups(history: Histories) -> dict[str, str]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from satline.diagnosis._held import listed
-from satline.diagnosis._use import CPU_SHORT, DELAYED, Courses, Use, over
+from satline.diagnosis._use import CPU_SHORT, DELAYED, Courses, Floats, Use, over
 
 THREAD_SHORT = 0.9
 # A thread never rests that runs or waits for a processor for so much of the time; it is a server's where
@@ -89,18 +89,26 @@ def thread(courses: Courses) -> list[Use]:
     ]
 
 
+def _changes(course: Floats) -> bool:
+    """Does it vary at all? Those who stand by for a lock wait evenly."""
+    known = course[np.isfinite(course)]
+    return len(known) > 0 and float(known.max() - known.min()) > 0.01 * float(known.mean())
+
+
 def locks(courses: Courses) -> list[Use]:
     """Those that wait for locks, as far as locks were recorded."""
     waiting = courses.course("lock_wait")
     if waiting is None:
         return []
+    if courses.held is not None:
+        waiting = waiting - sum(own.standby for own in courses.held.users.values())
     held_up = np.nan_to_num(waiting) >= DELAYED
     seconds = courses.reduction.seconds
     counters = courses.history.counters("lock", "lock", ("wait_us", "hold_us"))
     cost = {
         name: over(own["wait_us"] / seconds / 1e6, held_up, seconds)
         for name, own in counters.items()
-        if np.isfinite(own["wait_us"]).any()
+        if _changes(own["wait_us"] / seconds)
     }
     total, says, remedy, resource = sum(cost.values()), "", "", "locks"
     if held_up.any() and total > 0:

@@ -44,6 +44,8 @@ class MadeHost:
         Processors in use by all, users or not.
     disk
         Part of the time that the disk is busy.
+    even
+        Counters without noise.
     """
 
     users: dict[str, MadeUser]
@@ -53,6 +55,7 @@ class MadeHost:
     counters: dict[str, dict[str, dict[str, Rate]]] = field(default_factory=dict)
     levels: dict[str, dict[str, dict[str, Rate]]] = field(default_factory=dict)
     cgroup: str | None = None
+    even: bool = False
     seed: int = 1
 
     def make(self) -> MadeRecording:
@@ -89,7 +92,8 @@ class MadeHost:
         """A counter: the integral of its rate, with a little noise."""
         before = self._totals.get(key, 0.0)
         if t > 0:
-            before += _rate(rate, t) * unit * float(self._random.uniform(0.9, 1.1))
+            noise = 1.0 if self.even else float(self._random.uniform(0.9, 1.1))
+            before += _rate(rate, t) * unit * noise
         self._totals[key] = before
         return round(before)
 

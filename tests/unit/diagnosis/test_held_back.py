@@ -151,6 +151,17 @@ def test_a_limit_that_is_not_reached_is_not_named() -> None:
     assert not [f for f in answer.findings if f.component != "none"]
 
 
+def test_a_process_that_stands_by_for_a_lock_is_not_held_back() -> None:
+    """A second instance that waits for the first to end, for as long as was recorded."""
+    waits = {"wait_us": 1e6, "hold_us": 1e6}
+    host = MadeHost(
+        {**LIGHT, "spare": MadeUser(lock=1.0)}, counters={"lock": {"flock /run/leader": waits}}, even=True
+    )
+    answer = diagnose(host.make())
+    assert answer.standing is not None
+    assert answer.standing.state == "room", answer.headline
+
+
 def test_a_hog_is_named_as_who_takes_the_cpu() -> None:
     waiting = {f"u{k}": MadeUser(cpu=0.05, delay=0.3) for k in range(4)}
     answer = diagnose(MadeHost({**waiting, **HOG}, FULL).make())
