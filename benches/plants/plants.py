@@ -97,12 +97,13 @@ def ask(values: dict[str, str]) -> None:
             server = socket.create_connection(("127.0.0.1", int(values["port"])))
             break
         time.sleep(0.2)
-    while True:
-        think(float(values["think"]))
-        burn(0.001)
-        server.sendall(b"please\n")
-        if not server.recv(100):
-            return
+    with suppress(OSError):
+        while True:
+            think(float(values["think"]))
+            burn(0.001)
+            server.sendall(b"please\n")
+            if not server.recv(100):
+                return
 
 
 def browse(values: dict[str, str]) -> None:

@@ -94,6 +94,13 @@ def _waited_for(courses: Courses, found: tuple[Use, ...]) -> tuple[Use, ...]:
             total = total + whole * (1 - np.clip(gone, 0, 1))
         return np.asarray(total)
 
+    # A queue in front of a thread that has to wait for a processor itself: more processors and more threads
+    # would shorten it alike.
+    shared = nothing
+    for use in found:
+        if use.held is not None and use.delayed is not None:
+            shared = shared + np.where(use.counted, use.held * use.delayed / 2, 0)
+
     kinds = {"processor": "delay", "one processor": "delay", "io": "io", "storage": "page", "lock": "lock"}
     made = []
     for use in found:
@@ -102,8 +109,11 @@ def _waited_for(courses: Courses, found: tuple[Use, ...]) -> tuple[Use, ...]:
             inside = sorted(held.inside(group))
             says = f"{use.says}; it holds {listed(inside)}" if inside else use.says
             made.append(replace(use, held=limits[use.name], says=says))
+        elif use.held is not None and use.delayed is not None:
+            made.append(replace(use, held=use.held * (1 - use.delayed / 2)))
         elif use.held is None and use.component in kinds:
-            made.append(replace(use, held=left(kinds[use.component])))
+            more = shared if use.component == "processor" else 0.0
+            made.append(replace(use, held=left(kinds[use.component]) + more))
         else:
             made.append(use)
     return tuple(made)

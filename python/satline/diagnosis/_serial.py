@@ -58,6 +58,7 @@ def queues(courses: Courses) -> list[Use]:
                 scales=False,
                 of="time that it ran or was ready to",
                 held=waiting,
+                delayed=ready / np.maximum(cpu + ready, 1e-9),
                 says=says,
                 remedy=f"Let {name} of user {user} answer with several threads or processes, or make its"
                 " requests cheaper"

@@ -51,6 +51,8 @@ class Use:
         What was measured, in a few words.
     held
         Mean number of users that it holds back, by their own waits; ``None``: not known.
+    delayed
+        Part of that which a lack of processors causes: what serves them waits for one itself.
     says
         What was seen, and whom it holds back, as a finding would say it; empty: nothing beyond the figures.
     remedy
@@ -67,6 +69,7 @@ class Use:
     limit: float = 1.0
     of: str = ""
     held: Floats | None = None
+    delayed: Floats | None = None
     says: str = ""
     remedy: str = ""
 

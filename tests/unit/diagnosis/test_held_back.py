@@ -128,6 +128,15 @@ def test_it_comes_first_too_where_a_hog_fills_the_processors(rule: str) -> None:
     assert words[0] in found.summary
 
 
+def test_a_server_that_waits_for_the_cpu_half_of_its_time_is_not_certain() -> None:
+    """More threads and more processors would both help."""
+    found = first(diagnose(queue(FULL).make()))
+    assert found.rule == "serialised_server"
+    assert "itself waits for a CPU 52% of it" in found.summary
+    assert found.chance is not None
+    assert 0.5 <= found.chance < 0.8
+
+
 def test_a_limit_that_is_not_reached_is_not_named() -> None:
     users = {**LIGHT, **inside("/shop", cpu=0.02, delay=0.01)}
     rates = {
