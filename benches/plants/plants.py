@@ -197,6 +197,8 @@ class Planted:
             for _ in range(max(1, size >> 20)):
                 file.write(block)
             os.fsync(file.fileno())
+            # Else its pages stay in the cache on this program's account, and no group's limit holds them.
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         path.chmod(0o666)
         return path
 
@@ -289,12 +291,27 @@ class Truth:
         Further options of `satline record`.
     parameters
         What was planted, to be kept with the result.
+    counter, least
+        A count that the kernel keeps of the fault, and what it gains a second where the fault is in force: a
+        limit that nobody runs into is no fault. ``None``: it is in force as long as its processes live.
     """
 
     components: tuple[str, ...]
     culprit: tuple[str, ...] = ()
     record: tuple[str, ...] = ()
     parameters: dict[str, object] = field(default_factory=dict)
+    counter: Callable[[], int] | None = None
+    least: float = 0.0
+
+
+def _stat(file: Path, name: str) -> Callable[[], int]:
+    """A named count of a file of lines "name count"."""
+
+    def read() -> int:
+        lines = (line.split() for line in file.read_text().splitlines())
+        return next(int(line[-1]) for line in lines if line[0] == name)
+
+    return read
 
 
 def _name(draw: random.Random) -> str:
@@ -325,6 +342,8 @@ def quota(planted: Planted, draw: random.Random) -> Truth:
         ("quota",),
         (f"/{MARK}{name}",),
         parameters={"users": users, "cpus": cpus, "think": pause, "cpu": burst},
+        counter=_stat(group / "cpu.stat", "nr_throttled"),
+        least=5.0,
     )
 
 
@@ -365,6 +384,8 @@ def thrash(planted: Planted, draw: random.Random) -> Truth:
         ("storage", "paging", "paging and io"),
         (f"/{MARK}{name}",),
         parameters={"users": users, "limit": limit, "each": each, "touches": touches, "swap": swap},
+        counter=_stat(group / "memory.stat", "total_pgmajfault"),
+        least=100.0,
     )
 
 

@@ -13,7 +13,8 @@ A verdict is
 right     the first finding that names a component names one that the fault is in; with nothing planted, none
           is named but the processors, which other work on the host may well fill;
 wrong     another component is given a chance or a strength of 0.8 or more;
-undecided anything else.
+undecided anything else;
+void      the kernel's own count shows that the fault never took hold: there was nothing to name.
 
 and "culprit" says whether the group, file, process or user is in that finding's words.
 """
@@ -68,6 +69,7 @@ def record(name: str, seed: int, seconds: float, thermometer: str, place: Path) 
         command += ["--duration", f"{seconds:g}s", "--delay-accounting", "--quiet", *truth.record]
         if thermometer:
             command += ["--thermometer", thermometer, "--thermometer-every", "10s"]
+        before = truth.counter() if truth.counter is not None else 0
         with (place / "record.log").open("wb") as log:
             recording = subprocess.Popen(command, stdout=log, stderr=log, env=environment())
             status = recording.wait(seconds + SPARE_S)
@@ -75,7 +77,10 @@ def record(name: str, seed: int, seconds: float, thermometer: str, place: Path) 
             raise RuntimeError(f"satline record ended with {status}: {(place / 'record.log').read_text()}")
         if planted.dead():
             raise RuntimeError(f"processes of the plant ended early: {planted.dead()}")
+        gained = (truth.counter() - before) / seconds if truth.counter is not None else None
         kept = {
+            "in_force": gained is None or gained >= truth.least,
+            "counted_per_second": gained,
             "components": truth.components,
             "culprit": truth.culprit,
             "parameters": truth.parameters,
@@ -126,7 +131,9 @@ def judged(truth: dict[str, Any], verdict: dict[str, Any]) -> dict[str, Any]:
         if one["chance"] >= SURE and not (same.get(one["component"], {one["component"]}) & allowed)
     ]
     first = named[0] if named else None
-    if sure:
+    if not truth.get("in_force", True):
+        outcome = "void"
+    elif sure:
         outcome = "wrong"
     elif right:
         outcome = "right" if first is not None and first["component"] in right else "undecided"
@@ -199,7 +206,9 @@ def main() -> int:
             f"{'culprit' if row['culprit'] else '-':7} {row['first'] or '-':18} {chance:4} "
             f"{'; '.join(row['sure_of_wrong'])}\n    {row['headline']}"
         )
-    count = {kind: sum(row["outcome"] == kind for row in rows) for kind in ("right", "wrong", "undecided")}
+    count = {
+        kind: sum(row["outcome"] == kind for row in rows) for kind in ("right", "wrong", "undecided", "void")
+    }
     print(", ".join(f"{kind} {n}" for kind, n in count.items()), f"of {len(rows)}")
     return 0
 

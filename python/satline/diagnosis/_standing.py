@@ -53,6 +53,12 @@ class Assessment:
     uses: tuple[Use, ...] = ()
 
     @property
+    def limited(self) -> bool:
+        """Is the likeliest cause a limit of a group, a lock or a thread, seen with whom it holds back?"""
+        likely = self.standing.likely
+        return bool(likely) and any(use.says and use.name == likely[0].resource for use in self.uses)
+
+    @property
     def pressed(self) -> Mask | None:
         """Where anything was short that something waited for, or that nothing contradicts; ``None``: nothing
         was recorded."""

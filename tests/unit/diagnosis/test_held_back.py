@@ -190,6 +190,28 @@ def test_users_who_all_take_the_cpu_alike_make_no_hog() -> None:
     assert "took" not in found.summary
 
 
+def test_a_quota_of_one_batch_user_is_named_too() -> None:
+    one = quota(0.6)
+    host = MadeHost(
+        {"job": MadeUser(cpu=0.5, delay=1.0, group="/shop")},
+        0.6,
+        seconds=1200,
+        counters=one.counters,
+        levels=one.levels,
+    )
+    answer = diagnose(host.make())
+    assert answer.saturation.outcome == "nongranular"
+    assert first(answer).rule == "quota_bound"
+    assert "group /shop" in answer.headline
+
+
+def test_one_batch_user_who_fills_the_processors_is_named() -> None:
+    host = MadeHost({"job": MadeUser(cpu=2.0, delay=1.0, processes=4)}, FULL, seconds=1200)
+    answer = diagnose(host.make())
+    assert answer.saturation.outcome == "nongranular"
+    assert "user job took 100% of the CPU time used (about 4 processes)" in first(answer).summary
+
+
 def test_a_neighbour_of_the_load_is_named() -> None:
     load = {f"u{k}": MadeUser(cpu=0.05, delay=0.5, group="load") for k in range(4)}
     host = MadeHost({**load, **HOG}, FULL, cgroup="/shop", counters={"cgroup": {"load": {"cpu_us": 2e5}}})

@@ -87,7 +87,8 @@ def users_held(context: Context) -> Held | None:
 
 def cpu_takers(context: Context) -> tuple[str, str]:
     """Who took the CPU while it was short, and a remedy that follows; empty where that was not recorded."""
-    held = users_held(context) if context.basis == "periods" else None
+    plain = context.basis == "periods" or context.saturation.outcome == "nongranular"
+    held = users_held(context) if plain else None
     if held is None:
         return "", ""
     seconds = context.reduction.seconds
