@@ -149,9 +149,14 @@ KINDS: dict[str, Callable[[dict[str, str]], None]] = {
 }
 
 
+def end_with_parent(number: int = signal.SIGTERM) -> None:
+    """Have the kernel send this process a signal when its parent ends, however that ends."""
+    ctypes.CDLL(None).prctl(1, int(number))
+
+
 def work(kind: str, lifetime: float, values: dict[str, str]) -> None:
     """Be one of these processes until the lifetime is over or the parent ends."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    end_with_parent(signal.SIGKILL)
     if os.getppid() != int(values["parent"]):
         return
     signal.signal(signal.SIGALRM, lambda *_: os._exit(0))

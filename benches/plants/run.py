@@ -71,7 +71,9 @@ def record(name: str, seed: int, seconds: float, thermometer: str, place: Path) 
             command += ["--thermometer", thermometer, "--thermometer-every", "10s"]
         before = truth.counter() if truth.counter is not None else 0
         with (place / "record.log").open("wb") as log:
-            recording = subprocess.Popen(command, stdout=log, stderr=log, env=environment())
+            recording = subprocess.Popen(
+                command, stdout=log, stderr=log, env=environment(), preexec_fn=plants.end_with_parent
+            )
             status = recording.wait(seconds + SPARE_S)
         if status:
             raise RuntimeError(f"satline record ended with {status}: {(place / 'record.log').read_text()}")
@@ -91,9 +93,11 @@ def record(name: str, seed: int, seconds: float, thermometer: str, place: Path) 
         (place / "truth.json").write_text(json.dumps(kept, indent=1))
     finally:
         if recording is not None and recording.poll() is None:
-            recording.send_signal(signal.SIGINT)
-            recording.wait(SPARE_S)
+            # Not SIGINT: whoever started this in the background may have had it ignored.
+            recording.terminate()
         planted.remove()
+        if recording is not None:
+            recording.wait(SPARE_S)
 
 
 def environment() -> dict[str, str]:
