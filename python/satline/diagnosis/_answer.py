@@ -283,7 +283,11 @@ def _short_words(standing: Standing, named: list[Finding]) -> str:
         chance = named[0].chance
         likely = f", {chance_words(chance)}" if chance is not None else ""
         text += f": {title}{likely} ({summary})"
-        rivals = [f.title for f in named[1:MOST_NAMED] if f.strength >= 0.75 * named[0].strength]
+        rivals = [
+            f.title + ("" if f.chance is None else f", {chance_words(f.chance)}")
+            for f in named[1:MOST_NAMED]
+            if f.strength >= 0.75 * named[0].strength
+        ]
         return text + (f"; also {' and '.join(rivals)}" if rivals else "")
     return text + (f": {_likeliest(causes)}" if causes else "")
 

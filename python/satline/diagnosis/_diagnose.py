@@ -75,7 +75,11 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
     periods = None
     # Users who keep their throughput are not held back, whatever was busy now and then.
     kept = verdict.outcome == "not-saturated" and verdict.throughput_variable != "problem_state"
-    if verdict.outcome in ("partly-known", "not-saturated") and not kept:
+    # Where CPU time is all that tells of throughput, full processors and a limit within them bend it alike.
+    unsure = verdict.outcome in ("partly-known", "not-saturated") or (
+        verdict.throughput_variable in (None, "problem_state") and assessment.limited
+    )
+    if unsure and not kept:
         periods = period_context(reduction, assessment, verdict, context.limits, history)
     words = vm_words(recording.description)
     judging = periods or context

@@ -42,4 +42,4 @@ def period_context(
         made = reclassed(reduction, number.astype(np.int64), labels)
     except ValueError:
         return None
-    return Context(made, verdict, limits, history, basis="periods")
+    return Context(made, verdict, limits, history, basis="periods", uses=assessment.uses)

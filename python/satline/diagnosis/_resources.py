@@ -9,113 +9,115 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from satline.diagnosis._held import held_back, listed
 from satline.diagnosis._histories import Histories
+from satline.diagnosis._limits import group_memory, io_caps, quotas
+from satline.diagnosis._serial import locks, probes, queues, thread
+from satline.diagnosis._use import (
+    CPU_SHORT,
+    DELAYED,
+    LEAST_PAGES,
+    LEAST_REFAULTS,
+    MEMORY_PRESSURE,
+    NO_DISK,
+    SWAP_SHORT,
+    Courses,
+    Floats,
+    Mask,
+    Use,
+    above,
+    any_of,
+)
 from satline.reduction import Reduction
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
 # From here on a resource is short: work that comes has to wait.
-CPU_SHORT = 0.9
 DISK_SHORT = 0.9
-QUOTA_SHORT = 0.5
-THREAD_SHORT = 0.9
-SWAP_SHORT = 0.95
-MEMORY_PRESSURE = 0.1
 IO_PRESSURE = 0.3
 # Waiting beyond this confirms that a full resource is also waited for.
 RUN_QUEUE = 1.25
 DISK_QUEUE = 2.0
-# A device that is full at each of so many successive reads is no single request in flight.
-LEAST_REFAULTS = 50.0
-LEAST_PAGES = 20.0
-SLOW_PROBE = 3.0
-DELAYED = 0.3
-
-
-@dataclass(frozen=True)
-class Use:
-    """The course of one resource.
-
-    name
-        As a user would say it: "CPU", "disk sda", "memory", "quota of /batch".
-    component
-        What a finding about it names: processor, one processor, io, storage, paging, quota, server, lock.
-    fraction
-        Part of it in use in each observation; NaN where unknown. ``None``: nothing says how full it was.
-    short
-        Where it was short: full, or waited for.
-    confirmed
-        Where it was short and something waited for it; ``None``: no signal of waiting was recorded.
-    lower_bound
-        Only a part of its use was recorded: the true use is at least this.
-    scales
-        Its use grows in proportion to the load, so that a headroom can be told from it.
-    limit
-        Use from which on it counts as short.
-    of
-        What was measured, in a few words.
-    """
-
-    name: str
-    component: str
-    fraction: Floats | None
-    short: Mask
-    confirmed: Mask | None
-    lower_bound: bool = False
-    scales: bool = True
-    limit: float = 1.0
-    of: str = ""
-
-
-@dataclass(frozen=True)
-class Courses:
-    """What the readers below look at: the reduction, single entities, and variables by observation."""
-
-    reduction: Reduction
-    history: Histories
-
-    @property
-    def count(self) -> int:
-        """Number of observations."""
-        return len(self.reduction.seconds)
-
-    def course(self, name: str) -> Floats | None:
-        """A variable by observation; ``None`` where it has no value at all."""
-        observed = self.reduction.observations
-        if name not in observed:
-            return None
-        values = np.asarray(observed[name], dtype=np.float64)
-        return values if np.isfinite(values).any() else None
-
-    def rate(self, counters: Mapping[str, Floats], name: str) -> Floats | None:
-        """A counter's growth per microsecond of the observation; ``None`` where it is missing."""
-        values = counters[name]
-        if not np.isfinite(values).any():
-            return None
-        return np.asarray(values / (self.reduction.seconds * 1e6))
 
 
 def uses(reduction: Reduction, history: Histories) -> tuple[Use, ...]:
     """Every resource that was recorded."""
-    courses = Courses(reduction, history)
-    return tuple(use for read in READERS for use in read(courses))
+    courses = Courses(reduction, history, held_back(reduction, history))
+    return _waited_for(courses, tuple(use for read in READERS for use in read(courses)))
 
 
-def above(values: Floats | None, limit: float) -> Mask | None:
-    """Where a course is known and at least `limit`; ``None`` without a course."""
-    return None if values is None else np.nan_to_num(values, nan=-np.inf) >= limit
+def _waited_for(courses: Courses, found: tuple[Use, ...]) -> tuple[Use, ...]:
+    """The uses with the users whom each holds back.
 
+    A wait for a processor in a group that is at its quota is the quota's, one for a device in a group at its
+    cap the cap's; in a group that thrashes within its memory limit, I/O, and time in the kernel with the wait
+    that it adds, are the limit's. What is left is that of the host's own resources.
+    """
+    held = courses.held
+    if held is None:
+        return found
+    nothing = np.zeros(courses.count)
+    taken: dict[str, dict[str, Floats]] = {name: {} for name in held.users}
 
-def _any(masks: list[Mask | None]) -> Mask | None:
-    """Where any of the signals that were recorded speaks; ``None``: none was."""
-    known = [m for m in masks if m is not None]
-    return np.logical_or.reduce(known) if known else None
+    def take(name: str, kind: str, amount: Floats) -> Floats:
+        before = taken[name].get(kind, nothing)
+        more = np.minimum(amount, np.maximum(getattr(held.users[name], kind) - before, 0))
+        taken[name][kind] = before + more
+        return np.asarray(more)
+
+    limits: dict[str, Floats] = {}
+    for use in found:
+        kind, _, group = use.name.partition(" of ")
+        if not use.short.any() or kind not in ("CPU quota", "memory limit", "I/O cap"):
+            continue
+        total = nothing
+        for name, own in held.inside(group).items():
+            if kind == "CPU quota":
+                total = total + take(name, "delay", np.where(use.short, own.delay, 0))
+            elif kind == "I/O cap":
+                total = total + take(name, "io", np.where(use.short, own.io, 0))
+                total = total + take(name, "page", np.where(use.short, own.page, 0))
+            else:
+                kernel = np.clip(own.system / np.maximum(own.cpu, 1e-9), 0, 1)
+                total = total + take(name, "io", np.where(use.short, own.io, 0))
+                total = total + take(name, "page", np.where(use.short, own.page, 0))
+                total = total + take(name, "delay", np.where(use.short, kernel * own.delay, 0))
+                total = total + np.where(use.short, np.minimum(own.system, 1.0), 0)
+        limits[use.name] = total
+
+    def left(kind: str) -> Floats:
+        total = nothing
+        for name, own in held.users.items():
+            whole = held.of_processors(name) if kind == "delay" else getattr(own, kind)
+            gone = taken[name].get(kind, nothing) / np.maximum(getattr(own, kind), 1e-12)
+            total = total + whole * (1 - np.clip(gone, 0, 1))
+        return np.asarray(total)
+
+    # A queue in front of a thread that has to wait for a processor itself: more processors and more threads
+    # would shorten it alike.
+    shared = nothing
+    for use in found:
+        if use.held is not None and use.delayed is not None:
+            shared = shared + np.where(use.counted, use.held * use.delayed / 2, 0)
+
+    kinds = {"processor": "delay", "one processor": "delay", "io": "io", "storage": "page", "lock": "lock"}
+    made = []
+    for use in found:
+        if use.name in limits:
+            group = use.name.partition(" of ")[2]
+            inside = sorted(held.inside(group))
+            says = f"{use.says}; it holds {listed(inside)}" if inside else use.says
+            made.append(replace(use, held=limits[use.name], says=says))
+        elif use.held is not None and use.delayed is not None:
+            made.append(replace(use, held=use.held * (1 - use.delayed / 2)))
+        elif use.held is None and use.component in kinds:
+            more = shared if use.component == "processor" else 0.0
+            made.append(replace(use, held=left(kinds[use.component]) + more))
+        else:
+            made.append(use)
+    return tuple(made)
 
 
 # ------------------------------------------------------------------ the processors
@@ -210,7 +212,7 @@ def _cpu_waited(courses: Courses, processors: int) -> Mask | None:
     delay, run = courses.course("user_cpu_wait"), courses.course("user_run")
     if delay is not None and run is not None:
         signals.append(np.nan_to_num(delay) >= DELAYED * np.maximum(np.nan_to_num(run), 1e-9))
-    return _any(signals)
+    return any_of(signals)
 
 
 def _one_processor(each: Mapping[str, Floats], whole: Floats, seconds: Floats) -> tuple[str, Floats] | None:
@@ -236,8 +238,6 @@ def _mean(course: Floats, seconds: Floats) -> float:
 
 # ------------------------------------------------------------------ disks
 
-# Devices in memory, or that lie on files and media: no disk of their own.
-_NO_DISK = ("loop", "ram", "zram", "sr", "fd", "nbd-")
 # Names of whole disks: Linux (by name, and by numbers in sar), HP-UX, AIX, Solaris, FreeBSD.
 _WHOLE_DISK = re.compile(
     r"(?:[shv]d|xvd|dasd)[a-z]+|nvme\d+(?:c\d+)?n\d+|mmcblk\d+|dev(?:8|65|66|179|202|259)-\d+"
@@ -285,7 +285,7 @@ def _disks(courses: Courses) -> list[Use]:
     rates = {
         device: courses.rate(counters, "busy_us")
         for device, counters in devices.items()
-        if not device.startswith(_NO_DISK)
+        if not device.startswith(NO_DISK)
     }
     volumes = layered({device: busy for device, busy in rates.items() if busy is not None})
     found = []
@@ -371,10 +371,10 @@ def _memory(courses: Courses) -> list[Use]:
     # Pages both leave and come back: neither a program that wakes up nor one that is put aside does both.
     both = None if swapped is None or taken is None else swapped & taken
     thrash = None if back is None or direct is None else back & direct
-    signals = _any([stall, both, thrash])
+    signals = any_of([stall, both, thrash])
     waiting, run = courses.course("user_page_wait"), courses.course("user_run")
     if waiting is not None and run is not None:
-        stall = _any([stall, np.nan_to_num(waiting) >= DELAYED * np.maximum(np.nan_to_num(run), 1e-9)])
+        stall = any_of([stall, np.nan_to_num(waiting) >= DELAYED * np.maximum(np.nan_to_num(run), 1e-9)])
     if used is None and signals is None:
         return []
     none = np.zeros(courses.count, dtype=bool)
@@ -415,131 +415,17 @@ def _swap(courses: Courses) -> list[Use]:
     ]
 
 
-# ------------------------------------------------------------------ limits of control groups, single threads
-
-
-def _quotas(courses: Courses) -> list[Use]:
-    """Control groups with a CPU quota: periods in which they were held back."""
-    names = ("quota_throttled_periods", "quota_periods", "quota_throttled_us", "cpu_us")
-    limits = courses.history.levels("cgroup", "cgroup", ("quota_limit_millicpu",))
-    found = []
-    for group, counters in courses.history.counters("cgroup", "cgroup", names).items():
-        periods, held = counters["quota_periods"], counters["quota_throttled_periods"]
-        if not np.nansum(periods) > 0:
-            continue
-        with np.errstate(divide="ignore", invalid="ignore"):
-            part = np.where(periods > 0, held / periods, 0.0)
-        part = np.where(np.isfinite(periods) & np.isfinite(held), part, np.nan)
-        limit = limits.get(group, {}).get("quota_limit_millicpu")
-        cpu = courses.rate(counters, "cpu_us")
-        fraction = None
-        if cpu is not None and limit is not None and np.isfinite(limit).any():
-            fraction = np.clip(cpu / np.maximum(limit / 1000, 1e-9), 0, 1)
-        short = np.nan_to_num(part) >= QUOTA_SHORT
-        found.append(
-            Use(
-                f"CPU quota of {group}",
-                "quota",
-                part if fraction is None else fraction,
-                short,
-                short,
-                limit=QUOTA_SHORT if fraction is None else CPU_SHORT,
-                scales=fraction is not None,
-                of="quota periods held back" if fraction is None else "CPU time of its quota",
-            )
-        )
-    return found
-
-
-def _group_memory(courses: Courses) -> list[Use]:
-    """Control groups with a memory limit: short where they run into it and lose pages that they need."""
-    levels = courses.history.levels("cgroup", "cgroup", ("memory_bytes", "memory_limit_bytes"))
-    names = ("limit_hits", "major_faults", "refault_pages", "pressure_memory_some_us")
-    counters = courses.history.counters("cgroup", "cgroup", names)
-    found = []
-    for group, level in levels.items():
-        limit, used = level["memory_limit_bytes"], level["memory_bytes"]
-        if not (np.isfinite(limit).any() and np.isfinite(used).any()):
-            continue
-        fraction = np.clip(used / np.maximum(limit, 1), 0, 1)
-        own = counters.get(group, {})
-        signals: list[Mask | None] = []
-        for name, least in (("major_faults", LEAST_PAGES), ("refault_pages", LEAST_REFAULTS)):
-            if name in own and np.isfinite(own[name]).any():
-                signals.append(own[name] / courses.reduction.seconds >= least)
-        if "pressure_memory_some_us" in own:
-            signals.append(above(courses.rate(own, "pressure_memory_some_us"), MEMORY_PRESSURE))
-        thrashing = _any(signals)
-        hits = own.get("limit_hits")
-        at_limit = np.nan_to_num(fraction) >= SWAP_SHORT
-        if hits is not None and np.isfinite(hits).any():
-            at_limit = at_limit & (np.nan_to_num(hits) > 0)
-        short = np.zeros(courses.count, dtype=bool) if thrashing is None else at_limit & thrashing
-        found.append(
-            Use(
-                f"memory limit of {group}",
-                "storage",
-                fraction,
-                short,
-                None if thrashing is None else short,
-                scales=False,
-                limit=SWAP_SHORT,
-                of="memory charged against its limit",
-            )
-        )
-    return found
-
-
-def _thread(courses: Courses) -> list[Use]:
-    """The busiest thread: near 1 it can do no more, whatever stands idle."""
-    busy = courses.course("busiest_task")
-    if busy is None:
-        return []
-    total = courses.course("total_cpu_fraction")
-    full = np.nan_to_num(busy) >= THREAD_SHORT
-    idle = np.ones(len(full), dtype=bool) if total is None else np.nan_to_num(total) < CPU_SHORT
-    return [
-        Use(
-            "busiest thread",
-            "server",
-            np.clip(busy, 0, 1),
-            full & idle,
-            None,
-            limit=THREAD_SHORT,
-            scales=False,
-            of="CPU time of one thread",
-        )
-    ]
-
-
-def _locks(courses: Courses) -> list[Use]:
-    """Those that wait for locks, as far as locks were recorded."""
-    waiting = courses.course("lock_wait")
-    if waiting is None:
-        return []
-    held_up = np.nan_to_num(waiting) >= DELAYED
-    return [
-        Use(
-            "locks",
-            "lock",
-            None,
-            held_up,
-            held_up,
-            scales=False,
-            limit=DELAYED,
-            of=f"mean waiting {float(np.nanmean(waiting)):.2g}",
-        )
-    ]
-
-
 READERS: tuple[Callable[[Courses], list[Use]], ...] = (
     _processors,
-    _quotas,
+    quotas,
     _disks,
     _io_stalls,
     _memory,
-    _group_memory,
+    group_memory,
     _swap,
-    _thread,
-    _locks,
+    io_caps,
+    queues,
+    thread,
+    locks,
+    probes,
 )

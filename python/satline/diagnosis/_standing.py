@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from satline.diagnosis._blocks import student
 from satline.diagnosis._histories import Histories
-from satline.diagnosis._resources import Mask, Use, uses
+from satline.diagnosis._resources import uses
 from satline.diagnosis._results import Estimate, Likely, ResourceUse, Room, Standing
+from satline.diagnosis._use import Mask, Use
 from satline.reduction import Reduction
 
 Floats = NDArray[np.float64]
@@ -30,6 +31,8 @@ MOSTLY = 0.5
 UNKNOWN, BLIND = 0.08, 0.12
 # How far a full resource speaks for itself: with a queue seen before it, without any signal, against one.
 WAITED, UNSEEN, NOT_WAITED = 1.0, 0.6, 0.1
+# What is short and waited for holds back at least so much of a user, whatever clocks of single users say.
+LEAST_HELD = 0.02
 LEAST_DAYS = 2.0
 HOUR_S = 3600.0
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -41,10 +44,19 @@ class Assessment:
 
     short
         By component, where it was short.
+    uses
+        The course of every resource.
     """
 
     standing: Standing
     short: dict[str, Mask] = field(default_factory=dict)
+    uses: tuple[Use, ...] = ()
+
+    @property
+    def limited(self) -> bool:
+        """Is the likeliest cause a limit of a group, a lock or a thread, seen with whom it holds back?"""
+        likely = self.standing.likely
+        return bool(likely) and any(use.says and use.name == likely[0].resource for use in self.uses)
 
     @property
     def pressed(self) -> Mask | None:
@@ -86,7 +98,7 @@ def assess(reduction: Reduction, history: Histories) -> Assessment:
         _when(pressed, times, seconds) if not seldom else "",
         len(seconds),
     )
-    return Assessment(standing, short)
+    return Assessment(standing, short, found)
 
 
 def _counted(use: Use) -> Mask:
@@ -189,22 +201,24 @@ def _headroom(rows: Sequence[ResourceUse]) -> Estimate | None:
 def _likely(found: Sequence[Use], seconds: Floats) -> tuple[Likely, ...]:
     """The components that were short, with the chance of each to be what holds the load back.
 
-    Each counts by the time that it was short, more where something was seen to wait for it; a part is left
-    for what was not recorded. It is a weighing of signs, not a measured frequency.
+    Each counts by the time that it was short, times the users that it held back where their waits were
+    recorded, and more where something was seen to wait for it; a part is left for what was not recorded. It
+    is a weighing of signs, not a measured frequency.
     """
     weights: dict[str, tuple[float, str]] = {}
-    blind = UNKNOWN
+    blind, strongest = UNKNOWN, 0.0
     for use in found:
         if not use.short.any():
             continue
         # What was recorded for a part of the time only counts by its share of that part.
         rate = _recorded(use, seconds)
-        time = float(seconds[use.short].sum()) / rate
-        if use.confirmed is None:
-            weight = UNSEEN * time
-        else:
-            seen = float(seconds[use.confirmed].sum()) / rate
-            weight = WAITED * seen + NOT_WAITED * (time - seen)
+        factor = np.full(len(seconds), UNSEEN)
+        if use.confirmed is not None:
+            factor = np.where(use.confirmed, WAITED, NOT_WAITED)
+        # Users' own waits decide where they were recorded: a full resource counts by whom it holds back.
+        held = 1.0 if use.held is None else np.maximum(use.held, LEAST_HELD)
+        weight = float((seconds * factor * held)[use.short].sum()) / rate
+        strongest = max(strongest, float((seconds * factor)[use.short].sum() / seconds[use.short].sum()))
         before = weights.get(use.component)
         if before is None or weight > before[0]:
             weights[use.component] = (weight, use.name)
@@ -213,11 +227,6 @@ def _likely(found: Sequence[Use], seconds: Floats) -> tuple[Likely, ...]:
     total = sum(weight for weight, _ in weights.values())
     if not total > 0:
         return ()
-    strongest = max(
-        (weight * _recorded(use, seconds) / max(1e-9, float(seconds[use.short].sum())))
-        for use in found
-        if use.short.any() and (weight := weights[use.component][0]) is not None
-    )
     # What only seems short leaves more room for what was not seen.
     left = (1 - blind) * min(1.0, strongest)
     return tuple(

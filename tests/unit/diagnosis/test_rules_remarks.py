@@ -83,6 +83,38 @@ def test_writes_that_queue_or_are_little_slower_are_no_penalty() -> None:
     assert "queue" in queued.summary
 
 
+def two_disks(write_ms: float, names: tuple[str, str] = ("sda", "sdb")) -> MadeRecording:
+    """One disk that is mostly read, one that is mostly written; either takes equally long for both."""
+    recording = disk(lambda _: 1.0, name=names[0])
+    written = disk(lambda _: write_ms, write_ms=write_ms, name=names[1], seed=2).rows["device"]
+    for row in recording.rows["device"]:
+        row["writes"], row["write_wait_us"] = row["reads"] // 20, row["read_wait_us"] // 20
+    for row in written:
+        row["reads"], row["read_wait_us"] = row["writes"] // 20, row["write_wait_us"] // 20
+    recording.rows["device"] = sorted(
+        [*recording.rows["device"], *written], key=lambda row: row["monotonic_ns"]
+    )
+    return recording
+
+
+def test_writes_to_one_disk_far_slower_than_reads_of_another_alike_are_remarked_on() -> None:
+    answer = diagnose(two_disks(6.0))
+    found = finding(answer, "write_penalty")
+    assert found.state == "holds", found.summary
+    assert "a write to sdb takes" in found.summary
+    assert "a read of sda: one is mostly written" in found.summary
+    assert only_remarks(answer)
+
+
+@pytest.mark.parametrize(
+    ("write_ms", "names"),
+    [(1.8, ("sda", "sdb")), (6.0, ("nvme0n1", "sda"))],
+    ids=["little slower", "disks of two types"],
+)
+def test_disks_of_different_use_are_no_penalty_otherwise(write_ms: float, names: tuple[str, str]) -> None:
+    assert judged(two_disks(write_ms, names), "write_penalty").state == "does-not-hold"
+
+
 def locked_out(effect: str, name: str = HOSTILE) -> MadeRecording:
     """A user who is active now and then; the others' transactions wait for another process (`other`), for a
     processor (`cpu`), or not at all."""

@@ -12,6 +12,7 @@ from satline.diagnosis._histories import Histories
 from satline.diagnosis._left import TAKEN, taken_part
 from satline.diagnosis._partial import Floats, Partial, partial_correlation
 from satline.diagnosis._results import Evidence, Saturation
+from satline.diagnosis._use import Use
 from satline.reduction import Reduction
 from satline.reduction._shares import PARTS
 
@@ -48,6 +49,8 @@ class Context:
     basis
         load: classes are of load. periods: the topmost class are the observations in which something was
         short, the lowest those in which nothing was; see `satline.diagnosis._periods`.
+    uses
+        With periods: how full each resource was, and whom it held back.
     """
 
     reduction: Reduction
@@ -55,6 +58,7 @@ class Context:
     limits: dict[str, float] = field(default_factory=dict)
     history: Histories | None = None
     basis: Literal["load", "periods"] = "load"
+    uses: tuple[Use, ...] = ()
 
     @property
     def saturated(self) -> bool:

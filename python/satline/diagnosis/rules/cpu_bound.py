@@ -15,6 +15,7 @@ from satline.diagnosis._results import Finding
 from satline.diagnosis.rules import paging_overhead
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._short import cpu_takers
 
 RULE = Rule(
     name="cpu_bound",
@@ -139,4 +140,13 @@ def judge(context: Context) -> Finding:
             "The hypervisor takes a noticeable part of the processors: the host beneath may be the "
             "bottleneck."
         )
-    return RULE.finding("holds", text, strength=strength, evidence=evidence, false_readings=tuple(notes))
+    takers, remedy = cpu_takers(context)
+    text += f"; {takers}" if takers else ""
+    return RULE.finding(
+        "holds",
+        text,
+        strength=strength,
+        evidence=evidence,
+        first_remedies=(remedy,) if remedy else (),
+        false_readings=tuple(notes),
+    )

@@ -5,6 +5,7 @@ Why: beyond saturation transactions spend their time at a device, or behind a ca
 stand idle.
 Signs: I/O wait remains at saturation and is a large part of the users' time; the page share of what is
 read is small.
+Without a knee: a control group at its cap on I/O, whose programs wait for a device that is idle.
 False readings: where admission holds users back and I/O takes no longer than at light load, nobody queues
 for a device: too few are admitted, and more of them would fill the wait. Swap-ins also raise I/O wait and
 io.pressure; they are taken out by the page share. I/O wait while processors are full says little.
@@ -17,6 +18,7 @@ from __future__ import annotations
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._short import from_periods
 from satline.diagnosis.rules._wait import cap_note, device_evidence, room_for_more, wait_at_saturation
 
 RULE = Rule(
@@ -49,6 +51,9 @@ def judge(context: Context) -> Finding:
     unfit = RULE.unfit(context)
     if unfit is not None:
         return unfit
+    short = from_periods(RULE, context, "I/O cap of ")
+    if short is not None:
+        return short
     wait = wait_at_saturation(context, "user_io_wait", "io_wait")
     if wait is None:
         return RULE.blind(context, "share_io_wait", "io_wait")

@@ -6,6 +6,7 @@ the processors' probabilities of holding the lock, so that a small part of time 
 that each holds it for a much larger part.
 Signs: lock spin or the rate of defers grows with load and is no longer small; the dominant lock names the
 subsystem. Behind a lock that puts its waiters to sleep, as a database's, the processors stand idle.
+Without a knee: processes that wait for file locks, and the lock that most wait for.
 False readings: a little spin that grows in line with the multiprogramming level is normal, about half a
 percent of elapsed time.
 Remedy: shorten the hold, pools for each processor, finer locks; do not force a balance that maximises
@@ -21,6 +22,7 @@ from dataclasses import replace
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context, Measure
 from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._short import from_periods
 
 RULE = Rule(
     name="lock_bound",
@@ -54,6 +56,9 @@ def judge(context: Context) -> Finding:
     unfit = RULE.unfit(context)
     if unfit is not None:
         return unfit
+    short = from_periods(RULE, context, "lock")
+    if short is not None:
+        return short
     names = [n for n in RULE.needs if context.high(n) is not None and context.low(n) is not None]
     if not names:
         return RULE.blind(context, *RULE.needs)

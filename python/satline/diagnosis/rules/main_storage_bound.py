@@ -4,6 +4,7 @@ What: even the few users that are admitted do not fit into main storage.
 Why: the multiprogramming level is already low and users are held back, yet those inside page heavily:
 lowering it further would idle the processors still more.
 Signs: a low multiprogramming level, eligible users, heavy paging, little problem state.
+Without a knee: a control group at its memory limit whose pages come back just after they were taken.
 False readings: a high multiprogramming level with heavy paging is thrashing; one user with a very large
 working set pages heavily whatever the level.
 Remedy: more storage. Storage beyond what the level needs still pays: it keeps interactive working sets
@@ -16,6 +17,7 @@ from __future__ import annotations
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._short import from_periods
 from satline.diagnosis.rules._wait import as_cause, held_back, wait_at_saturation
 
 RULE = Rule(
@@ -45,6 +47,9 @@ def judge(context: Context) -> Finding:
     unfit = RULE.unfit(context)
     if unfit is not None:
         return unfit
+    short = from_periods(RULE, context, "memory limit of ", "memory limit too low")
+    if short is not None:
+        return short
     eligible, level = context.high("user_eligible"), context.high("mpl")
     paging, problem = context.high("paging_rate"), context.high("problem_fraction")
     wait = wait_at_saturation(context, "user_page_wait", "page_wait")

@@ -5,6 +5,7 @@ Why: a group that has used its quota is held back until the next quota period, w
 Signs: the load's processor time is at its quota; the part of quota periods in which it is held back rises
 with load.
 A capped partition shows no quota periods: there, its processor time is at the cap while the rest looks idle.
+Without a knee: a group that is held back in most periods.
 False readings: single periods are throttled at light load too, when a burst of threads uses up the quota
 at once.
 Remedy: raise the quota; the processors are not the bottleneck.
@@ -16,6 +17,7 @@ from __future__ import annotations
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._short import from_periods
 
 RULE = Rule(
     name="quota_bound",
@@ -46,6 +48,9 @@ def judge(context: Context) -> Finding:
     unfit = RULE.unfit(context)
     if unfit is not None:
         return unfit
+    short = from_periods(RULE, context, "CPU quota of ")
+    if short is not None:
+        return short
     throttled, used = context.high("throttled_periods"), context.high("load_cpu_fraction")
     if throttled is None:
         if context.partition_cap() is not None:

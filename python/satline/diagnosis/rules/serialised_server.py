@@ -7,6 +7,7 @@ idle.
 Signs: the same thread is near one processor at every saturated load; the processors together are not full;
 users' transaction time is mostly wait for another process. Or one processor, the master, is full while every
 other has room.
+Without a knee: a thread that never rests while requests wait in front of its process.
 False readings: a high utilisation of it alone proves nothing [Bitner]: users must wait for it. On one
 processor a full server looks like full processors; only the users' wait for another process tells.
 Remedy: make its requests cheaper, run several of it, move work off it.
@@ -23,6 +24,7 @@ from satline.diagnosis._partial import Floats
 from satline.diagnosis._results import Evidence, Finding
 from satline.diagnosis.rules._context import Context, Measure
 from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._short import from_periods
 from satline.reduction import BusyTask
 
 RULE = Rule(
@@ -76,6 +78,9 @@ def judge(context: Context) -> Finding:
     unfit = RULE.unfit(context)
     if unfit is not None:
         return unfit
+    short = from_periods(RULE, context, "thread ")
+    if short is not None:
+        return short
     other = context.share("user_other")
     if other is None:
         return RULE.blind(context, "share_other")

@@ -1,0 +1,221 @@
+"""Does `satline record` alone show a fault on a live host, and does `satline diagnose` name it?
+
+    python benches/plants/run.py RESULTS [--seconds 600] [--seed 1] [--only quota,flock] [--rounds 3]
+                                         [--thermometer trivial,io] [--again] [--json]
+
+As root, on a Linux host with control groups of version 1. Plants one fault at a time (see plants.py), records
+the host meanwhile, and keeps recording, truth and verdict below RESULTS. What is there already is not done
+again: end it at any time (Ctrl-C, kill) and start it again. Two processors and 1 GB of disk suffice.
+`--again` plants nothing: it diagnoses the recordings that are there with the code of today.
+
+A verdict is
+
+right     the first finding that names a component names one that the fault is in; with nothing planted, none
+          is named but the processors, which other work on the host may well fill;
+wrong     another component is given a chance or a strength of 0.8 or more;
+undecided anything else;
+void      the kernel's own count shows that the fault never took hold: there was nothing to name.
+
+and "culprit" says whether the group, file, process or user is in that finding's words.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "python"), str(Path(__file__).parent)]
+
+import plants  # noqa: E402
+
+SURE = 0.8
+SPARE_S = 60.0
+
+
+def stop(_number: int, _frame: FrameType | None) -> None:
+    """A signal ends the run as Ctrl-C does, so that all is taken away."""
+    raise KeyboardInterrupt
+
+
+def record(name: str, seed: int, seconds: float, thermometer: str, place: Path) -> None:
+    """Plant one fault, record the host for so long, and take the fault away again."""
+    # Users have to reach their files: not below a directory that only its owner may enter.
+    scratch = Path(tempfile.gettempdir()) / "satline-plants"
+    plants.leftovers(scratch)
+    if place.exists():
+        shutil.rmtree(place)
+    place.mkdir(parents=True)
+    scratch.mkdir(mode=0o755)
+    scratch.chmod(0o755)
+    planted = plants.Planted(scratch, seconds + 2 * SPARE_S)
+    recording: subprocess.Popen[bytes] | None = None
+    try:
+        truth = plants.PLANTS[name](planted, random.Random(f"{name} {seed}"))
+        time.sleep(2)
+        command = [sys.executable, "-m", "satline.cli", "record", str(place / "host.satline")]
+        command += ["--duration", f"{seconds:g}s", "--delay-accounting", "--quiet", *truth.record]
+        if thermometer:
+            command += ["--thermometer", thermometer, "--thermometer-every", "10s"]
+        before = truth.counter() if truth.counter is not None else 0
+        with (place / "record.log").open("wb") as log:
+            recording = subprocess.Popen(
+                command, stdout=log, stderr=log, env=environment(), preexec_fn=plants.end_with_parent
+            )
+            status = recording.wait(seconds + SPARE_S)
+        if status:
+            raise RuntimeError(f"satline record ended with {status}: {(place / 'record.log').read_text()}")
+        if planted.dead():
+            raise RuntimeError(f"processes of the plant ended early: {planted.dead()}")
+        gained = (truth.counter() - before) / seconds if truth.counter is not None else None
+        kept = {
+            "in_force": gained is None or gained >= truth.least,
+            "counted_per_second": gained,
+            "components": truth.components,
+            "culprit": truth.culprit,
+            "parameters": truth.parameters,
+            "seconds": seconds,
+            "seed": seed,
+            "load_average": os.getloadavg(),
+        }
+        (place / "truth.json").write_text(json.dumps(kept, indent=1))
+    finally:
+        if recording is not None and recording.poll() is None:
+            # Not SIGINT: whoever started this in the background may have had it ignored.
+            recording.terminate()
+        planted.remove()
+        if recording is not None:
+            recording.wait(SPARE_S)
+
+
+def environment() -> dict[str, str]:
+    """The programs' environment: this source, and the installed binaries."""
+    found = dict(os.environ)
+    found["PYTHONPATH"] = os.pathsep.join([str(ROOT / "python"), found.get("PYTHONPATH", "")]).rstrip(":")
+    return found
+
+
+def diagnose(place: Path) -> dict[str, Any]:
+    """The verdict by the command line, kept beside the recording."""
+    command = [sys.executable, "-m", "satline.cli", "diagnose", str(place / "host.satline"), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment())
+    if done.returncode not in (0, 1) or not done.stdout.strip():
+        raise RuntimeError(f"satline diagnose ended with {done.returncode}: {done.stderr}")
+    (place / "verdict.json").write_text(done.stdout)
+    verdict: dict[str, Any] = json.loads(done.stdout)
+    return verdict
+
+
+def judged(truth: dict[str, Any], verdict: dict[str, Any]) -> dict[str, Any]:
+    """A verdict held against the truth."""
+    named = [f for f in verdict["findings"] if f["component"] != "none"]
+    likely = verdict["standing"]["likely"] if verdict.get("standing") else []
+    right = set(truth["components"])
+    # Other work may fill the processors of a host with nothing planted: that is then true.
+    allowed = right | ({"processor", "supervisor"} if not right else set())
+    sure = [
+        f"{f['rule']} {surety(f):.2f}" for f in named if f["component"] not in allowed and surety(f) >= SURE
+    ]
+    same = {"storage": {"storage", "paging", "paging and io"}, "one processor": {"server", "processor"}}
+    sure += [
+        f"{one['component']} {one['chance']:.2f}"
+        for one in likely
+        if one["chance"] >= SURE and not (same.get(one["component"], {one["component"]}) & allowed)
+    ]
+    first = named[0] if named else None
+    if not truth.get("in_force", True):
+        outcome = "void"
+    elif sure:
+        outcome = "wrong"
+    elif right:
+        outcome = "right" if first is not None and first["component"] in right else "undecided"
+    else:
+        outcome = "right" if all(f["component"] in allowed for f in named) else "undecided"
+    told = bool(
+        right
+        and first is not None
+        and any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", first["summary"]) for word in truth["culprit"])
+    )
+    return {
+        "outcome": outcome,
+        "culprit": told,
+        "sure_of_wrong": sure,
+        "first": first and first["rule"],
+        "chance": first and surety(first),
+        "headline": verdict["headline"],
+    }
+
+
+def surety(finding: dict[str, Any]) -> float:
+    """How sure a finding is: its chance, else its strength."""
+    chance = finding.get("chance")
+    return float(finding["strength"] if chance is None else chance)
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument("results", type=Path)
+    options.add_argument("--seconds", type=float, default=600)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--rounds", type=int, default=1)
+    options.add_argument("--only", default=",".join(plants.PLANTS))
+    options.add_argument("--thermometer", default="")
+    options.add_argument("--again", action="store_true")
+    options.add_argument("--json", action="store_true")
+    told = options.parse_args()
+    names = told.only.split(",")
+    unknown = [name for name in names if name not in plants.PLANTS]
+    if unknown:
+        options.error(f"no such plant: {', '.join(unknown)}; there are {', '.join(plants.PLANTS)}")
+    if not told.again and os.geteuid() != 0:
+        options.error("control groups and users of their own need root")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    rows = []
+    try:
+        for seed in range(told.seed, told.seed + told.rounds):
+            for name in names:
+                place = told.results / f"{name}-{seed}"
+                if not (place / "truth.json").exists():
+                    if told.again:
+                        continue
+                    print(f"{time.strftime('%H:%M:%S')} {name}, seed {seed}", file=sys.stderr, flush=True)
+                    record(name, seed, told.seconds, told.thermometer, place)
+                done = place / "verdict.json"
+                verdict = diagnose(place) if told.again or not done.exists() else json.loads(done.read_text())
+                truth = json.loads((place / "truth.json").read_text())
+                rows.append({"plant": name, "seed": seed, **judged(truth, verdict)})
+    except KeyboardInterrupt:
+        print("ended; start it again to go on", file=sys.stderr)
+        return 130
+    if told.json:
+        print(json.dumps(rows, indent=1))
+        return 0
+    for row in rows:
+        chance = "" if row["chance"] is None else f"{row['chance']:.2f}"
+        print(
+            f"{row['plant']:9} {row['seed']:3}  {row['outcome']:9} "
+            f"{'culprit' if row['culprit'] else '-':7} {row['first'] or '-':18} {chance:4} "
+            f"{'; '.join(row['sure_of_wrong'])}\n    {row['headline']}"
+        )
+    count = {
+        kind: sum(row["outcome"] == kind for row in rows) for kind in ("right", "wrong", "undecided", "void")
+    }
+    print(", ".join(f"{kind} {n}" for kind, n in count.items()), f"of {len(rows)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,184 @@
+"""How many users each resource holds back, by the waits recorded of each user.
+
+A user counts once, however many processes it has: its waits in an observation add up to at most 1. What a
+user waits for the CPU because it takes the CPU itself is not counted as held back. Delay clocks of processes
+that are older than the accounting stay at zero, so that sampled states stand in where they say more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from satline.diagnosis._histories import Histories
+from satline.reduction import Reduction
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+MOST_NAMED = 3
+# A user who takes at least this part of the CPU time used is worth naming.
+TAKES = 0.15
+
+
+@dataclass(frozen=True)
+class Waits:
+    """What one user did in each observation, as parts of its length; waits add up to at most 1.
+
+    cpu
+        Processors used; system: the part of that in the kernel.
+    delay, io, page, lock
+        Waiting for a processor, a device, pages, file locks.
+    standby
+        Mean number of its processes that wait for a file lock all the time, none ever getting it: they stand
+        by for whoever holds it (a second instance, a cluster's standby), and are not held back.
+    group
+        The control group with a limit that most of its processes were in; empty: none.
+    processes
+        Mean number of them.
+    """
+
+    cpu: Floats
+    system: Floats
+    delay: Floats
+    io: Floats
+    page: Floats
+    lock: Floats
+    standby: float
+    group: str
+    processes: float
+
+
+@dataclass(frozen=True)
+class Held:
+    """All users that were recorded; names that begin with an underscore are not users (the kernel, Satline).
+
+    used
+        Processors used by all, users or not.
+    """
+
+    users: dict[str, Waits]
+    others: dict[str, Waits]
+    used: Floats
+
+    def inside(self, group: str) -> dict[str, Waits]:
+        """The users in a control group."""
+        return {name: own for name, own in self.users.items() if own.group == group}
+
+    def of_processors(self, name: str) -> Floats:
+        """How much of a user is held back by a lack of processors that others take."""
+        own = self.users[name]
+        share = own.cpu / np.maximum(self.used, 1e-9)
+        return np.asarray(own.delay * (1 - np.clip(share, 0, 1)))
+
+    def takers(self, where: Mask, seconds: Floats) -> list[tuple[str, float, float]]:
+        """Who took the CPU there: name, part of all CPU time used, processes; the most first."""
+        weight = np.where(where, seconds, 0.0)
+        total = float((self.used * weight).sum())
+        if not total > 0:
+            return []
+        found = [
+            (name, float((own.cpu * weight).sum()) / total, own.processes)
+            for name, own in {**self.users, **self.others}.items()
+        ]
+        return sorted(found, key=lambda one: -one[1])
+
+    def part_of(self, group: str, where: Mask, seconds: Floats) -> float | None:
+        """Part of all CPU time used there that the users of a group used; ``None``: nobody is in it."""
+        inside = self.inside(group)
+        weight = np.where(where, seconds, 0.0)
+        total = float((self.used * weight).sum())
+        if not inside or not total > 0:
+            return None
+        return sum(float((own.cpu * weight).sum()) for own in inside.values()) / total
+
+
+def held_back(reduction: Reduction, history: Histories) -> Held | None:
+    """Every user's waits; ``None`` where no waits of single users were recorded."""
+    clocks = ("run_delay_us", "cpu_us", "cpu_system_us", "io_delay_us", "page_delay_us")
+    counters = history.counters("user", '"user"', clocks)
+    if not any(np.isfinite(own["run_delay_us"]).any() for own in counters.values()):
+        return None
+    levels = history.levels(
+        "user", '"user"', ("tasks_io_wait", "tasks_page_wait", "tasks_lock_wait", "processes")
+    )
+    groups = _groups(history)
+    time_us = reduction.seconds * 1e6
+    nothing = np.zeros(len(time_us))
+
+    def part(own: dict[str, Floats], name: str) -> Floats:
+        return np.asarray(np.nan_to_num(own[name]) / time_us) if name in own else nothing
+
+    users: dict[str, Waits] = {}
+    others: dict[str, Waits] = {}
+    used = nothing.copy()
+    for name, own in counters.items():
+        seen = levels.get(name, {})
+
+        def sampled(kind: str, seen: dict[str, Floats] = seen) -> Floats:
+            return np.nan_to_num(seen[kind]) if kind in seen else nothing
+
+        cpu = part(own, "cpu_us")
+        used = used + cpu
+        waits = [
+            np.clip(part(own, "run_delay_us"), 0, 1),
+            np.clip(np.maximum(part(own, "io_delay_us"), sampled("tasks_io_wait")), 0, 1),
+            np.clip(np.maximum(part(own, "page_delay_us"), sampled("tasks_page_wait")), 0, 1),
+            np.clip(sampled("tasks_lock_wait") - _standby(sampled("tasks_lock_wait")), 0, 1),
+        ]
+        whole = np.maximum(np.sum(waits, axis=0), 1.0)
+        delay, io, page, lock = (np.asarray(wait / whole) for wait in waits)
+        count = seen.get("processes")
+        processes = float(np.nanmean(count)) if count is not None and np.isfinite(count).any() else 0.0
+        place = others if name.startswith("_") else users
+        place[name] = Waits(
+            cpu,
+            part(own, "cpu_system_us"),
+            delay,
+            io,
+            page,
+            lock,
+            _standby(sampled("tasks_lock_wait")),
+            groups.get(name, ""),
+            processes,
+        )
+    return Held(users, others, used)
+
+
+def _standby(waiting: Floats) -> float:
+    """Waiting processes whose number never changes."""
+    least = float(waiting.min()) if len(waiting) else 0.0
+    return least if least >= 0.99 and float(waiting.max()) <= 1.01 * least else 0.0
+
+
+def _groups(history: Histories) -> dict[str, str]:
+    """The limited control group that each user was in most of the time."""
+    rows = history.connection.execute(
+        'SELECT "user", mode(cgroup) FROM "user" WHERE cgroup IS NOT NULL GROUP BY "user"'
+    ).fetchall()
+    return {str(user): str(group) for user, group in rows if group is not None}
+
+
+def listed(names: list[str], kind: str = "user") -> str:
+    """Names in words: "user a", "users a, b, c and 4 more"."""
+    if not names:
+        return f"no {kind}"
+    shown = names[:MOST_NAMED]
+    rest = len(names) - len(shown)
+    text = f"{kind}{'s' if len(names) > 1 else ''} {', '.join(shown)}"
+    return text + (f" and {rest} more" if rest else "")
+
+
+def taker_words(takers: list[tuple[str, float, float]]) -> str:
+    """Who took the CPU, in words; empty where nobody took much."""
+    named = {"_kernel": "the kernel's threads", "_satline": "Satline's own programs"}
+    parts: list[str] = []
+    for name, part, count in takers[:MOST_NAMED]:
+        if part >= TAKES:
+            text = f"{named.get(name, f'user {name}')} {'' if parts else 'took '}{part:.0%}"
+            text += "" if parts else " of the CPU time used"
+            whole = round(count)
+            parts.append(text + (f" (about {whole} process{'es' if whole > 1 else ''})" if whole else ""))
+    return ", ".join(parts)
