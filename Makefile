@@ -98,6 +98,7 @@ bench: $(VENV)/test ## Run the benches, each beside a peer or a floor.
 	$(BIN)/python benches/reduce/run.py
 	$(BIN)/python benches/diagnose/run.py
 	$(BIN)/python benches/saturation/run.py --systems 200
+	$(BIN)/python benches/contamination/run.py --systems 40
 	$(BIN)/python benches/machine/run.py
 	$(BIN)/python benches/import/run.py
 	$(BIN)/python benches/traces/run.py
