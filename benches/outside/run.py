@@ -134,7 +134,7 @@ def lines(result: dict[str, Any]) -> list[str]:
 
 def reason_class(reason: str) -> str:
     """A reason without the name of the file and without its numbers, to be counted."""
-    text = re.sub(r"^\S*/\S+?:\s+", "", reason)
+    text = re.sub(r"^\S+:\s+|\S*/\S+:?\s*", "", reason)
     return re.sub(r"\d+", "N", text)
 
 
