@@ -1,8 +1,8 @@
 """Guides that show what is said of a simulated recording are held to it: the recording is made anew.
 
 The walk-throughs of docs/guides/cases are held word for word by `test_pages`. What guides tell of live hosts
-(docs/guides/guest.md, studies.md, the four studies of predicting.md) rests on recordings that are not shipped,
-and cannot be held.
+(docs/guides/guest.md, studies.md, the four studies of predicting.md) rests on recordings that are not
+shipped, and cannot be held.
 """
 
 from __future__ import annotations
