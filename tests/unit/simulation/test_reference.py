@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from satline.reconcile import planted as planted_in
+from satline.recording import Recording
 from satline.simulation import (
     Program,
     Simulated,
@@ -88,3 +90,5 @@ def test_the_diagnosis_names_what_was_planted(tmp_path: Path, name: str) -> None
     planted = judged(study, path)
     assert planted is not None
     assert planted.named_first, planted.diagnosis.headline
+    # The recording states it, for whoever diagnoses it later.
+    assert planted_in(Recording.open(path).description) == study.file.expects
