@@ -57,11 +57,14 @@ class Held:
 
     used
         Processors used by all, users or not.
+    known
+        The waits that were recorded of any user: a wait that was not is not zero.
     """
 
     users: dict[str, Waits]
     others: dict[str, Waits]
     used: Floats
+    known: frozenset[str]
 
     def inside(self, group: str) -> dict[str, Waits]:
         """The users in a control group."""
@@ -98,7 +101,8 @@ class Held:
 def held_back(reduction: Reduction, history: Histories) -> Held | None:
     """Every user's waits; ``None`` where no waits of single users were recorded."""
     clocks = ("run_delay_us", "cpu_us", "cpu_system_us", "io_delay_us", "page_delay_us")
-    counters = history.counters("user", '"user"', clocks)
+    exact = ("io_wait_us", "page_wait_us")
+    counters = history.counters("user", '"user"', (*clocks, *exact))
     if not any(np.isfinite(own["run_delay_us"]).any() for own in counters.values()):
         return None
     levels = history.levels(
@@ -124,8 +128,19 @@ def held_back(reduction: Reduction, history: Histories) -> Held | None:
         used = used + cpu
         waits = [
             np.clip(part(own, "run_delay_us"), 0, 1),
-            np.clip(np.maximum(part(own, "io_delay_us"), sampled("tasks_io_wait")), 0, 1),
-            np.clip(np.maximum(part(own, "page_delay_us"), sampled("tasks_page_wait")), 0, 1),
+            np.clip(
+                np.max([part(own, "io_delay_us"), part(own, "io_wait_us"), sampled("tasks_io_wait")], axis=0),
+                0,
+                1,
+            ),
+            np.clip(
+                np.max(
+                    [part(own, "page_delay_us"), part(own, "page_wait_us"), sampled("tasks_page_wait")],
+                    axis=0,
+                ),
+                0,
+                1,
+            ),
             np.clip(sampled("tasks_lock_wait") - _standby(sampled("tasks_lock_wait")), 0, 1),
         ]
         whole = np.maximum(np.sum(waits, axis=0), 1.0)
@@ -144,7 +159,20 @@ def held_back(reduction: Reduction, history: Histories) -> Held | None:
             groups.get(name, ""),
             processes,
         )
-    return Held(users, others, used)
+    sources = {
+        "delay": ("run_delay_us",),
+        "io": ("io_delay_us", "io_wait_us", "tasks_io_wait"),
+        "page": ("page_delay_us", "page_wait_us", "tasks_page_wait"),
+        "lock": ("tasks_lock_wait",),
+    }
+    recorded = {
+        name
+        for courses in (*counters.values(), *levels.values())
+        for name, course in courses.items()
+        if np.isfinite(course).any()
+    }
+    known = frozenset(kind for kind, names in sources.items() if recorded & set(names))
+    return Held(users, others, used, known)
 
 
 def _standby(waiting: Floats) -> float:

@@ -112,7 +112,7 @@ def _waited_for(courses: Courses, found: tuple[Use, ...]) -> tuple[Use, ...]:
             made.append(replace(use, held=limits[use.name], says=says))
         elif use.held is not None and use.delayed is not None:
             made.append(replace(use, held=use.held * (1 - use.delayed / 2)))
-        elif use.held is None and use.component in kinds:
+        elif use.held is None and kinds.get(use.component) in held.known:
             more = shared if use.component == "processor" else 0.0
             made.append(replace(use, held=left(kinds[use.component]) + more))
         else:
