@@ -33,7 +33,7 @@ SAME: Mapping[str, tuple[str, ...]] = {
     "lock": ("lock",),
 }
 SURE_WORDS = ((0.95, "nearly certain"), (0.8, "very likely"), (0.6, "likely"), (0.35, "possible"))
-MOST_NAMED = 3
+MOST_NAMED, LEAST_NAMED = 3, 0.2
 REMEDY_FIRST = (
     "Take the first remedy of the first finding; then compare a recording of before with one of after"
     " (satline compare)."
@@ -278,6 +278,8 @@ def _short_words(standing: Standing, named: list[Finding]) -> str:
     if standing.when and (own is None or (own.seen >= 0.95 and own.short >= 0.8 * standing.short)):
         text += f", {standing.when}"
     causes = standing.likely[:MOST_NAMED]
+    # A rule whose component was hardly ever short is no cause to speak of first.
+    named = [f for f in named if f.chance is None or f.chance >= LEAST_NAMED]
     if named:
         title, summary = named[0].title, named[0].summary
         chance = named[0].chance
