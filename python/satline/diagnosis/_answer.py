@@ -196,11 +196,14 @@ def room_words(standing: Standing) -> str:
 
 
 def factor(value: float) -> str:
-    """A headroom to two digits, rounded down: "at least 1.4 ×", "more than 100 ×"."""
-    if value > 100:
-        return "more than 100 ×"
+    """A headroom in a sentence: "at least 1.4 ×", "more than 100 ×"."""
+    return "more than 100 ×" if value > 100 else f"at least {times(value)}"
+
+
+def times(value: float) -> str:
+    """A headroom to two digits, rounded down."""
     step = 0.1 if value < 10 else 1.0
-    return f"at least {two_digits(math.floor(value / step + 1e-9) * step)} ×"
+    return f"{two_digits(math.floor(value / step + 1e-9) * step)} ×"
 
 
 def two_digits(value: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from satline.diagnosis._answer import chance_words, resource_words, span_words, two_digits
+from satline.diagnosis._answer import chance_words, resource_words, span_words, times, two_digits
 from satline.diagnosis._load import load_units
 from satline.diagnosis._results import (
     Estimate,
@@ -214,7 +214,7 @@ def _percent(part: float) -> str:
 
 
 def _factor(value: float) -> str:
-    return "none" if value <= 1 else "> 100 ×" if value > 100 else f"{two_digits(value)} ×"
+    return "none" if value <= 1 else "> 100 ×" if value > 100 else times(value)
 
 
 def sure_words(finding: Finding) -> str:
