@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from made_host import MadeHost, MadeUser
+from made_live_host import MadeHost, MadeUser
 
 from satline.diagnosis import Diagnosis, Finding, diagnose
 
