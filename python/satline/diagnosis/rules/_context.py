@@ -16,6 +16,9 @@ from satline.diagnosis._use import Use
 from satline.reduction import Reduction
 from satline.reduction._shares import PARTS
 
+# What others left of the CPU is not worth a word above this.
+LITTLE_TAKEN = 0.97
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -143,7 +146,7 @@ class Context:
     def of_what(self) -> str:
         """What `busy` is a part of, as an addition to "busy"; empty: of all processors."""
         left = self.high("left_fraction")
-        if self.busy == "total_cpu_fraction" or left is None:
+        if self.busy == "total_cpu_fraction" or left is None or left.value > LITTLE_TAKEN:
             return ""
         return f", of the {left.value:.0%} that others left"
 
