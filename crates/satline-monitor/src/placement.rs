@@ -4,6 +4,8 @@
 //! containerd, CRI-O and LXC, Kubernetes' kubelet (both of its cgroup drivers), Slurm (both of its cgroup plugins), and
 //! JupyterHub's systemd spawner.
 
+use std::borrow::Cow;
+
 use crate::parse;
 
 /// Where a process runs, as far as its groups tell.
@@ -38,23 +40,26 @@ pub struct Job {
     pub is_daemon: bool,
 }
 
+/// The groups in `/proc/PID/cgroup`, each with a rank: version 2 speaks first (0), then systemd's own
+/// hierarchy (1), then any controller's (2).
+pub fn ranked_paths(text: &[u8]) -> impl Iterator<Item = (u8, Cow<'_, str>)> {
+    parse::lines(text).filter_map(|line| {
+        let mut fields = line.splitn(3, |&b| b == b':');
+        let (number, names, path) = (fields.next()?, fields.next()?, fields.next()?);
+        let rank = match (number, names) {
+            (b"0", b"") => 0,
+            (_, b"name=systemd") => 1,
+            _ => 2,
+        };
+        Some((rank, String::from_utf8_lossy(path)))
+    })
+}
+
 impl Placement {
     /// Reads `/proc/PID/cgroup`.
     pub fn read(text: &[u8]) -> Self {
         let mut ranked: Vec<(u8, String)> = Vec::new();
-        for line in parse::lines(text) {
-            let mut fields = line.splitn(3, |&b| b == b':');
-            let (Some(number), Some(names), Some(path)) = (fields.next(), fields.next(), fields.next())
-            else {
-                continue;
-            };
-            // Version 2 speaks first, then systemd's own hierarchy, then any controller's.
-            let rank = match (number, names) {
-                (b"0", b"") => 0,
-                (_, b"name=systemd") => 1,
-                _ => 2,
-            };
-            let path = String::from_utf8_lossy(path);
+        for (rank, path) in ranked_paths(text) {
             let path = path.trim_end_matches('/');
             if !path.is_empty() && !ranked.iter().any(|(_, known)| known == path) {
                 ranked.push((rank, path.to_owned()));

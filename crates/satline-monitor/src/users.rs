@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use crate::files::{self, Roots};
 use crate::parse;
-use crate::placement::Placement;
+use crate::placement::{Placement, ranked_paths};
 use crate::rules::{self, Rules, Verdict};
 
 /// What a user is in this recording.
@@ -357,18 +357,7 @@ fn passwd_names(text: &[u8]) -> HashMap<u32, String> {
 /// The user in `/proc/PID/cgroup`; `None` in root groups only.
 fn cgroup_user(text: &[u8]) -> Option<String> {
     let mut best: Option<(u8, String)> = None;
-    for line in parse::lines(text) {
-        let mut fields = line.splitn(3, |&b| b == b':');
-        let (Some(number), Some(names), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
-            continue;
-        };
-        // Version 2 speaks first, then systemd's own hierarchy, then any controller's.
-        let rank = match (number, names) {
-            (b"0", b"") => 0,
-            (_, b"name=systemd") => 1,
-            _ => 2,
-        };
-        let path = String::from_utf8_lossy(path);
+    for (rank, path) in ranked_paths(text) {
         let path = path.trim_matches('/');
         if !path.is_empty() && best.as_ref().is_none_or(|(r, _)| rank < *r) {
             best = Some((rank, group_name(path)));

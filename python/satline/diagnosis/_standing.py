@@ -102,15 +102,8 @@ def assess(reduction: Reduction, history: Histories) -> Assessment:
 
 
 def _counted(use: Use) -> Mask:
-    """Where a resource counts as short: full, and not contradicted by an empty queue."""
-    return use.short if use.confirmed is None else use.confirmed | (use.short & ~_relieved(use))
-
-
-def _relieved(use: Use) -> Mask:
-    """Where it was full although a signal of waiting was recorded and is silent."""
-    if use.confirmed is None:
-        return np.zeros(len(use.short), dtype=bool)
-    return use.short & ~use.confirmed
+    """Where a resource counts as short: full, and where signals of waiting were recorded, waited for."""
+    return use.short if use.confirmed is None else use.confirmed
 
 
 def _fullness(row: ResourceUse) -> float:
