@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from satline.diagnosis._blocks import student
 from satline.diagnosis._hinge import Floats, Hinge, Levels, fit, profile, slope_ratio, slopes_at
 from satline.diagnosis._results import Estimate
 from satline.diagnosis._series import Series
-from satline.diagnosis._stability import Cells
+from satline.diagnosis._stability import Cells, Change, Episode, change, rests_on_one_part
 
 SLOPE_RATIO = 0.5
 LEAST_RISE = 1.25
@@ -172,6 +173,22 @@ class Bend:
             )
         return None
 
+    @cached_property
+    def changed(self) -> Change | None:
+        """When throughput at equal loads became another, in a recording at rest."""
+        if self.series.closed:
+            return None
+        return change(self.cells, int(np.searchsorted(self.levels.load, self.at.value)))
+
+    @cached_property
+    def episode(self) -> Episode | None:
+        """The part of a recording at rest on which its bend rests."""
+        if self.series.closed:
+            return None
+        interval = (self.at.low, self.at.high)
+        return rests_on_one_part(self.levels.load, self.cells, self.weights, interval, SLOPE_RATIO)
+
+    @cached_property
     def cells(self) -> Cells:
         """Sums by block and level."""
         inside = self.series.usable

@@ -24,7 +24,6 @@ from satline.diagnosis._left import shared, told
 from satline.diagnosis._load import contended, in_users, load_units, nongranular
 from satline.diagnosis._results import Estimate, Outcome, Saturation, UslFit
 from satline.diagnosis._series import Series, finer, independent, levels_of, time_of_day
-from satline.diagnosis._stability import Change, Episode, change, rests_on_one_part
 from satline.diagnosis._throughput import mix_changes, useful_work, work_completed, work_kept
 from satline.diagnosis._usl import fit_usl, peak_of, usl
 from satline.reduction import Reduction
@@ -216,7 +215,7 @@ def _regimes(
 ) -> tuple[Saturation, ...]:
     """Where the system changed with time, the verdicts before and after; where a bend rests on one episode,
     the verdict without it."""
-    series, changed = bend.series, _changed(bend)
+    series, changed = bend.series, bend.changed
     if bend.levels.freedom + 1 < 2 * LEAST_BLOCKS:
         return ()
     began = series.began_s
@@ -225,7 +224,7 @@ def _regimes(
         margin = UNSURE * float(began.max() - began.min())
         parts = [began < changed.at_s - margin, began >= changed.at_s + margin]
     else:
-        episode = _episode(bend) if bend.bent and bend.inside else None
+        episode = bend.episode if bend.bent and bend.inside else None
         if episode is None:
             return ()
         parts = [(began < episode.begin_s) | (began >= episode.end_s)]
@@ -290,7 +289,7 @@ def _verdict(bend: Bend, outcome: _Verdict, forbidden: tuple[str, str] | None) -
     if likely_not and straight is not None:
         doubt = _unstable(bend, saturated) or _users.uneven(bend.series)
         return outcome("partly-known", *doubt) if doubt else outcome("not-saturated", straight)
-    if bend.bent and _episode(bend) is None:
+    if bend.bent and bend.episode is None:
         return _hedged(outcome, high=1.0)("partly-known", *_why_not(bend))
     return _hedged(outcome)("partly-known", *(_unstable(bend, bend.bent) or _why_not(bend)))
 
@@ -313,7 +312,7 @@ def _unstable(bend: Bend, saturated: bool) -> tuple[str, str] | None:
     """Is a recording at rest of two systems, or its answer that of one day?"""
     if bend.series.closed:
         return None
-    changed = _changed(bend)
+    changed = bend.changed
     if changed is not None:
         when = _said(changed.at_s, bend)
         more = "more" if changed.shift > 0 else "less"
@@ -322,7 +321,7 @@ def _unstable(bend: Bend, saturated: bool) -> tuple[str, str] | None:
             f" {abs(changed.shift):.0%} {more} throughput",
             "Judge the time before it and the time after it alone (--to, --from).",
         )
-    episode = _episode(bend) if saturated else None
+    episode = bend.episode if saturated else None
     if episode is not None:
         when = _said(episode.begin_s, bend)
         return (
@@ -333,26 +332,11 @@ def _unstable(bend: Bend, saturated: bool) -> tuple[str, str] | None:
     return None
 
 
-def _episode(bend: Bend) -> Episode | None:
-    """The part of a recording at rest on which its bend rests."""
-    if bend.series.closed:
-        return None
-    interval = (bend.at.low, bend.at.high)
-    return rests_on_one_part(bend.levels.load, bend.cells(), bend.weights, interval, SLOPE_RATIO)
-
-
 def _said(time_s: float, bend: Bend) -> str:
     """A point of time in words."""
     if bend.series.time_s is None:
         return f"hour {(time_s - float(bend.series.began_s.min())) / 3600:.0f} of the recording"
     return f"{datetime.fromtimestamp(time_s, UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def _changed(bend: Bend) -> Change | None:
-    """When throughput at equal loads became another, in a recording at rest."""
-    if bend.series.closed:
-        return None
-    return change(bend.cells(), int(np.searchsorted(bend.levels.load, bend.at.value)))
 
 
 def _gradual(bend: Bend) -> tuple[str, str] | None:
