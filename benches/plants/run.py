@@ -1,12 +1,14 @@
 """Does `satline record` alone show a fault on a live host, and does `satline diagnose` name it?
 
     python benches/plants/run.py RESULTS [--seconds 600] [--seed 1] [--only quota,flock] [--rounds 3]
-                                         [--thermometer trivial,io] [--again] [--json]
+                                         [--thermometer trivial,io] [--collectors] [--again] [--json]
 
 As root, on a Linux host with control groups of version 1. Plants one fault at a time (see plants.py), records
 the host meanwhile, and keeps recording, truth and verdict below RESULTS. What is there already is not done
 again: end it at any time (Ctrl-C, kill) and start it again. Two processors and 1 GB of disk suffice.
 `--again` plants nothing: it diagnoses the recordings that are there with the code of today.
+`--collectors` has sysstat, PCP and atop record at the same time (see collectors.py); the verdicts from their
+archives are held against that of `satline record` (see foreign.py).
 
 A verdict is
 
@@ -32,6 +34,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -40,8 +43,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "python"), str(Path(__file__).parent)]
 
 import plants  # noqa: E402
+from collectors import Collectors  # noqa: E402
+from foreign import SURE, compared, surety, verdicts  # noqa: E402
 
-SURE = 0.8
 SPARE_S = 60.0
 
 
@@ -50,8 +54,12 @@ def stop(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def record(name: str, seed: int, seconds: float, thermometer: str, place: Path) -> None:
-    """Plant one fault, record the host for so long, and take the fault away again."""
+def record(name: str, seed: int, seconds: float, thermometer: str, beside: bool, place: Path) -> None:
+    """Plant one fault, record the host for so long, and take the fault away again.
+
+    beside
+        Whether other collectors record at the same time.
+    """
     # Users have to reach their files: not below a directory that only its owner may enter.
     scratch = Path(tempfile.gettempdir()) / "satline-plants"
     plants.leftovers(scratch)
@@ -62,9 +70,12 @@ def record(name: str, seed: int, seconds: float, thermometer: str, place: Path) 
     scratch.chmod(0o755)
     planted = plants.Planted(scratch, seconds + 2 * SPARE_S)
     recording: subprocess.Popen[bytes] | None = None
+    others = Collectors()
     try:
         truth = plants.PLANTS[name](planted, random.Random(f"{name} {seed}"))
         time.sleep(2)
+        if beside:
+            others.start(place, plants.end_with_parent)
         command = [sys.executable, "-m", "satline.cli", "record", str(place / "host.satline")]
         command += ["--duration", f"{seconds:g}s", "--delay-accounting", "--quiet", *truth.record]
         if thermometer:
@@ -89,12 +100,14 @@ def record(name: str, seed: int, seconds: float, thermometer: str, place: Path) 
             "seconds": seconds,
             "seed": seed,
             "load_average": os.getloadavg(),
+            "collectors_missing": others.without,
         }
         (place / "truth.json").write_text(json.dumps(kept, indent=1))
     finally:
         if recording is not None and recording.poll() is None:
             # Not SIGINT: whoever started this in the background may have had it ignored.
             recording.terminate()
+        others.stop()
         planted.remove()
         if recording is not None:
             recording.wait(SPARE_S)
@@ -158,12 +171,6 @@ def judged(truth: dict[str, Any], verdict: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def surety(finding: dict[str, Any]) -> float:
-    """How sure a finding is: its chance, else its strength."""
-    chance = finding.get("chance")
-    return float(finding["strength"] if chance is None else chance)
-
-
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("results", type=Path)
@@ -172,6 +179,7 @@ def main() -> int:
     options.add_argument("--rounds", type=int, default=1)
     options.add_argument("--only", default=",".join(plants.PLANTS))
     options.add_argument("--thermometer", default="")
+    options.add_argument("--collectors", action="store_true")
     options.add_argument("--again", action="store_true")
     options.add_argument("--json", action="store_true")
     told = options.parse_args()
@@ -192,11 +200,13 @@ def main() -> int:
                     if told.again:
                         continue
                     print(f"{time.strftime('%H:%M:%S')} {name}, seed {seed}", file=sys.stderr, flush=True)
-                    record(name, seed, told.seconds, told.thermometer, place)
+                    record(name, seed, told.seconds, told.thermometer, told.collectors, place)
                 done = place / "verdict.json"
                 verdict = diagnose(place) if told.again or not done.exists() else json.loads(done.read_text())
                 truth = json.loads((place / "truth.json").read_text())
-                rows.append({"plant": name, "seed": seed, **judged(truth, verdict)})
+                others = verdicts(place, environment(), told.again)
+                beside = {who: compared(truth, verdict, other) for who, other in others.items()}
+                rows.append({"plant": name, "seed": seed, **judged(truth, verdict), "archives": beside})
     except KeyboardInterrupt:
         print("ended; start it again to go on", file=sys.stderr)
         return 130
@@ -210,10 +220,15 @@ def main() -> int:
             f"{'culprit' if row['culprit'] else '-':7} {row['first'] or '-':18} {chance:4} "
             f"{'; '.join(row['sure_of_wrong'])}\n    {row['headline']}"
         )
+        for who, other in row["archives"].items():
+            print(f"    {who:8} {other['outcome']:7} {other['why']}")
     count = {
         kind: sum(row["outcome"] == kind for row in rows) for kind in ("right", "wrong", "undecided", "void")
     }
     print(", ".join(f"{kind} {n}" for kind, n in count.items()), f"of {len(rows)}")
+    archives = Counter(other["outcome"] for row in rows for other in row["archives"].values())
+    if archives:
+        print("archives:", ", ".join(f"{kind} {n}" for kind, n in archives.most_common()))
     return 0
 
 
