@@ -5,8 +5,10 @@ An archive's verdict
 agrees    names first what the verdict of `satline record` names first, or neither names anything;
 less      names nothing, and says which signals it lacks for the rule that the native verdict rests on;
 silent    names nothing, and does not say why;
+host      names the CPU where the host's CPU was full for most of the time, whatever was planted: true of the
+          host, and all that can be seen of it without users' waits; the signals that it lacks are said;
 other     names something else, with a chance below 0.8;
-wrong     names with a chance of 0.8 or more what the plant is not.
+wrong     names with a chance of 0.8 or more what is neither planted nor full.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from collectors import FROM
 # What is one remedy's matter: memory that is too small is paging.
 ALIKE = {"paging": "storage", "paging and io": "storage", "supervisor": "processor"}
 SURE = 0.8
+MOSTLY = 0.5
 
 
 def component(finding: dict[str, Any]) -> str:
@@ -79,10 +82,13 @@ def compared(truth: dict[str, Any], native: dict[str, Any], verdict: dict[str, A
         return {"outcome": "silent", "why": verdict["error"]}
     right = {ALIKE.get(name, name) for name in truth["components"]} or {"processor"}
     first, wanted = named(verdict), named(native)
+    full = any(u["resource"] == "CPU" and u["short"] > MOSTLY for u in native["standing"]["uses"])
     sure = [
         f"{f['rule']} {surety(f):.2f}"
         for f in verdict["findings"]
-        if f["component"] != "none" and component(f) not in right and surety(f) >= SURE
+        if f["component"] != "none"
+        and component(f) not in right | ({"processor"} if full else set())
+        and surety(f) >= SURE
     ]
     lacking = sorted({u["signal"] for u in verdict["unseen"] if wanted and wanted["rule"] in u["rules"]})
     if sure:
@@ -91,6 +97,10 @@ def compared(truth: dict[str, Any], native: dict[str, Any], verdict: dict[str, A
         first is None or wanted is None or component(first) == component(wanted)
     ):
         outcome, why = "agrees", "" if first is None else f"{first['rule']} {surety(first):.2f}"
+    elif first is not None and full and component(first) == "processor":
+        outcome, why = "host", f"{first['rule']} {surety(first):.2f}"
+        if lacking:
+            why += f"; lacks {', '.join(lacking)}"
     elif first is not None:
         outcome, why = "other", f"{first['rule']} {surety(first):.2f}"
         if lacking:

@@ -128,7 +128,8 @@ def _processes_sql() -> str:
         f" ASOF LEFT JOIN v_{c} ON v_{c}.pid = u.pid AND u.t >= v_{c}.t"
         for c in ("user_name", "uid", "name", "ppid", "start")
     )
-    user = "coalesce(v_user_name.v, CAST(CAST(v_uid.v AS BIGINT) AS VARCHAR))"
+    # A user whom the host's list of users does not hold has an empty name.
+    user = "coalesce(nullif(v_user_name.v, ''), CAST(CAST(v_uid.v AS BIGINT) AS VARCHAR))"
     differences = ", ".join(
         # not greatest(…, 0): what is missing would be 0 there
         f"CASE WHEN known AND {c} < lag({c}) OVER w THEN 0 WHEN known THEN {c} - lag({c}) OVER w"

@@ -113,6 +113,26 @@ def test_what_processes_used_stays_with_their_user_when_they_end_or_their_number
 
 
 @needs_bindings
+def test_users_that_the_host_has_no_name_for_go_by_their_numbers(tmp_path: Path) -> None:
+    names = {f"{pid:06d} x": pid for pid in (11, 12)}
+    one, two = names
+    records = []
+    for k in range(3):
+        values = {
+            "proc.psinfo.utime": {one: 1000 * k, two: 10 * k},
+            "proc.psinfo.stime": dict.fromkeys(names, 0),
+            "proc.id.uid": {one: 5920, two: 5921},
+            "proc.id.uid_nm": dict.fromkeys(names, ""),
+        }
+        records.append(machine(k, 100 + 10 * k, **values))
+    metrics = METRICS | PROCESSES | {"proc.id.uid": ["u32", "discrete", "none", "proc"]}
+    source = make(tmp_path / "a", metrics, {"cpu": {"cpu0": 0}, "disk": {}, "proc": names}, records)
+    made = imported(source, tmp_path / "x.satline")
+    got = rows(made, 'SELECT "user", max(cpu_us) // 1000 FROM "user" GROUP BY ALL ORDER BY ALL')
+    assert got == [("5920", 2000), ("5921", 20)]
+
+
+@needs_bindings
 def test_a_command_line_that_imitates_the_tools_output_changes_no_number(tmp_path: Path) -> None:
     honest = "000012 sleep 5"
     broken = "000013 python3 -c \nprint(1)\n\n"  # a line break alone does no harm
