@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 
-from satline.diagnosis._left import left_words
+from satline.diagnosis._left import place_words
 from satline.diagnosis._load import load_units
 from satline.diagnosis._results import Finding, Likely, ResourceUse, Saturation, Standing, Together
 from satline.diagnosis.rules._worth import undecided
@@ -106,7 +106,7 @@ def _cause_of(verdict: Saturation, named: list[Finding], standing: Standing | No
     at = verdict.at
     assert at is not None
     units = load_units(verdict.load_axis)[1]
-    start = f"Saturates at {at.value:.1f} {units} [{at.low:.1f}, {at.high:.1f}]{left_words(verdict)}"
+    start = f"Saturates at {place_words(verdict, units)}"
     if not named:
         if standing is not None and standing.likely:
             return f"{start}; by what was full: {_likeliest(standing.likely)}"

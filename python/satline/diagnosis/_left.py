@@ -34,6 +34,8 @@ EATEN = 0.9
 # A load presses where each user has lost so much. What is left at lighter loads is extrapolated, by this part
 # at most; what is measured of c is good to the last.
 PRESSED, EXTRAPOLATED, MEASURED = 0.7, 0.15, 0.01
+# Below this part of the lightest load at which c is known it was not seen, and may be less by the second.
+UNSEEN, LESS = 0.9, 0.7
 # Strengths that a finding may have at most: where more than these parts were taken, or vary as much.
 STRONG, MODERATE = 0.79, 0.59
 MUCH, MOST = 0.3, 0.6
@@ -84,7 +86,8 @@ class Shares:
     yields
         Others take all that the load does not want: c is known from the heavy loads only.
     full
-        The load itself fills nearly the whole CPU at the heaviest load, and lighter ones were robbed.
+        The load fills nearly the whole CPU at the heaviest load, or what was left of it, and lighter ones
+        were robbed.
     """
 
     series: Series
@@ -160,8 +163,11 @@ def shared(series: Series, reduction: Reduction) -> Shares | None:
     if min(used) < 1e-3 or (1 - usual <= LEAST and max(used) / min(used) < UNEVEN):
         return None
     light, span = _light(reduction, series), (loads[0], loads[-1])
+    full = full or all(
+        cell.used >= FILLED and cell.waited >= WAITED for cell in cells if cell.users == loads[-1]
+    )
     if max(used) / min(used) < UNEVEN:
-        return Shares(series, False, ((loads[-1], usual),), span, low, high, top, light)
+        return Shares(series, False, ((loads[-1], usual),), span, low, high, top, light, full=full)
     scale = np.full(len(series.load), np.nan)
     number = np.full(len(series.number), -1, dtype=np.int64)
     order = np.argsort([cell.users / c for cell, c in zip(cells, used, strict=True)], kind="stable")
@@ -176,7 +182,7 @@ def shared(series: Series, reduction: Reduction) -> Shares | None:
         in_transaction=None if inside is None else inside * scale,
         number=number,
     )
-    return Shares(made, True, steps, span, low, high, top, light, yields=yields)
+    return Shares(made, True, steps, span, low, high, top, light, full=full, yields=yields)
 
 
 def told(verdict: Saturation, shares: Shares) -> Saturation:
@@ -193,8 +199,9 @@ def told(verdict: Saturation, shares: Shares) -> Saturation:
             verdict,
             outcome="partly-known",
             reasons=(
-                f"the load itself fills the CPU at {shares.span[1]:g} users, and others took part of it at "
-                "lighter loads: what users lose to each other cannot be told from what they lost to others",
+                f"the load fills the CPU, or what was left of it, at {shares.span[1]:g} users, and others "
+                "took part of it at lighter loads: what users lose to each other cannot be told from what "
+                "they lost to others",
             ),
             advice=(
                 f"Record more loads beyond {shares.span[1]:g} users, or while others take less of the CPU.",
@@ -203,17 +210,18 @@ def told(verdict: Saturation, shares: Shares) -> Saturation:
     if not shares.steps:
         return replace(verdict, reasons=(*verdict.reasons, *words)) if words else verdict
     if not shares.scaled:
-        part, doubt = shares.steps[-1][1], MEASURED
+        part, at, is_seen = shares.steps[-1][1], verdict.at, True
         whole = _times(verdict.at, 1 / part, MEASURED)
     else:
-        part, doubt = _part_at(shares, verdict.at.value if verdict.at else None)
-        doubt += MEASURED
+        part, at, is_seen = _read_back(shares, verdict.at)
         whole = _times(verdict.at, 1.0, MEASURED)
     seen = f"others left {shares.low:.0%}" + (
         f" to {shares.high:.0%}" if shares.high - shares.low >= 0.005 else ""
     )
     words.append(f"{seen} of the CPU where the CPU held users back")
-    left = LeftCpu(part, min(part, shares.low), max(part, shares.high), _whole(whole, part, shares.light))
+    left = LeftCpu(
+        part, min(part, shares.low), max(part, shares.high), _whole(whole, part, shares.light), is_seen
+    )
     if not shares.scaled:
         return replace(
             verdict,
@@ -225,7 +233,7 @@ def told(verdict: Saturation, shares: Shares) -> Saturation:
         verdict,
         range_low=shares.span[0],
         range_high=shares.span[1],
-        at=_times(verdict.at, part, doubt),
+        at=at,
         throughput_at=_times(verdict.throughput_at, part),
         peak=_times(verdict.peak, part),
         bend=_times(verdict.bend, part),
@@ -236,7 +244,22 @@ def told(verdict: Saturation, shares: Shares) -> Saturation:
     )
 
 
-def left_words(verdict: Saturation) -> str:
+def place_words(verdict: Saturation, units: str) -> str:
+    """The load of saturation as a headline says it; of a whole CPU where what was left there was not seen."""
+    at, left = verdict.at, verdict.left
+    if at is None:
+        return ""
+    if left is not None and left.whole is not None and not left.seen:
+        whole = left.whole
+        return (
+            f"{whole.value:.1f} {units} [{whole.low:.1f}, {whole.high:.1f}] on a whole CPU; on what others "
+            f"left of it at {at.low:.2g} to {at.high:.2g}, for how much that was is known of heavier loads "
+            f"only ({left.part:.0%})"
+        )
+    return f"{at.value:.1f} {units} [{at.low:.1f}, {at.high:.1f}]{_left_words(verdict)}"
+
+
+def _left_words(verdict: Saturation) -> str:
     """What a headline adds to the load of saturation: of what CPU it is, and what a whole one would carry;
     empty where others took little."""
     left = verdict.left
@@ -373,6 +396,25 @@ def _whole(at: Estimate | None, part: float, light: tuple[float, float, float] |
     least = (think + min(part, unwaited) * response) / (think + response)
     likely = (think + max(part, unwaited) * response) / (think + response)
     return Estimate(at.value * likely, at.low * least, at.high, at.unit)
+
+
+def _read_back(shares: Shares, whole: Estimate | None) -> tuple[float, Estimate | None, bool]:
+    """c at the load of saturation, that load, and whether c was seen there: from the load on a whole CPU.
+
+    Where c varies with load, the ends of the interval meet what was left at other loads. Where only heavier
+    loads tell what was left, because others take whatever a lighter one does not want, it may have been all.
+    """
+    if whole is None:
+        return _part_at(shares, None)[0], None, True
+    parts = [_part_at(shares, value) for value in (whole.low, whole.value, whole.high)]
+    (low, _), (part, doubt), (high, _) = parts
+    doubt += MEASURED
+    ends = [whole.low * low, whole.value * part, whole.high * high]
+    ends = [min(ends) * (1 - min(doubt, 0.9)), max(ends) * (1 + doubt)]
+    is_seen = not shares.yields or whole.value * part >= UNSEEN * shares.steps[0][0]
+    if not is_seen:
+        ends = [min(ends[0], whole.low * LESS * part), max(ends[1], whole.high)]
+    return part, replace(whole, value=whole.value * part, low=ends[0], high=ends[1]), is_seen
 
 
 def _part_at(shares: Shares, whole: float | None) -> tuple[float, float]:

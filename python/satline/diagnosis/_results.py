@@ -210,12 +210,15 @@ class LeftCpu:
         Over the loads that it limited.
     whole
         The load of saturation on a whole CPU; ``None``: not known.
+    seen
+        False: what was left at the load of saturation is not known, only what was left at heavier ones.
     """
 
     part: float
     low: float
     high: float
     whole: Estimate | None = None
+    seen: bool = True
 
     @property
     def uneven(self) -> bool:

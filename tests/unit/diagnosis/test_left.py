@@ -13,7 +13,7 @@ from made_study import Made
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benches/contamination"))
 
-from contaminated import Shared
+from contaminated import Shared, made
 
 from satline.diagnosis import Diagnosis, diagnose
 from satline.reduction import reduce
@@ -87,6 +87,29 @@ def test_who_is_robbed_of_three_quarters_unevenly_is_never_very_sure() -> None:
         if verdict.at is not None:
             assert verdict.left is not None
             assert "of the CPU that was left" in answer.headline
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("index", [3995, 3827])
+def test_what_was_left_where_it_was_not_seen_is_not_guessed(index: int) -> None:
+    recording, truth = made(index).run()
+    answer = diagnose(recording)
+    at, left = answer.saturation.at, answer.saturation.left
+    assert at is not None
+    assert left is not None
+    assert left.whole is not None
+    assert truth.knee is not None
+    assert truth.whole is not None
+    assert not left.seen
+    assert at.low <= truth.knee[0] <= truth.knee[1] <= at.high
+    assert left.whole.low <= truth.whole <= left.whole.high
+    assert f"Saturates at {left.whole.value:.1f} users" in answer.headline
+    assert "on a whole CPU" in answer.headline
+
+
+@pytest.mark.slow
+def test_a_load_that_fills_what_was_left_is_not_called_unsaturated() -> None:
+    assert diagnose(made(3239).run()[0]).saturation.outcome != "not-saturated"
 
 
 def test_capacity_is_wall_time_less_steal_and_others() -> None:
