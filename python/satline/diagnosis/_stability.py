@@ -118,7 +118,23 @@ class Change:
 
 
 def change(cells: Cells, split: int) -> Change | None:
-    """The time at which throughput at equal loads became another; ``None``: there is none.
+    """The time at which throughput at equal loads became another for good; ``None``: there is none.
+
+    What is gone without one day, or twentieth of a shorter recording, was an episode.
+    """
+    found = _step(cells, split)
+    if found is None:
+        return None
+    part = cells.parts()
+    for first in range(int(part.max())):
+        rest = (part < first) | (part > first + 1)
+        if _step(Cells(cells.seconds[rest], cells.amount[rest], cells.start_s[rest]), split) is None:
+            return None
+    return found
+
+
+def _step(cells: Cells, split: int) -> Change | None:
+    """The surest step of throughput at equal loads.
 
     The cumulated sum of what blocks bring above what is usual at their loads, levels below and from `split`
     on apart. By chance it keeps within a Brownian bridge. A change counts if it is sure and no trifle.

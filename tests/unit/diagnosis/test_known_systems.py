@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3] / "benches/saturation"))
 
 from run import judged, table
+from systems import made
 
 SYSTEMS = 60
 
@@ -31,3 +32,11 @@ def test_few_confident_verdicts_are_wrong_and_most_clear_cases_are_told() -> Non
     assert result["intervals"] >= 10
     assert isinstance(result["coverage"], float)
     assert result["coverage"] >= 0.8
+
+
+@pytest.mark.parametrize("index", [20413, 20461, 20893])
+def test_a_short_trouble_is_no_lasting_change(index: int) -> None:
+    system = made(index)
+    answer = system.verdict()
+    assert not system.wrong(answer)
+    assert not any("the system changed" in reason for reason in answer.reasons)
