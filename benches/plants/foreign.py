@@ -5,8 +5,8 @@ An archive's verdict
 agrees    names first what the verdict of `satline record` names first, or neither names anything;
 less      names nothing, and says which signals it lacks for the rule that the native verdict rests on;
 silent    names nothing, and does not say why;
-host      names the CPU where the host's CPU was full for most of the time, whatever was planted: true of the
-          host, and all that can be seen of it without users' waits; the signals that it lacks are said;
+host      names the CPU where the host's CPU was full for that part of the time by `record` too, whatever was
+          planted: true of the host, and all that can be seen of it without users' waits; it says what lacks;
 other     names something else, with a chance below 0.8;
 wrong     names with a chance of 0.8 or more what is neither planted nor full.
 """
@@ -25,7 +25,7 @@ from collectors import FROM
 # What is one remedy's matter: memory that is too small is paging.
 ALIKE = {"paging": "storage", "paging and io": "storage", "supervisor": "processor"}
 SURE = 0.8
-MOSTLY = 0.5
+ALIKE_PART = 0.1
 
 
 def component(finding: dict[str, Any]) -> str:
@@ -43,6 +43,12 @@ def surety(finding: dict[str, Any]) -> float:
     """How sure a finding is: its chance, else its strength."""
     chance = finding.get("chance")
     return float(finding["strength"] if chance is None else chance)
+
+
+def cpu_short(verdict: dict[str, Any]) -> float:
+    """The part of the time in which the host's CPU was full, by this verdict."""
+    uses = (verdict["standing"] or {}).get("uses", ())
+    return next((float(u["short"]) for u in uses if u["resource"] == "CPU"), 0.0)
 
 
 def verdicts(place: Path, environment: dict[str, str], again: bool) -> dict[str, dict[str, Any]]:
@@ -82,7 +88,8 @@ def compared(truth: dict[str, Any], native: dict[str, Any], verdict: dict[str, A
         return {"outcome": "silent", "why": verdict["error"]}
     right = {ALIKE.get(name, name) for name in truth["components"]} or {"processor"}
     first, wanted = named(verdict), named(native)
-    full = any(u["resource"] == "CPU" and u["short"] > MOSTLY for u in native["standing"]["uses"])
+    part, own = cpu_short(native), cpu_short(verdict)
+    full = part >= ALIKE_PART and abs(part - own) <= ALIKE_PART
     sure = [
         f"{f['rule']} {surety(f):.2f}"
         for f in verdict["findings"]
