@@ -113,6 +113,8 @@ def render(
         selection=curves.filters,
         findings=findings,
         remarks=remarks,
+        left_out=_words.implausible_lines(diagnosis.implausible),
+        left_out_in_short=_words.implausible_line(diagnosis.implausible),
         unjudged=terminal.unjudged(diagnosis.others),
         waits=_words.wait_rows(diagnosis.waits, _words.axis_words(saturation.load_axis)),
         wait_notes=_words.wait_notes(diagnosis.waits),
