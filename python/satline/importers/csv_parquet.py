@@ -150,4 +150,5 @@ IMPORTER = Importer(
     recognise,
     read,
     examples=("satline import requests.csv --mapping requests.toml", "satline import readings.parquet"),
+    mapping=True,
 )
