@@ -27,7 +27,7 @@ LOAD = click.option(
     " load_average, sessions, in_system, requests, or any variable.",
 )
 PERCENTILES = (25, 50, 75, 90)
-USUAL = ("throughput", "transaction_rate", "response_us", "total_cpu", "page_wait", "io_wait", "paging_rate")
+USUAL = ("transaction_rate", "response", "total_cpu", "page_wait", "io_wait", "paging_rate")
 
 
 def class_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -115,10 +116,14 @@ def words(answer: Capacity) -> list[str]:
     else:
         first = f"Carries {most} users or more at {aim}: every load seen reaches it"
         first += f", though as few as {answer.low:.1f} cannot be excluded" if answer.low is not None else ""
-    if len(answer.causes) > 1:
-        first += f"; what limits it cannot be told: {' or '.join(answer.causes)}"
-    elif answer.causes:
-        first += f"; limited by: {answer.causes[0]}"
+    causes = [
+        cause if chance is None else f"{cause} ({chance:.2f})"
+        for cause, chance in zip_longest(answer.causes, answer.chances)
+    ]
+    if len(causes) > 1:
+        first += f"; what limits it cannot be told: {' or '.join(causes)}"
+    elif causes:
+        first += f"; limited by: {causes[0]}"
     found = [first + "."]
     if not answer.causes:
         why = {

@@ -68,12 +68,15 @@ def _described(opened: Recording) -> dict[str, Any]:
         "methods": {k: v for s in sources for k, v in s.get("methods", {}).items()},
         "damage": [*map(str, opened.damage), *(d for s in sources for d in s.get("damage", ()))],
         "notes": [n for s in sources for n in s.get("notes", ())],
+        "implausible": [i for s in sources for i in s.get("implausible", ())],
         "missing": [m for s in sources for m in s.get("missing", ())],
     }
 
 
 def _show_contents(opened: Recording, found: Contents) -> None:
+    from satline.diagnosis import implausible
     from satline.report._escape import visible
+    from satline.report._words import implausible_lines
 
     said = _described(opened)
     host: Mapping[str, Any] = said["host"]
@@ -103,7 +106,12 @@ def _show_contents(opened: Recording, found: Contents) -> None:
         _line(f"users: {said['users']}", 2)
     if said["methods"]:
         _line("methods: " + ", ".join(f"{k} by {v}" for k, v in said["methods"].items()), 2)
-    for kind, texts in (("damaged", said["damage"]), ("note", said["notes"])):
+    left_out = implausible_lines(implausible(opened.sources))
+    for kind, texts in (
+        ("damaged", said["damage"]),
+        ("left out as impossible", left_out),
+        ("note", said["notes"]),
+    ):
         for text in texts[:5]:
             _line(f"{kind}: {text}", 2)
         if len(texts) > 5:

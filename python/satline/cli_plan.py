@@ -16,7 +16,7 @@ from satline.errors import InputError
 if TYPE_CHECKING:
     from satline.reconcile import Story
     from satline.recording import Recording
-    from satline.reduction import Filters
+    from satline.reduction import Filters, Reduction
     from satline.reduction._planning import Allowance, Demand
 
 
@@ -65,9 +65,10 @@ def plan(
     told = None
     if saturated is not None:
         condition, part = Condition.parse(saturated), part_of("--chance", chance, "25% or 0.25")
-        curves = reduce(opened, load_axis, filters=filters, variables=[condition.variable])
+        # All variables, and not the condition's alone: the diagnosis beside the answer needs them.
+        curves = reduce(opened, load_axis, filters=filters, also=[condition.variable])
         answer = allowance(curves, condition, part)
-        told = _story(opened, load_axis, filters, answer)
+        told = _story(opened, curves, answer)
         first, *rest = allowance_words(answer)
         text = [first, *told.lines, *rest]
     else:
@@ -87,10 +88,9 @@ def plan(
         click.echo(visible(line))
 
 
-def _story(recording: Recording, load_axis: str | None, filters: Filters | None, answer: Allowance) -> Story:
+def _story(recording: Recording, curves: Reduction, answer: Allowance) -> Story:
     """What the other answers say of this recording."""
     from satline.reconcile import Allowed, Answers, story
-    from satline.reduction import reduce
 
     limit = answer.outcome == "limit"
     allowed = Allowed(
@@ -102,8 +102,7 @@ def _story(recording: Recording, load_axis: str | None, filters: Filters | None,
         answer.high if limit else None,
         answer.low if answer.outcome == "beyond" else None,
     )
-    every = reduce(recording, load_axis, filters=filters)
-    return story(recording, every, "plan", Answers(allowed=allowed))
+    return story(recording, curves, "plan", Answers(allowed=allowed))
 
 
 def _load(text: str) -> tuple[str, float]:

@@ -52,6 +52,24 @@ def check(recording: Path, as_json: bool) -> int:
     return 0 if found.ok else 1
 
 
+@recording.command("delay-accounting", hidden=True)
+@click.argument("switch", type=click.Choice(["on", "off"]))
+@click.argument("unit")
+def delay_accounting(switch: str, unit: str) -> int:
+    """Hold kernel.task_delayacct on for a systemd unit, or let go of it: for the units of `satline record
+    --install --delay-accounting`."""
+    from satline.systems.delay_accounting import is_on, shared
+
+    if switch == "off":
+        shared().release(unit)
+        return 0
+    if is_on() is None:
+        click.echo("this kernel has no kernel.task_delayacct", err=True)
+        return 1
+    shared().hold(unit)
+    return 0
+
+
 @recording.command(short_help="Turn what is closed into Parquet.")
 @RECORDING
 @JSON

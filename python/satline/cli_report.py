@@ -168,6 +168,7 @@ def _whole(
 ) -> list[Plot]:
     """The HTML page with the verdict, the findings and the load curves, if it is wanted; and its plots."""
     from satline.diagnosis import diagnose
+    from satline.reconcile import Answers, story
     from satline.reduction import reduce
     from satline.report._plot import make_plots
     from satline.report._sheet import make_sheet
@@ -178,7 +179,8 @@ def _whole(
     diagnosis = diagnose(opened, curves)
     if page:
         path = output or opened.path / "report.html"
-        write_page(path, render(opened, curves, diagnosis, definition=definition))
+        told = story(opened, curves, "diagnose", Answers(diagnosis=diagnosis))
+        write_page(path, render(opened, curves, diagnosis, notes=told.lines, definition=definition))
         _say(path)
     saturation = diagnosis.saturation
     parts = [find(name) for name in definition.body.parts]

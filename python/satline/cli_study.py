@@ -114,20 +114,21 @@ def _print(result: Result, console: Console) -> None:
     from satline.report._escape import visible
     from satline.report.terminal import print_diagnosis
 
-    if result.diagnosis is not None:
+    judged = result.judged
+    if judged is not None:
         console.print()
-        print_diagnosis(result.diagnosis, console, every=False)
+        print_diagnosis(judged.diagnosis, console, every=False, notes=judged.agreement.lines)
         console.print()
-    if result.peak is not None:
-        console.print(Text(visible(result.peak.words), style="bold"))
-        console.print()
+        if judged.peak is not None:
+            console.print(Text(visible(judged.peak.words), style="bold"))
+            console.print()
     if result.interrupted is not None:
         name = signal.Signals(result.interrupted).name
-        enough = "judged from these" if result.diagnosis else "a verdict needs at least 2"
+        enough = "judged from these" if judged else "a verdict needs at least 2"
         message = f"ended early by {name}: {result.windows} window(s) measured, {enough}"
         console.print(Text(message), soft_wrap=True)
-    if result.report is not None:
-        console.print(Text(f"report:    {visible(result.report)}"), soft_wrap=True)
+    if judged is not None:
+        console.print(Text(f"report:    {visible(judged.report)}"), soft_wrap=True)
     if result.recording.exists():
         console.print(Text(f"recording: {visible(result.recording)}"), soft_wrap=True)
     for problem in result.left_behind:
@@ -137,16 +138,20 @@ def _print(result: Result, console: Console) -> None:
 
 
 def _print_json(result: Result) -> None:
-    from satline.diagnosis import to_dict
+    from satline.diagnosis import as_plain, to_dict
 
+    judged = result.judged
+    diagnosed = None
+    if judged is not None:
+        diagnosed = {**to_dict(judged.diagnosis), "agreement": as_plain(judged.agreement)}
     content = {
         "recording": str(result.recording) if result.recording.exists() else None,
-        "report": None if result.report is None else str(result.report),
+        "report": None if judged is None else str(judged.report),
         "interrupted": result.interrupted is not None,
         "windows": result.windows,
         "left_behind": result.left_behind,
-        "peak": None if result.peak is None else result.peak.plain(),
-        "diagnosis": None if result.diagnosis is None else to_dict(result.diagnosis),
+        "peak": None if judged is None or judged.peak is None else judged.peak.plain(),
+        "diagnosis": diagnosed,
     }
     click.echo(json.dumps(content, indent=2))
 

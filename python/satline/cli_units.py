@@ -57,16 +57,13 @@ LimitNOFILE=65536
 WantedBy=multi-user.target
 """
 
-# "+": with all rights, since the service itself may write no setting of the kernel. What is noted in /run
-# goes with a boot, as the setting does. ExecStopPost is done however the service ended, also by SIGKILL.
+# "+": with all rights, since the service itself may write no setting of the kernel. ExecStopPost is done
+# however the service ended, also by SIGKILL; what holds the switch goes with a boot, as the setting does.
 _SWITCH_ON = """\
-ExecStartPre=+/bin/sh -c 'grep -qx 0 /proc/sys/kernel/task_delayacct \\
- && echo 0 >/run/satline-task_delayacct \\
- && echo 1 >/proc/sys/kernel/task_delayacct || true'
+ExecStartPre=+-{satline} recording delay-accounting on satline-record.service
 """
 _SWITCH_BACK = """\
-ExecStopPost=+/bin/sh -c 'if [ -e /run/satline-task_delayacct ]; then \\
- cat /run/satline-task_delayacct >/proc/sys/kernel/task_delayacct; rm /run/satline-task_delayacct; fi'
+ExecStopPost=+-{satline} recording delay-accounting off satline-record.service
 """
 # The probe io makes its file in /var/tmp.
 _PROBES = """\
@@ -120,8 +117,8 @@ def make_units(plan: Plan, satline: Path, *, delay_accounting: bool = False) -> 
     values = {"satline": satline, "recording": plan.recording, "parent": plan.recording.parent}
     record = _RECORD.format(
         command=" ".join(command),
-        before=_SWITCH_ON if delay_accounting else "",
-        after=_SWITCH_BACK if delay_accounting else "",
+        before=_SWITCH_ON.format(satline=satline) if delay_accounting else "",
+        after=_SWITCH_BACK.format(satline=satline) if delay_accounting else "",
         probes=_PROBES if plan.thermometers else "",
         # Probes enter the load's group.
         hardening=_HARDENING.format(protect_groups="no" if in_group else "yes", **values),

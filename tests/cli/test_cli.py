@@ -10,8 +10,10 @@ import pytest
 
 from satline import __version__
 from satline.cli import run
+from satline.cli_analysis import USUAL
 from satline.experiment.study import shipped_studies
 from satline.recording import RecordingWriter, describe, write_parquet_table
+from satline.reduction._variables import variables
 
 COMMANDS = (
     "study",
@@ -257,3 +259,9 @@ def test_systemd_accepts_the_units(
         pytest.skip("systemd-analyze is not here")
     complaints = [line for line in result.stderr.splitlines() if "satline" in line]
     assert complaints == []
+
+
+def test_the_usual_variables_are_in_the_catalogue() -> None:
+    unknown = [name for name in USUAL if variables().find(name) is None]
+    assert unknown == []
+    assert {"transaction_rate", "response"} <= set(USUAL)

@@ -115,6 +115,9 @@ def test_the_formats_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         (["sar.txt", "-o", "absent/x.satline"], "cannot be written"),
         (["sar.txt", "-o", "there.satline"], "is there already"),
         (["sar.txt", "--host", "other"], "of host 'drum'"),
+        (["sar.txt", "--mapping", "m.toml"], "--mapping m.toml: sar-text takes no mapping file"),
+        (["sa21", "--format", "sysstat", "--mapping", "m.toml"], "sysstat takes no mapping file"),
+        (["a.raw", "--format", "atop", "--mapping", "m.toml"], "it is for pcp, prometheus, openmetrics,"),
     ],
 )
 def test_wrong_input_is_told_with_a_remedy_and_leaves_nothing(

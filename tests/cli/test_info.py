@@ -1,6 +1,7 @@
 """`satline info`: contents, load range, what a recording can answer."""
 
 import json
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -175,3 +176,34 @@ def test_a_load_without_values_is_refused_by_who_answers_against_it(
         error = capsys.readouterr().err
         assert "--load requests: the recording has no values of it" in error
         assert "satline info" in error
+
+
+def test_what_the_monitor_left_out_is_told_by_every_face(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = made(tmp_path / "r")
+    with (path / "sources" / "import.toml").open("a", encoding="utf-8") as source:
+        source.write(
+            '\n[[implausible]]\nsignal = "user.io_delay_us"\ncount = 3\nlargest_us = 837000000\n'
+            'left_out_us = 2100000000\nreason = "a task cannot <have> gained so much"\n'
+        )
+    whole = "3 values of user.io_delay_us, the largest 837 s, in all 2,100 s: a task cannot <have> gained"
+    assert f"left out as impossible: {whole}" in " ".join(shown(capsys, str(path)).split())
+    assert json.loads(shown(capsys, str(path), "--json"))["implausible"][0]["count"] == 3
+
+    assert run(["diagnose", str(path)]) == 0
+    folded = " ".join(capsys.readouterr().out.split())
+    assert "Left out as impossible: 3 values of user.io_delay_us (--all lists them)." in folded
+    assert run(["diagnose", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["implausible"] == [
+        {
+            "signal": "user.io_delay_us",
+            "count": 3,
+            "largest_s": 837.0,
+            "sum_s": 2100.0,
+            "reason": "a task cannot <have> gained so much",
+        }
+    ]
+    assert run(["report", str(path), "-o", str(tmp_path / "page.html")]) == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert escape(whole) in " ".join(page.split())

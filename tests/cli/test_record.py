@@ -1,6 +1,6 @@
 """`satline record`: what it asks of the monitor, what it refuses, what it says."""
 
-import subprocess
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +8,8 @@ import pytest
 from satline.cli import run
 from satline.cli_record_plan import closed_to_probes, group_path, hierarchies, thermometers_of
 from satline.errors import InputError
+from satline.systems.binaries import find_binary
+from satline.systems.delay_accounting import shared
 
 
 @pytest.fixture
@@ -125,7 +127,7 @@ def test_what_is_refused_leaves_nothing(
 
 
 def test_units_run_probes_and_put_the_switch_back(
-    binaries: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    binaries: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = ["--thermometer", "io", "--cgroup", "/satline-later", "--delay-accounting"]
     assert run(["record", "--print-unit", *wanted]) == 0
@@ -136,26 +138,31 @@ def test_units_run_probes_and_put_the_switch_back(
     assert "PrivateTmp=yes" in printed
     assert run(["record", "--install", "--root", str(tmp_path), str(tmp_path / "x.satline"), *wanted]) == 0
     unit = tmp_path / "etc/systemd/system/satline-record.service"
-    # The unit's own shell commands, on a false switch.
-    lines = unit.read_text().replace("\\\n", "").splitlines()
-    switch, noted = tmp_path / "switch", tmp_path / "noted"
+    # The unit's own commands, on a false switch that a recorder shares.
+    (tmp_path / "proc/sys/kernel").mkdir(parents=True)
+    switch = shared(tmp_path / "proc", tmp_path / "run")
+    monkeypatch.setattr("satline.systems.delay_accounting.shared", lambda: switch)
+    monkeypatch.setattr("satline.systems.delay_accounting.is_on", lambda: True)
 
     def do(key: str) -> str:
-        (line,) = (line for line in lines if line.startswith(f"{key}=+/bin/sh -c "))
-        script = line.partition("-c ")[2].strip("'")
-        script = script.replace("/proc/sys/kernel/task_delayacct", str(switch))
-        script = script.replace("/run/satline-task_delayacct", str(noted))
-        subprocess.run(["sh", "-c", script], check=True)
-        return switch.read_text().strip()
+        (line,) = (line for line in unit.read_text().splitlines() if line.startswith(f"{key}=+-{satline} "))
+        assert run(line.split()[1:]) == 0
+        return switch.setting.read_text().strip()
 
-    switch.write_text("0\n")
+    satline = find_binary("satline")
+    switch.setting.write_text("0\n")
     assert (do("ExecStartPre"), do("ExecStopPost")) == ("1", "0")
-    assert not noted.exists()
-    switch.write_text("1\n")
+    assert not switch.register.exists()
+    assert do("ExecStartPre") == "1"
+    switch.hold("a recorder", os.getpid())
+    assert do("ExecStopPost") == "1"
+    switch.release("a recorder")
+    assert switch.setting.read_text() == "0"
+    switch.setting.write_text("1\n")
     assert (do("ExecStartPre"), do("ExecStopPost")) == ("1", "1")
     assert run(["record", "--print-unit"]) == 0
     plain = capsys.readouterr().out
-    assert "task_delayacct" not in plain
+    assert "delay-accounting" not in plain
     assert plain.count("ProtectControlGroups=yes") == 2
     assert f"ExecStart={binaries}/satline-monitor --recording /var/lib/satline/host.satline" in plain
 

@@ -2,6 +2,7 @@
 
 from satline.diagnosis._absent import LOG_ON_ADVICE, absent_users
 from satline.diagnosis._diagnose import diagnose, vm_words
+from satline.diagnosis._implausible import implausible
 from satline.diagnosis._json import as_plain, to_dict, to_json
 from satline.diagnosis._lateness import LateLoad, Lateness, lateness_of
 from satline.diagnosis._results import (
@@ -9,6 +10,7 @@ from satline.diagnosis._results import (
     Estimate,
     Evidence,
     Finding,
+    Implausible,
     Saturation,
     Unseen,
     WaitingUser,
@@ -28,6 +30,7 @@ __all__ = [
     "Estimate",
     "Evidence",
     "Finding",
+    "Implausible",
     "LateLoad",
     "Lateness",
     "Saturation",
@@ -40,6 +43,7 @@ __all__ = [
     "as_plain",
     "diagnose",
     "failed_part",
+    "implausible",
     "lateness_of",
     "saturation",
     "suffices",

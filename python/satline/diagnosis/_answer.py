@@ -85,7 +85,7 @@ def together_words(both: Together) -> str:
     start = "both are needed" if both.how == "only together" else "two add up"
     return (
         f"{start}: {both.words[0]} ({one:+.0%} alone) with {both.words[1]} ({other:+.0%} alone) would bring"
-        f" about {both.gain:+.0%}, give or take {both.error:.0%}"
+        f" about {both.gain:+.0%} ± {both.error:.0%}"
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from satline.diagnosis._absent import LOG_ON_ADVICE, absent_users
 from satline.diagnosis._answer import SAME, headline, next_step
 from satline.diagnosis._histories import Histories
+from satline.diagnosis._implausible import implausible
 from satline.diagnosis._lateness import lateness_of, with_and_without
 from satline.diagnosis._left import tempered
 from satline.diagnosis._periods import period_context
@@ -115,6 +116,7 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
         waits=wait_shares(reduction, recording),
         standing=standing,
         together=both,
+        implausible=implausible(recording.sources),
     )
 
 

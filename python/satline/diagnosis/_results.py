@@ -314,6 +314,23 @@ class Unseen:
 
 
 @dataclass(frozen=True)
+class Implausible:
+    """Gains of a signal that its monitor left out because they cannot be.
+
+    count
+        How many.
+    largest_s, sum_s
+        The largest of them, and all together. ``None``: the recording does not say.
+    """
+
+    signal: str
+    count: int | None
+    largest_s: float | None
+    sum_s: float | None
+    reason: str
+
+
+@dataclass(frozen=True)
 class WaitPart:
     """One part of users' time in a load class: its share with its standard error; ``None`` where missing.
 
@@ -376,6 +393,8 @@ class Diagnosis:
         How full every recorded resource was, what was short when, and the headroom.
     together
         Two upgrades that are worth more together; ``None``: none are, or no model can tell.
+    implausible
+        Values that were left out of the readings because they cannot be.
     """
 
     recording: str
@@ -389,3 +408,4 @@ class Diagnosis:
     waits: tuple[WaitShares, ...] = ()
     standing: Standing | None = None
     together: Together | None = None
+    implausible: tuple[Implausible, ...] = ()

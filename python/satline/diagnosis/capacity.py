@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from satline.diagnosis._absent import absent_users
 from satline.diagnosis._lateness import LATE_US
-from satline.diagnosis._results import Diagnosis
+from satline.diagnosis._results import Diagnosis, Finding
 from satline.diagnosis.rules._worth import undecided
 from satline.errors import InputError
 from satline.reduction import Source
@@ -72,6 +72,9 @@ class Capacity:
     causes
         What holds the system back, by the diagnosis; several where it cannot tell which; empty: nothing was
         named. Where the lightest load seen does not reach the part either, it is not load that is too much.
+    chances
+        Of each of the causes, the chance that its remedy serves, as the diagnosis gives it; ``None``: no
+        model can tell.
     saturation
         The diagnosis' outcome; ``never-reached``: the lightest load seen does not reach the part.
     absent
@@ -91,6 +94,7 @@ class Capacity:
     saturation: str
     steps: tuple[Step, ...]
     absent: str | None = None
+    chances: tuple[float | None, ...] = ()
 
 
 def capacity(
@@ -134,9 +138,10 @@ def capacity(
         users, value, low, high = _fitted(found, part)
     told = absent is None and all(enough[first:])
     at = int(np.searchsorted(users, value)) if np.isfinite(value) else 0
-    causes, saturation = causes_of(diagnosis)
+    limiting = _limiting(diagnosis)
+    saturation: str = "" if diagnosis is None else diagnosis.saturation.outcome
     if value == float("-inf"):
-        causes, saturation = (), "never-reached"
+        limiting, saturation = (), "never-reached"
     return Capacity(
         what,
         within_s,
@@ -146,10 +151,11 @@ def capacity(
         high if told and np.isfinite(high) else None,
         (int(users[at - 1]), int(users[at])) if 0 < at < len(users) else None,
         told,
-        causes,
+        tuple(f.title for f in limiting),
         saturation,
         tuple(step for step, _ in found),
         absent,
+        tuple(f.chance if f.gain is not None else None for f in limiting),
     )
 
 
@@ -241,10 +247,14 @@ def _read(recording: Source, within_s: float, what: What) -> list[tuple[Step, Fl
 
 
 def causes_of(diagnosis: Diagnosis | None) -> tuple[tuple[str, ...], str]:
-    if diagnosis is None:
-        return (), ""
-    outcome = diagnosis.saturation.outcome
+    """What the diagnosis names, by title, and its outcome."""
+    outcome = "" if diagnosis is None else diagnosis.saturation.outcome
+    return tuple(f.title for f in _limiting(diagnosis)), outcome
+
+
+def _limiting(diagnosis: Diagnosis | None) -> tuple[Finding, ...]:
+    """What holds a saturated system back; several where it cannot be told which."""
+    if diagnosis is None or diagnosis.saturation.outcome != "saturated":
+        return ()
     named = [f for f in diagnosis.findings if f.component != "none"]
-    if outcome != "saturated" or not named:
-        return (), outcome
-    return tuple(f.title for f in (undecided(named) or named[:1])), outcome
+    return undecided(named) or tuple(named[:1])

@@ -15,7 +15,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from satline.diagnosis.peak import Peak
 from satline.errors import InputError, SatlineError
 from satline.experiment.emulator import Emulator, Progress, command_line
 from satline.experiment.feasibility import check_feasible, check_workload
@@ -25,14 +24,13 @@ from satline.experiment.series import Series
 from satline.experiment.study import Study
 from satline.experiment.swapper import Swapper, beside_the_load, programs_for
 from satline.experiment.targets import required_programs, target_settings, workload_for
-from satline.experiment.verdict import judge
+from satline.experiment.verdict import Judged, judge
 from satline.experiment.window_trace import WindowTrace
 from satline.interruption import Interrupted, signals_held, signals_interrupt
 from satline.systems import Conditions, Configuration, Monitoring, SystemUnderTest, system_named
 from satline.systems.binaries import find_binary
 
 if TYPE_CHECKING:
-    from satline.diagnosis import Diagnosis
     from satline.recording.describe import EndReason
 
 QUICK = 1 / 3
@@ -67,21 +65,17 @@ class Result:
 
     left_behind
         What could not be undone; empty when all is gone.
-    diagnosis
+    judged
         ``None`` when the run was interrupted before two windows were measured.
-    peak
-        Of a series that was run to find it.
     interrupted
         Number of the signal that ended it early, or came while the host was being restored.
     """
 
     recording: Path
-    report: Path | None = None
-    diagnosis: Diagnosis | None = None
+    judged: Judged | None = None
     interrupted: int | None = None
     windows: int = 0
     left_behind: list[str] = field(default_factory=list)
-    peak: Peak | None = None
 
 
 def quickened(study: Study) -> Study:
@@ -121,9 +115,7 @@ def run_study(study: Study, options: Options, view: View) -> Result:
     if result.interrupted is None or result.windows >= 2:
         view.note("reducing and diagnosing …")
         try:
-            result.diagnosis, result.peak, result.report = judge(
-                result.recording, study.file.load.until == "peak"
-            )
+            result.judged = judge(result.recording, study.file.load.until == "peak")
         except BaseException:
             view.note(f"kept: {recording}")
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,14 +10,33 @@ from satline.diagnosis.peak import Peak, peak_of
 
 if TYPE_CHECKING:
     from satline.diagnosis import Diagnosis
+    from satline.reconcile import Story
 
 
-def judge(path: Path, for_peak: bool) -> tuple[Diagnosis, Peak | None, Path]:
-    """The diagnosis of a recording, the peak of its series if asked for, and its report.
+@dataclass(frozen=True)
+class Judged:
+    """What a run's recording says.
+
+    agreement
+        How the diagnosis and the prediction from the same recording relate.
+    peak
+        Of a series that was run to find it.
+    """
+
+    diagnosis: Diagnosis
+    agreement: Story
+    peak: Peak | None
+    report: Path
+
+
+def judge(path: Path, for_peak: bool) -> Judged:
+    """The diagnosis of a recording, what the other answers say of it, the peak of its series if asked for,
+    and its report.
 
     The recording stays good whatever fails here.
     """
     from satline.diagnosis import diagnose
+    from satline.reconcile import Answers, story
     from satline.recording import Recording, compact
     from satline.reduction import reduce
     from satline.report.html import write_report
@@ -26,5 +46,6 @@ def judge(path: Path, for_peak: bool) -> tuple[Diagnosis, Peak | None, Path]:
     curves = reduce(recording)
     diagnosis = diagnose(recording, curves)
     report = path / "report.html"
-    write_report(report, recording, curves, diagnosis)
-    return diagnosis, peak_of(recording, diagnosis) if for_peak else None, report
+    told = story(recording, curves, "diagnose", Answers(diagnosis=diagnosis))
+    write_report(report, recording, curves, diagnosis, notes=told.lines)
+    return Judged(diagnosis, told, peak_of(recording, diagnosis) if for_peak else None, report)

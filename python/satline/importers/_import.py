@@ -50,8 +50,16 @@ def import_recording(sources: Sequence[str], path: Path, importer: Importer, opt
     Raises
     ------
     InputError
-        `path` is there already, a source is given twice, or a source cannot be read.
+        `path` is there already, a source is given twice, or a source cannot be read; a mapping file for
+        sources that take none.
     """
+    if options.mapping is not None and not importer.mapping:
+        able = [name for name in MODULES if load(name).mapping]
+        raise InputError(
+            f"--mapping {options.mapping}: {importer.name} takes no mapping file: what is in it has a fixed"
+            " meaning",
+            hint=f"leave --mapping out; it is for {', '.join(able)} (--format says what a source is)",
+        )
     if path.exists() or path.is_symlink():
         raise InputError(f"{path}: is there already", hint="choose another name with -o, or remove it")
     resolved = [source if "://" in source else str(Path(source).resolve()) for source in sources]

@@ -62,6 +62,8 @@ class Importer:
         of it. A damaged tail is no error: what lies before it is imported, and `Sink.damage` tells.
     examples
         Commands for the help text.
+    mapping
+        It reads a mapping file: what its columns or metrics mean is not fixed.
     begins
         Time of a source's first reading, s since 1970 UTC, found quickly: several sources of one kind are
         read in this order. It never raises.
@@ -73,6 +75,7 @@ class Importer:
     read: Callable[[str, Options, Sink], None]
     examples: tuple[str, ...] = ()
     begins: Callable[[str], float] = _unknown_beginning
+    mapping: bool = False
 
 
 def ended(tool: str, code: int, words: str = "") -> str:

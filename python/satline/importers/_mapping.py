@@ -114,20 +114,43 @@ class Column(_Part):
 
 
 class Transaction(_Part):
-    """Columns of a log of requests. The row's time is that of the request's begin or end.
+    """Columns of a log of requests. The row's time is that of the request's begin or end; how long it took
+    says `response_column`, in `unit`, or `end_column`, the time of its end beside that of its begin.
 
     Outcomes that are neither in `ok` nor in `timeout` are `unexpected`: answered, but not as wanted.
     """
 
-    response_column: str
-    unit: Literal["s", "ms", "us", "ns"]
-    time_is: Literal["begin", "end"]
+    response_column: str | None = None
+    unit: Literal["s", "ms", "us", "ns"] | None = None
+    time_is: Literal["begin", "end"] | None = None
+    end_column: str | None = None
     user_column: str | None = None
     class_column: str | None = None
     outcome_column: str | None = None
     ok: list[str] = ["ok", "200"]
     timeout: list[str] = ["timeout", "504"]
     interval_seconds: Annotated[float, Field(ge=0.1, le=86400)] = 10.0
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.end_column is not None:
+            if self.response_column is not None or self.unit is not None:
+                raise ValueError(
+                    "end_column: stands beside response_column and unit; the end says how long it took: leave"
+                    " them out, or end_column"
+                )
+            if self.time_is == "end":
+                raise ValueError('end_column: the row\'s time is then the begin; write time_is = "begin"')
+            return self
+        if self.response_column is None:
+            raise ValueError(
+                "response_column: missing; write it, or end_column for a log with the times of begin and end"
+            )
+        if self.unit is None:
+            raise ValueError(f"unit: missing; write one of {', '.join(UNIT_S)} for response_column")
+        if self.time_is is None:
+            raise ValueError('time_is: missing; write "begin" or "end": whose time a row has')
+        return self
 
 
 class File(_Part):

@@ -15,7 +15,7 @@ from satline.errors import InputError
 from satline.importers._importer import Options, compressed
 from satline.importers._mapping import Csv, File
 from satline.importers._series import BROKEN
-from satline.importers._sink import Floats, Integers, Objects
+from satline.importers._sink import Booleans, Floats, Integers, Objects
 
 _LATEST_NS = 9.2e18
 _SCALE = {"unix_s": 1e9, "unix_ms": 1e6, "unix_us": 1e3, "unix_ns": 1.0}
@@ -29,12 +29,17 @@ class Told(Protocol):
 
 @dataclass(frozen=True)
 class PlainTable:
-    """Rows in order of time, all within the range asked for; `row` says which each was in the file."""
+    """Rows in order of time, all within the range asked for; `row` says which each was in the file.
+
+    spent_ns
+        From a row's time to its end, where the mapping names a column of ends; NaN where that is missing.
+    """
 
     path: Path
     time_ns: Integers
     data: pa.Table
     row: Integers | None = None
+    spent_ns: Floats | None = None
 
     def row_number(self, at: int) -> int:
         """Number of a row in the file, from 1; the line of names does not count."""
@@ -101,7 +106,12 @@ def read_plain(path: Path, file: File, options: Options, told: Told) -> PlainTab
     names = column_names(path, file.csv)
     wanted = _wanted(file, names, options.mapping or path)
     data = _read_parquet(path, wanted) if _is_parquet(path) else _read_csv(path, file, names, wanted, told)
-    time = _times(data[file.time.column], file, options.zone or UTC, path)
+    zone = options.zone or UTC
+    time = _times(data[file.time.column], file, zone, path)
+    spent = None
+    if file.transaction is not None and (ended := file.transaction.end_column) is not None:
+        end, known = _times_or_none(data[ended], file, zone, path, ended)
+        spent = np.where(known, end - time, np.nan)
     inside = np.ones(len(time), dtype=bool)
     if options.start is not None:
         inside &= time >= int(options.start.timestamp() * 1e9)
@@ -114,8 +124,9 @@ def read_plain(path: Path, file: File, options: Options, told: Told) -> PlainTab
         )
     order = np.flatnonzero(inside)[np.argsort(time[inside], kind="stable")]
     if len(order) == len(time) and (np.diff(order) == 1).all():
-        return PlainTable(path, time, data)
-    return PlainTable(path, time[order], data.take(pa.array(order)), order)
+        return PlainTable(path, time, data, spent_ns=spent)
+    spent = None if spent is None else spent[order]
+    return PlainTable(path, time[order], data.take(pa.array(order)), order, spent)
 
 
 def _wanted(file: File, names: list[str], place: Path) -> list[str]:
@@ -125,7 +136,7 @@ def _wanted(file: File, names: list[str], place: Path) -> list[str]:
     wanted += [("long.column", file.long.column)] if file.long else []
     wanted += [("column.name", c.name) for c in file.column if not ("*" in c.name and c.entity is None)]
     if log is not None:
-        keys = ("response_column", "user_column", "class_column", "outcome_column")
+        keys = ("response_column", "end_column", "user_column", "class_column", "outcome_column")
         wanted += [(f"transaction.{k}", v) for k in keys if (v := getattr(log, k)) is not None]
     for key, name in wanted:
         if names.count(name) != 1:
@@ -168,7 +179,9 @@ def _read_csv(path: Path, file: File, names: list[str], wanted: list[str], told:
         return "skip"
 
     log = file.transaction
-    as_text = [file.time.column] if file.time.format in ("auto", "iso") or "%" in file.time.format else []
+    as_text = []
+    if file.time.format in ("auto", "iso") or "%" in file.time.format:
+        as_text = [file.time.column, *([log.end_column] if log is not None and log.end_column else [])]
     as_text += [file.long.column] if file.long else []
     as_text += [c for c in (log.user_column, log.class_column, log.outcome_column) if c] if log else []
     try:
@@ -225,9 +238,27 @@ def _broken(path: Path, error: Exception) -> InputError:
 
 
 def _times(column: pa.ChunkedArray, file: File, zone: tzinfo, path: Path) -> Integers:
-    """Times in ns since 1970 UTC."""
+    """Times in ns since 1970 UTC of the rows."""
+    time, known = _times_or_none(column, file, zone, path, file.time.column)
+    if not known.all():
+        raise _no_time(f"{path}, column {file.time.column}", int(np.argmin(known)) + 1, file)
+    return time
+
+
+def _no_time(place: str, row: int, file: File) -> InputError:
+    return InputError(
+        f"{place}, row {row}: no time, or not in the format {file.time.format}",
+        hint="say in the mapping how times are written: time.format",
+    )
+
+
+def _times_or_none(
+    column: pa.ChunkedArray, file: File, zone: tzinfo, path: Path, name: str
+) -> tuple[Integers, Booleans]:
+    """Times in ns since 1970 UTC, written as those of the rows are, and which of them are there."""
     said, kind = file.time, column.type
-    place = f"{path}, column {said.column}"
+    empty = np.asarray(pc.is_null(column, nan_is_null=True), dtype=bool)
+    place = f"{path}, column {name}"
     try:
         if pa.types.is_string(kind) or pa.types.is_large_string(kind):
             column = _parsed(column, said.format)
@@ -249,13 +280,11 @@ def _times(column: pa.ChunkedArray, file: File, zone: tzinfo, path: Path) -> Int
             f"{place}: {words}",
             hint="say in the mapping what it is: time.format, and time.zone for a zone by name",
         ) from error
-    if time.null_count:
-        row = pc.index(pc.is_null(time), True).as_py() + 1
-        raise InputError(
-            f"{place}, row {row}: no time, or not in the format {said.format}",
-            hint="say in the mapping how times are written: time.format",
-        )
-    return np.asarray(time.to_numpy(), dtype=np.int64)
+    known = np.asarray(pc.is_valid(time), dtype=bool)
+    wrong = ~known & ~empty
+    if wrong.any():
+        raise _no_time(place, int(np.argmax(wrong)) + 1, file)
+    return np.asarray(pc.fill_null(time, 0).to_numpy(), dtype=np.int64), known
 
 
 def _in_zone(column: pa.ChunkedArray, zone: str) -> pa.ChunkedArray:

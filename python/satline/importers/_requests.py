@@ -15,6 +15,7 @@ from satline.importers._importer import compressed
 from satline.importers._mapping import UNIT_S, Transaction
 from satline.importers._plain_tables import PlainTable, Told
 from satline.importers._series import BROKEN
+from satline.importers._sink import Floats
 
 # HOST IDENT USER [TIME] "REQUEST" STATUS …; the last field is the duration.
 _LINE = re.compile(rb'\S+ \S+ (\S+) \[([^\]]{20,32})\] "((?:[^"\\]|\\.)*)" (\d{3}) ')
@@ -24,10 +25,11 @@ _NO_ANSWER = frozenset({408, 499, 504})
 
 def transactions(table: PlainTable, log: Transaction, told: Told) -> dict[str, Any]:
     """Columns of table transaction, and ``ended_ns``, in order of the time at which each begins."""
-    spent = table.numbers(log.response_column) * UNIT_S[log.unit] * 1e9
+    spent = _spent_ns(table, log)
     negative = spent < 0
     if negative.any():
-        told.damage(f"{table.path}: {int(negative.sum())} negative response times were left out")
+        what = "negative response times" if log.end_column is None else "ends that lie before their begin"
+        told.damage(f"{table.path}: {int(negative.sum())} {what} were left out")
     spent = np.where(negative, np.nan, spent)
     known = np.isfinite(spent) & (spent < 1e18)
     length = np.where(known, spent, 0.0).astype(np.int64)
@@ -51,6 +53,26 @@ def transactions(table: PlainTable, log: Transaction, told: Told) -> dict[str, A
         if column is not None:
             row[name] = table.texts(column)[order]
     return row
+
+
+def _spent_ns(table: PlainTable, log: Transaction) -> Floats:
+    """How long each request took, ns; NaN: nothing came back."""
+    if log.end_column is not None:
+        assert table.spent_ns is not None
+        return table.spent_ns
+    assert log.response_column is not None
+    assert log.unit is not None
+    return table.numbers(log.response_column) * UNIT_S[log.unit] * 1e9
+
+
+def coarse(table: PlainTable, log: Transaction) -> str | None:
+    """What to say where response times are differences of times to the second."""
+    if log.end_column is None or table.spent_ns is None:
+        return None
+    known = table.spent_ns[np.isfinite(table.spent_ns)]
+    if (table.time_ns % 10**9).any() or (known % 1e9).any():
+        return None
+    return f"{table.path.name}: begin and end are to the second: a response time is off by up to a second"
 
 
 def read_access_log(

@@ -24,6 +24,7 @@ from satline.recording import describe, write_parquet_table
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Objects = NDArray[np.object_]
+Booleans = NDArray[np.bool_]
 WRITER = "import"
 _GAP_INTERVALS = 2.5
 _CPU_TIMES = ("user_us", "system_us", "idle_us")

@@ -14,7 +14,7 @@ from satline.importers._importer import Importer, Options, compressed
 from satline.importers._mapping import File, Mapping, Transaction, by_names, read_mapping
 from satline.importers._plain_columns import ALL, Placed, place_columns, place_readings
 from satline.importers._plain_tables import PlainTable, column_names, read_plain
-from satline.importers._requests import transactions
+from satline.importers._requests import coarse, transactions
 from satline.importers._series import BROKEN
 from satline.importers._sink import Integers, Sink
 
@@ -92,6 +92,8 @@ def _readings(
             placed.append(place_columns(table, file, mapping.constants, options.mapping))
         if file.transaction is not None:
             logs.append((table, file.transaction))
+            if (note := coarse(table, file.transaction)) is not None:
+                sink.note(note)
         options.progress(0.8 * (number + 1) / len(files))
     return placed, logs
 
@@ -150,4 +152,5 @@ IMPORTER = Importer(
     recognise,
     read,
     examples=("satline import requests.csv --mapping requests.toml", "satline import readings.parquet"),
+    mapping=True,
 )

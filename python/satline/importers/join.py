@@ -18,7 +18,7 @@ from satline.errors import InputError
 from satline.importers._importer import Options
 from satline.importers._mapping import read_mapping
 from satline.importers._plain_tables import read_plain
-from satline.importers._requests import read_access_log, transactions
+from satline.importers._requests import coarse, read_access_log, transactions
 from satline.importers._sink import Integers
 from satline.recording import Recording, describe, locked, write_parquet_table
 
@@ -197,8 +197,10 @@ def _read(log: Path, form: str, options: Options, done: Joined) -> dict[str, Any
             f"{options.mapping}: it is not that of one log of requests",
             hint="write [time] and [transaction] in it, no [[column]] and no [[file]]",
         )
-    return transactions(read_plain(log, files[0], replace(options, progress=lambda _: None), done),
-                        files[0].transaction, done)  # fmt: skip
+    table = read_plain(log, files[0], replace(options, progress=lambda _: None), done)
+    if (note := coarse(table, files[0].transaction)) is not None:
+        done.notes.append(note)
+    return transactions(table, files[0].transaction, done)
 
 
 def _column(rows: dict[str, Any], name: str) -> Any:

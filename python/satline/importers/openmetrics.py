@@ -271,4 +271,5 @@ IMPORTER = Importer(
     read,
     examples=("satline import host.om", "satline import scrapes/"),
     begins=begins,
+    mapping=True,
 )

@@ -328,4 +328,5 @@ IMPORTER = Importer(
     read=read,
     begins=begins,
     examples=("/var/log/pcp/pmlogger/HOST/20260101", "/var/log/pcp/pmlogger/HOST/"),
+    mapping=True,
 )

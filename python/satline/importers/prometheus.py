@@ -225,4 +225,5 @@ IMPORTER = Importer(
     recognise,
     read,
     examples=("satline import http://localhost:9090 --host web1", "satline import answers.json"),
+    mapping=True,
 )

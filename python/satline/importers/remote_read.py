@@ -172,4 +172,5 @@ IMPORTER = Importer(
     recognise,
     read,
     examples=("satline import answer.snappy",),
+    mapping=True,
 )

@@ -60,6 +60,7 @@ def reduce(
     *,
     filters: Filters | None = None,
     variables: Sequence[str] | None = None,
+    also: Sequence[str] = (),
     classes: str | None = None,
     class_width: float | None = None,
     class_observations: int | None = None,
@@ -79,6 +80,8 @@ def reduce(
     variables
         Only these, and nothing is read that they do not need; default: every derived variable. A variable of
         devices or probes may be told of one, as in ``device_busy:sda``.
+    also
+        With every derived variable: these too, such as a level of table system.
     classes
         ``equal-count`` or ``equal-count:N``: N classes of about equal size. Default: classes of equal width.
     class_width, class_observations
@@ -96,7 +99,7 @@ def reduce(
     catalogue = shipped()
     how = Classing.of(classes, class_width, class_observations)
     asked = None if load_axis is None else axis_named(load_axis, catalogue)
-    wanted, members = _wanted(catalogue, variables)
+    wanted, members = _wanted(catalogue, variables, also)
     connection = recording.connect()
     bound_memory(connection)
     settings = Settings.of(recording)
@@ -168,12 +171,13 @@ def reduce(
     )
 
 
-def _wanted(catalogue: Variables, names: Sequence[str] | None) -> tuple[list[Derived], frozenset[str] | None]:
+def _wanted(
+    catalogue: Variables, names: Sequence[str] | None, also: Sequence[str]
+) -> tuple[list[Derived], frozenset[str] | None]:
     """The variables to make curves of, and the names of the curves to keep; ``None``: all."""
-    if names is None:
-        return list(catalogue.derived), None
-    wanted: dict[str, Derived] = {}
-    for name in (*names, *sorted(with_shares(frozenset(names)))):
+    wanted = {d.name: d for d in catalogue.derived} if names is None else {}
+    asked = also if names is None else names
+    for name in (*asked, *sorted(with_shares(frozenset(asked)))):
         base = name.partition(":")[0]
         d = catalogue.find(base)
         if d is None:
@@ -183,7 +187,7 @@ def _wanted(catalogue: Variables, names: Sequence[str] | None) -> tuple[list[Der
             )
             raise InputError(f"there is no variable {base}", hint=hint)
         wanted[base] = d
-    return list(wanted.values()), frozenset(names)
+    return list(wanted.values()), None if names is None else frozenset(names)
 
 
 def needed_columns(catalogue: Variables | None = None) -> dict[str, frozenset[str]]:

@@ -78,6 +78,7 @@ class Settings:
             page_bytes=int(host.get("page_bytes") or 4096),
             interval_s=float(interval) / 1000 if interval else None,
             threads=bool(monitor)
-            and not any("task" in str(m.get("signal")) for m in monitor.get("missing", ())),
+            # "user: tasks that end between samples" is no column of table task, nor is user.tasks_runnable.
+            and not any(str(m.get("signal")).partition(".")[0] == "task" for m in monitor.get("missing", ())),
             load_axis=str(system["load_axis"]) if system.get("load_axis") else None,
         )

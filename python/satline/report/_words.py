@@ -9,6 +9,7 @@ from satline.diagnosis._load import load_units
 from satline.diagnosis._results import (
     Estimate,
     Finding,
+    Implausible,
     Outcome,
     Saturation,
     Standing,
@@ -33,6 +34,9 @@ AXES = {
     "requests": "transactions per second",
     "load_average": "load average",
 }
+
+# Signals whose impossible values are named in one line.
+MOST_NAMED = 3
 
 GROUP_AXES = {"time": "time", "hour": "hour of the day", "user": "user", "device": "device", "lock": "lock"}
 
@@ -257,6 +261,31 @@ def wait_rows(waits: Sequence[WaitShares], axis: str) -> list[list[str]]:
             cells.append("–" if found is None else _numbers.quantity(100 * (found.share or 0.0), "", error))
         rows.append(cells)
     return rows
+
+
+def implausible_line(left_out: Sequence[Implausible]) -> str:
+    """All that was left out as impossible, in a line; the signals left out most often are named."""
+    named = [_left_out(one) for one in left_out[:MOST_NAMED]]
+    more = len(left_out) - len(named)
+    return ", ".join(named) + (f" and values of {more} other signal{'s' * (more > 1)}" if more else "")
+
+
+def implausible_lines(left_out: Sequence[Implausible]) -> list[str]:
+    """What was left out of each signal, how much, and why it cannot be."""
+    lines = []
+    for one in left_out:
+        sizes = [
+            f"{words} {_numbers.quantity(seconds, 's')}"
+            for words, seconds in (("the largest", one.largest_s), ("in all", one.sum_s))
+            if seconds is not None
+        ]
+        lines.append(", ".join([_left_out(one), *sizes]) + (f": {one.reason}" if one.reason else ""))
+    return lines
+
+
+def _left_out(one: Implausible) -> str:
+    count = "values" if one.count is None else f"{one.count:,} value{'s' * (one.count != 1)}"
+    return f"{count} of {one.signal}"
 
 
 def _share(wait: WaitShares, part: str) -> WaitPart | None:

@@ -42,15 +42,18 @@ class RecordingLike(Protocol):
     def sources(self) -> Mapping[str, Mapping[str, Any]]: ...
 
 
-def write_report(path: Path, recording: RecordingLike, curves: Curves, diagnosis: Diagnosis) -> None:
-    """Writes the report on `recording` to `path`, replacing what is there in one step.
+def write_report(
+    path: Path, recording: RecordingLike, curves: Curves, diagnosis: Diagnosis, *, notes: Sequence[str] = ()
+) -> None:
+    """Writes the report on `recording` to `path`, replacing what is there in one step; `notes` as for
+    `render`.
 
     Raises
     ------
     InputError
         `path` cannot be written.
     """
-    write_page(path, render(recording, curves, diagnosis))
+    write_page(path, render(recording, curves, diagnosis, notes=notes))
 
 
 def write_page(path: Path, page: str | bytes) -> None:
@@ -82,6 +85,7 @@ def render(
     curves: Curves,
     diagnosis: Diagnosis,
     *,
+    notes: Sequence[str] = (),
     definition: Definition | None = None,
     now: datetime | None = None,
 ) -> str:
@@ -89,6 +93,8 @@ def render(
 
     Parameters
     ----------
+    notes
+        They follow the headline: what other answers say (`satline.reconcile`).
     definition
         Names the load curves to show; by default the shipped one.
     now
@@ -103,9 +109,12 @@ def render(
         recording,
         now,
         diagnosis=diagnosis,
+        notes=notes,
         selection=curves.filters,
         findings=findings,
         remarks=remarks,
+        left_out=_words.implausible_lines(diagnosis.implausible),
+        left_out_in_short=_words.implausible_line(diagnosis.implausible),
         unjudged=terminal.unjudged(diagnosis.others),
         waits=_words.wait_rows(diagnosis.waits, _words.axis_words(saturation.load_axis)),
         wait_notes=_words.wait_notes(diagnosis.waits),

@@ -109,8 +109,13 @@ class _Page:
                 [f"{titles}: {reason}" for titles, reason in unjudged(diagnosis.others)],
             )
             self._unseen(diagnosis.unseen)
+            self._list("Left out as impossible", _words.implausible_lines(diagnosis.implausible))
         else:
             self._folded(diagnosis)
+            if diagnosis.implausible:
+                self._console.print()
+                left_out = _words.implausible_line(diagnosis.implausible)
+                self._line(f"Left out as impossible: {left_out} (--all lists them).")
         self._list("What weakens the answer", diagnosis.warnings)
         self._list("Conditions", [f"{name}: {value}" for name, value in diagnosis.conditions.items()])
 

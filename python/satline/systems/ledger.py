@@ -15,6 +15,7 @@ mount           unmount `path`
 zram            empty `path`; remove it too where `control` says that it was made for the run
 directory       remove `path` and all in it; its name holds the run's id
 sysctl          write `old` to `path`
+shared          `name` lets go of `setting`; who is the last in `register` puts it back
 ==============  =================================================================================
 
 Standard library only: the janitor imports this.

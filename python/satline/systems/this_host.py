@@ -27,6 +27,8 @@ class ThisHost:
     ----------
     cgroup_root, proc, sys
         Where the kernel's file systems are.
+    run
+        Where those who share a setting of the kernel are registered.
     state
         Directory for the ledger; ``None``: the usual place.
     """
@@ -39,11 +41,13 @@ class ThisHost:
         cgroup_root: Path = Path("/sys/fs/cgroup"),
         proc: Path = Path("/proc"),
         sys: Path = Path("/sys"),
+        run: Path = Path("/run"),
         state: Path | None = None,
     ) -> None:
         self._cgroup_root = cgroup_root
         self._proc = proc
         self._sys = sys
+        self._run = run
         self._state = state
         self._janitor: JanitorProcess | None = None
         self._programs: Programs | None = None
@@ -97,7 +101,7 @@ class ThisHost:
     def _switch_on_delay_accounting(self) -> None:
         """Without it the kernel does not say who waited for which page; the monitor says what was missing."""
         assert self._janitor is not None
-        switch_on(self._janitor.ledger, self._proc)
+        switch_on(self._janitor.ledger, self._proc, self._run)
 
     def _set_swap(self, configuration: Configuration, directory: Path) -> None:
         assert self._janitor is not None

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from satline.systems import event_trace
 from satline.systems.ledger import Entry, Ledger
+from satline.systems.shared_switch import SharedSwitch
 from satline.systems.undo_devices import undo_loop, undo_mount, undo_zram
 
 KILL_TIMEOUT_S = 15.0
@@ -229,6 +230,11 @@ def _undo_sysctl(entry: Entry, proc: Path) -> None:
         path.write_text(entry["old"])
 
 
+def _undo_shared(entry: Entry, proc: Path) -> None:
+    del proc
+    SharedSwitch(Path(entry["setting"]), Path(entry["register"])).release(str(entry["name"]))
+
+
 def _undo_tracer(entry: Entry, proc: Path) -> None:
     del proc
     path = Path(entry["path"])
@@ -252,6 +258,7 @@ _HANDLERS: dict[str, Callable[[Entry, Path], None]] = {
     "zram": undo_zram,
     "directory": _undo_directory,
     "sysctl": _undo_sysctl,
+    "shared": _undo_shared,
     "tracer": _undo_tracer,
     "tracefs": _undo_tracefs,
 }

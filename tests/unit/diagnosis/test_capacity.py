@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from made_study import Made
 
 from satline.cli import run
 from satline.cli_capacity import words
+from satline.diagnosis import Diagnosis, Estimate, Finding, Saturation
 from satline.diagnosis.capacity import Capacity, capacity, crossing, falling
 from satline.errors import InputError
 from satline.recording import Recording, RecordingWriter, describe
@@ -191,3 +193,26 @@ def test_the_command_answers_in_words_and_in_json(tmp_path: Path, capsys: pytest
     content = json.loads(capsys.readouterr().out)
     assert content["what"] == "reaction"
     assert content["words"]
+
+
+def test_what_may_limit_it_has_the_chances_that_the_diagnosis_gives(tmp_path: Path) -> None:
+    def finding(rule: str, title: str, chance: float) -> Finding:
+        gain = (rule, 0.2, 0.1)
+        return Finding(rule, title, "io", "holds", chance, "", gain=gain, chance=chance, signs=0.5)
+
+    findings = (finding("paging_bound", "paging bound", 0.62), finding("io_bound", "I/O bound", 0.31))
+    verdict = Saturation("saturated", "users", 4, 12, "transaction_rate", Estimate(9, 8, 10, "users"))
+    recording = recorded(tmp_path / "a.satline", {4: 1.0, 8: 0.97, 12: 0.5})
+    both = capacity(recording, Diagnosis("a", "", verdict, findings, (), ()))
+    assert (both.causes, both.chances) == (("paging bound", "I/O bound"), (0.62, 0.31))
+    assert words(both)[0].endswith(
+        "; what limits it cannot be told: paging bound (0.62) or I/O bound (0.31)."
+    )
+    sure = capacity(recording, Diagnosis("a", "", verdict, (replace(findings[0], chance=0.9),), (), ()))
+    assert words(sure)[0].endswith("; limited by: paging bound (0.90).")
+    # Without a model nothing is known of chances.
+    plain = (replace(findings[0], gain=None, chance=None),)
+    unknown = capacity(recording, Diagnosis("a", "", verdict, plain, (), ()))
+    assert unknown.chances == (None,)
+    assert words(unknown)[0].endswith("; limited by: paging bound.")
+    assert asdict(both)["chances"] == (0.62, 0.31)

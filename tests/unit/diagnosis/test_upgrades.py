@@ -352,7 +352,7 @@ def test_two_upgrades_that_bring_little_one_by_one_are_told_together() -> None:
     assert found.how == ("only together" if found.gain >= 2 * sum(found.alone) else "adds up")
     said = together_words(found)
     assert "alone" in said
-    assert f"{found.gain:+.0%}, give or take {found.error:.0%}" in said
+    assert f"{found.gain:+.0%} ± {found.error:.0%}" in said
 
 
 def test_where_one_upgrade_brings_nearly_all_none_is_told_beside_it() -> None:

@@ -158,6 +158,38 @@ def test_response_times_of_an_application_log_are_transactions(tmp_path: Path) -
     assert np.nanmax(rate) == pytest.approx(1.0)
 
 
+BEGIN_AND_END = '[time]\ncolumn = "began"\n[transaction]\nend_column = "ended"\n'
+
+
+def test_a_log_with_begin_and_end_needs_no_response_times(tmp_path: Path) -> None:
+    at = "2026-11-20T09:{:02}:{:09.6f}Z".format
+    rows = [f"{at(k, 1.0)},{at(k, 1.25 + k / 64)}" for k in range(8)]
+    # Not in order, one without an end, one that ends before it begins.
+    lines = [*reversed(rows), f"{at(20, 0)},-", f"{at(30, 5.0)},{at(30, 4.0)}"]
+    source = write(tmp_path / "log.csv", "began,ended", *lines)
+    connection, recording = imported(tmp_path, source, BEGIN_AND_END)
+    found = column(connection, "transaction", "response_us", "outcome")
+    assert found[:8] == [(250_000 + 15_625 * k, "ok") for k in range(8)]
+    assert found[8:] == [(None, "timeout"), (None, "timeout")]
+    damage = recording.sources["import"]["damage"]
+    assert len(damage) == 1
+    assert damage[0].endswith("log.csv: 1 ends that lie before their begin were left out")
+    assert not any("to the second" in note for note in recording.sources["import"]["notes"])
+
+
+def test_begin_and_end_may_be_numbers_and_to_the_second(tmp_path: Path) -> None:
+    source = write(tmp_path / "log.csv", "began,ended", *(f"{T0 + k},{T0 + 3 * k}" for k in range(3)))
+    connection, recording = imported(tmp_path, source, BEGIN_AND_END)
+    assert column(connection, "transaction", "response_us") == [(0,), (2_000_000,), (4_000_000,)]
+    assert any("begin and end are to the second" in note for note in recording.sources["import"]["notes"])
+
+
+def test_an_end_that_is_no_time_is_told(tmp_path: Path) -> None:
+    source = write(tmp_path / "log.csv", "began,ended", "2026-11-20T09:00:00Z,soon")
+    with pytest.raises(InputError, match="column ended"):
+        imported(tmp_path, source, BEGIN_AND_END)
+
+
 def test_several_files_make_one_recording(tmp_path: Path) -> None:
     source = tmp_path / "data"
     source.mkdir()
@@ -347,6 +379,14 @@ def test_what_cannot_be_imported_is_told(tmp_path: Path, content: str, message: 
         ),
         ('[time]\ncolumn = "t"\n[[column]]\nname = "a"\nto = "device.reads"', "does not say whose it is"),
         ('load = "processors"\nthroughput = "x"', "no recording in time"),
+        (BEGIN_AND_END + 'unit = "s"', "end_column: stands beside response_column and unit"),
+        (BEGIN_AND_END + 'time_is = "end"', "end_column: the row's time is then the begin"),
+        (
+            '[time]\ncolumn = "t"\n[transaction]\ntime_is = "end"',
+            "response_column: missing",
+        ),
+        ('[time]\ncolumn = "t"\n[transaction]\nresponse_column = "r"\ntime_is = "end"', "unit: missing"),
+        ('[time]\ncolumn = "t"\n[transaction]\nresponse_column = "r"\nunit = "s"', "time_is: missing"),
         ("[time", "not TOML"),
     ],
 )
@@ -390,7 +430,7 @@ def test_the_guides_mapping_files_are_mapping_files() -> None:
     guide = (Path(__file__).parents[3] / "docs" / "guides" / "mapping-files.md").read_text()
     shown = re.findall(r"```toml\n(.*?)```", guide, re.DOTALL)
     metrics = [text for text in shown if "[[metric]]" in text]
-    assert (len(shown), len(metrics)) == (5, 1)
+    assert (len(shown), len(metrics)) == (6, 1)
     for text in shown:
         (MetricFile if text in metrics else Mapping).model_validate(tomllib.loads(text))
 

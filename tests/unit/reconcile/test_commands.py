@@ -1,15 +1,22 @@
-"""`diagnose`, `predict` and `plan` say what the other answers say of the same recording."""
+"""`diagnose`, `predict`, `plan`, the report and a study's end say what other answers say of the recording."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from html import escape
+from pathlib import Path
 
 import pytest
 from made_study import Made
 
 from satline.cli import run
+from satline.diagnosis import as_plain
+from satline.experiment.protocol import Result
+from satline.experiment.verdict import judge
 from satline.recording import Recording
+from satline.reduction import Reduction, reduce
+from satline.reduction._planning import Condition, allowance
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -62,3 +69,51 @@ def test_a_plan_says_what_the_diagnosis_says(capsys: pytest.CaptureFixture[str])
     assert told["teller"] == "plan"
     assert all(line in text for line in told["lines"])
     assert {"diagnose", "predict", "plan"} == {one["by"] for one in told["said"]}
+
+
+def test_a_plan_reduces_the_recording_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def counted(*words: object, **more: object) -> Reduction:
+        asked.append(more)
+        return reduce(*words, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("satline.reduction.reduce", counted)
+    # `mem_available_bytes` is a level of table system, and no derived variable.
+    for condition in ("busiest_device > 0.9", "mem_available_bytes < 2000000000"):
+        shown(capsys, "plan", "--saturated", condition)
+    assert len(asked) == 2
+    alone, whole = (
+        reduce(Recording.open(Path()), **more) for more in ({"variables": ["mem_available_bytes"]}, asked[1])
+    )  # type: ignore[arg-type]
+    wanted = Condition.parse("mem_available_bytes < 2000000000")
+    assert allowance(alone, wanted, 0.25) == allowance(whole, wanted, 0.25)
+
+
+def test_the_report_says_what_the_prediction_says(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    agreement = json.loads(shown(capsys, "diagnose", "--json"))["agreement"]
+    shown(capsys, "report", "-o", str(tmp_path / "page.html"))
+    page = " ".join((tmp_path / "page.html").read_text(encoding="utf-8").split())
+    assert agreement["lines"]
+    for line in agreement["lines"]:
+        assert f'<p class="note">{escape(line)}</p>' in page
+
+
+def test_a_study_ends_with_what_the_prediction_says(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("satline.recording.compact", lambda _: None)
+    judged = judge(tmp_path, for_peak=False)
+    assert judged.agreement.lines
+    result = Result(tmp_path, judged, windows=9)
+    monkeypatch.setattr("satline.experiment.protocol.run_study", lambda *_: result)
+    assert run(["study", "cpu-bound"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for line in judged.agreement.lines:
+        assert line in text
+    assert run(["study", "cpu-bound", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["diagnosis"]["agreement"] == as_plain(judged.agreement)
+    page = " ".join(judged.report.read_text(encoding="utf-8").split())
+    assert all(escape(line) in page for line in judged.agreement.lines)

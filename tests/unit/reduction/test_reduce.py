@@ -360,3 +360,21 @@ def test_no_negative_rate_whatever_counters_devices_and_clocks_do(
             assert not (column < 0).any(), name
     for curve in curves.curves.values():
         assert all(p.mean is None or p.mean >= 0 for p in curve.points), curve.variable
+
+
+@pytest.mark.parametrize(
+    ("signal", "seen"),
+    [
+        ("user: tasks that end between samples, exactly", True),
+        ("user.tasks_io_wait", True),
+        ("task.cpu_us", False),
+        ("task", False),
+    ],
+)
+def test_no_busy_thread_is_known_unless_threads_were_not_recorded(signal: str, seen: bool) -> None:
+    monitor = {"missing": [{"signal": signal, "reason": "the monitor may not"}]}
+    rows = steady(100, interval=10, processors=1, **CPU)
+    found = reduce(MadeRecording(rows, sources={"monitor": monitor}))
+    assert found.settings.threads is seen
+    why = found.missing["busiest_task"]
+    assert why.startswith("no thread was busy enough") is seen

@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from satline.diagnosis._results import Diagnosis, Evidence, Outcome, Unseen
+from satline.diagnosis._results import Diagnosis, Evidence, Implausible, Outcome, Unseen
 from satline.reduction._results import Curves
 from satline.report import curves_table, print_diagnosis
 from satline.report.terminal import unseen_words
@@ -58,6 +58,31 @@ def test_every_outcome_fits_its_width(
         assert "the bars overlap" in text
         assert "record two more steps above 12 users" in flat(text)
         assert "No rule holds" in text
+
+
+LEFT_OUT = (
+    Implausible("user.io_delay_us", 3, 837.0, 2100.0, "a task cannot have gained so much"),
+    Implausible("user.page_delay_us", 1, 695.0, 695.0, "a task cannot have gained so much"),
+    Implausible("system.pressure_io_full_us", 1, None, None, ""),
+    Implausible("system.pressure_io_some_us", None, None, None, ""),
+)
+
+
+def test_what_was_left_out_as_impossible_is_a_line_that_unfolds(diagnosis: Diagnosis) -> None:
+    diagnosis = replace(diagnosis, implausible=LEFT_OUT)
+    file = io.StringIO()
+    print_diagnosis(diagnosis, Console(file=file, width=100), every=False)
+    assert (
+        "Left out as impossible: 3 values of user.io_delay_us, 1 value of user.page_delay_us, 1 value of"
+        " system.pressure_io_full_us and values of 1 other signal (--all lists them)."
+    ) in flat(file.getvalue())
+    assert "837" not in file.getvalue()
+    every = flat(shown(diagnosis))
+    assert (
+        "Left out as impossible – 3 values of user.io_delay_us, the largest 837 s, in all 2,100 s: a task"
+        " cannot have gained so much – 1 value of user.page_delay_us"
+    ) in every
+    assert "– values of system.pressure_io_some_us" in every
 
 
 def test_a_percent_sign_stays_with_its_number(diagnosis: Diagnosis) -> None:

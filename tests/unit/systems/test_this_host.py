@@ -70,7 +70,7 @@ def test_delay_accounting_is_switched_on_and_back(tmp_path: Path) -> None:
     proc = tmp_path / "proc"
     (proc / "sys/kernel").mkdir(parents=True)
     (proc / "sys/kernel/task_delayacct").write_text("0\n")
-    host = ThisHost(cgroup_root=tmp_path / "none", proc=proc, state=tmp_path / "state")
+    host = ThisHost(cgroup_root=tmp_path / "none", proc=proc, run=tmp_path, state=tmp_path / "state")
     host.prepare(Configuration(secrets.token_hex(16), Limits(), tmp_path))
     assert (proc / "sys/kernel/task_delayacct").read_text() == "1"
     assert host.restore() == []

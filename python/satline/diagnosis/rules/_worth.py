@@ -126,7 +126,7 @@ def _weighed(finding: Finding, told: Mapping[str, float], chances: Chances, cont
     # A finding that is not sure is worth no more than the upgrade that it names.
     alone = chance - BREADTH * (len(kinds) - 1) if chance >= SURE else chances.serve((kind,))
     strength = (1 - SIGNS) * alone + SIGNS * finding.strength
-    text = f"{finding.summary}; {WORDS[kind]} would bring about {gain:+.0%} of work, give or take {error:.0%}"
+    text = f"{finding.summary}; {WORDS[kind]} would bring about {gain:+.0%} ± {error:.0%} of work"
     return replace(
         finding,
         strength=strength,
