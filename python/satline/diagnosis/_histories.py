@@ -168,10 +168,12 @@ class Histories:
         if alone[places].any():
             # One row for all processors: its states add up to as many times the elapsed time as there are.
             stated = self.reduction.settings.host_processors
-            if stated is None and "idle_us" in total:
+            if stated is None and {"user_us", "system_us", "idle_us"} <= total.keys():
                 stated = round(float(np.nanmedian((sum(total.values()) / elapsed)[alone])))
-            if alone[places].all() or stated:
-                count = max(1, stated or 1)
+            if stated is None and alone[places].all():
+                return None  # of how many processors the states are is not known
+            if stated:
+                count = max(1, stated)
             elapsed = np.where(alone, elapsed * count, elapsed)
         return ProcessorStates(total, elapsed, count, self._each_processor(count))
 
