@@ -3,6 +3,7 @@
 from satline.diagnosis._absent import LOG_ON_ADVICE, absent_users
 from satline.diagnosis._diagnose import diagnose, vm_words
 from satline.diagnosis._json import as_plain, to_dict, to_json
+from satline.diagnosis._known import require_two_readings
 from satline.diagnosis._lateness import LateLoad, Lateness, lateness_of
 from satline.diagnosis._results import (
     Diagnosis,
@@ -41,6 +42,7 @@ __all__ = [
     "diagnose",
     "failed_part",
     "lateness_of",
+    "require_two_readings",
     "saturation",
     "suffices",
     "to_dict",
