@@ -27,8 +27,11 @@ PCP_BUSY = (
     (("irq.hard", "irq.soft"), ("intr",), ("irq.hard",), ("irq.soft",)),
 )
 PCP_IDLE = ("idle", "wait.total")
-PCP_NAMES = ("kernel.all.cpu", "kernel.percpu.cpu", "disk.dev.avactive", "disk.dm.avactive", "mem.physmem")
+PCP_NAMES = ("kernel.all.cpu", "kernel.percpu.cpu", "kernel.pernode.cpu", "mem.physmem")
+PCP_NAMES += ("disk.dev.avactive", "disk.dm.avactive", "disk.wwid.avactive")
 PCP_NAMES += ("mem.util.available", "kernel.all.runnable", "kernel.all.load")
+# Archives of the nineties have the metrics of IRIX below a name of their own.
+IRIX = "irix."
 TO_S = {"nanosec": 1e-9, "microsec": 1e-6, "millisec": 1e-3, "sec": 1.0}
 STATE = ("%user", "%usr", "%nice", "%system", "%sys", "%steal", "%irq", "%soft", "%guest", "%gnice")
 
@@ -97,7 +100,7 @@ def pcp_records(base: str, metrics: list[str]) -> list[tuple[float, Values | Non
         elif records and records[-1][1] is not None:
             values = records[-1][1]
             if found := _METRIC.match(line):
-                metric = found.group(1)
+                metric = found.group(1).removeprefix(IRIX)
                 if found.group(2) is not None:
                     _keep(values, metric, "", found.group(2))
             elif found := _INSTANCE.match(line):
@@ -115,15 +118,16 @@ def _keep(values: Values, metric: str, instance: str, text: str) -> None:
 def pcp(path: Path) -> Courses:
     """From counters between successive records that hold the metric, marks excepted."""
     base = str(path).removesuffix(".meta")
-    units = pcp_units(base)
-    metrics = [m for m in units if m.startswith((*PCP_NAMES, "mem.util."))]
+    described = pcp_units(base)
+    metrics = [m for m in described if m.removeprefix(IRIX).startswith((*PCP_NAMES, "mem.util."))]
+    units = {m.removeprefix(IRIX): unit for m, unit in described.items()}
     courses = Courses()
     if not metrics:
         return courses
     records = pcp_records(base, metrics)
     before: dict[tuple[str, str], tuple[float, float]] = {}
     level: float | None = None
-    states: dict[str, dict[float, tuple[float, dict[str, float]]]] = {"all": {}, "percpu": {}}
+    states: dict[str, dict[float, tuple[float, dict[str, float]]]] = {"all": {}, "percpu": {}, "pernode": {}}
     total = 0.0
     for time, values in records:
         if values is None:
@@ -183,7 +187,7 @@ def _pcp_processors(
 ) -> None:
     """All processors together, else the sum of the single ones; of busy states alone, their part of all."""
     part: list[tuple[float, float]] = []
-    for which in ("all", "percpu"):
+    for which in ("all", "percpu", "pernode"):
         for seconds, kept in states[which].values():
             has_user = "user" in kept or "vuser" in kept
             if "idle" in kept and not ("sys" in kept and has_user) and many:
