@@ -20,6 +20,7 @@ _HEAD_BYTES = 16_384
 _RECORD = "satline record, on the host itself"
 _NO_USERS = "sar tells nothing of single users"
 _SHORT = "not in the text"
+_SOME = 6
 LACKING: tuple[tuple[str, str, str], ...] = (
     ("user.cpu_us", _NO_USERS, _RECORD),
     ("task.cpu_us", "sar tells nothing of single threads", _RECORD),
@@ -63,6 +64,23 @@ def begins(source: str) -> float:
     return float(min((r.time for r in rows), default=0))
 
 
+def _nothing_in(path: Path, text: Text, options: Options) -> InputError:
+    """The error for a text whose rows gave no reading with a value."""
+    hint = "print at least the processors: sar -u, better sar -A"
+    if options.start is not None or options.end is not None:
+        return InputError(f"{path}: nothing that Satline knows in the time asked for", hint=hint)
+    columns = " ".join(max((names for names, rows in text.series.items() if rows), key=len)[:_SOME])
+    if sum(map(len, text.series.values())) == 1:
+        return InputError(
+            f"{path}: it holds a single row, of {columns} …: what was used is told by two", hint=hint
+        )
+    return InputError(
+        f"{path}: its rows have the columns {columns} …: no figure of sar that Satline reads; did pidstat,"
+        " iostat or mpstat write it?",
+        hint=hint,
+    )
+
+
 def read(source: str, options: Options, sink: Sink) -> None:
     """Read one text.
 
@@ -85,10 +103,8 @@ def read(source: str, options: Options, sink: Sink) -> None:
         sink.note(f"{path}: times are read as UTC, because sar does not say its time zone: see --timezone")
     series = _Collected(zone, options).collect(text)
     if not series.any_rows():
-        raise InputError(
-            f"{path}: nothing that Satline knows in the time asked for",
-            hint="print at least the processors: sar -u, better sar -A",
-        )
+        raise _nothing_in(path, text, options)
+    sink.if_nothing(_nothing_in(path, text, options))
     _describe(path, text, options, series, sink)
     write_runs(series.tables(), sink)
 

@@ -398,3 +398,14 @@ def test_texts_of_other_systems_have_load_classes(name: str, imported: Import) -
     assert curves.load_axis == {"hpux-sar": "in_system", "sar-Solaris-11.3": "run_queue"}[name]
     # The text of HP-UX ends within the disks' rows.
     assert sum(c.observations for c in curves.classes) == {"hpux-sar": 16, "sar-Solaris-11.3": 30}[name]
+
+
+def test_a_text_of_another_tool_is_refused_with_its_columns(tmp_path: Path) -> None:
+    text = tmp_path / "pidstat.txt"
+    rows = [
+        f"10:00:{k:02}     1000      12    1.00    0.00    0.00    0.00    1.00     0  cc" for k in range(3)
+    ]
+    names = "10:00:00      UID       PID    %usr %system  %guest   %wait    %CPU   CPU  Command"
+    text.write_text("\n".join(["Linux 6.1 (host) \t2026-01-05 \t_x86_64_\t(2 CPU)", "", names, *rows, ""]))
+    with pytest.raises(InputError, match=r"its rows have the columns UID PID %usr .* did pidstat"):
+        import_recording([str(text)], tmp_path / "x.satline", sar_text.IMPORTER, Options())
