@@ -113,6 +113,8 @@ DEVICES: Final[dict[str, tuple[str, dict[str, Choices]]]] = {
             "read_bytes": ("in.bytes",),
             "writes": ("out.packets",),
             "write_bytes": ("out.bytes",),
+            "requests": ("total.packets",),
+            "moved_bytes": ("total.bytes",),
             "errors": ("in.errors + in.drops + out.errors + out.drops", "in.errors + out.errors"),
         },
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -140,6 +141,7 @@ class _Collected:
     network: Series = field(default_factory=lambda: Series("device", {"device_kind": "network"}))
     count: float | None = None
     fraction: bool = False
+    restarts: int = 0
     unknown: list[str] = field(default_factory=list)
 
     def tables(self) -> list[Series]:
@@ -150,6 +152,7 @@ class _Collected:
 
     def collect(self, text: Text) -> _Collected:
         """Richer series come later and replace poorer ones of the same instants."""
+        self.restarts = text.restarts
         for names in sorted(text.series, key=len):
             self.rows(names, text.series[names])
         return self
@@ -221,7 +224,7 @@ class _Collected:
         totals = [r for r in rows if not single or r.name in {"all", "-", "system"}]
         each = [r for r in rows if single and r.name.isdigit()]
         shares = "physc" in names or "%entc" in names
-        if each and not (shares and totals):
+        if each and not (totals and (shares or not _whole(each, self.restarts))):
             self.plain(self.processor, sar_map.PROCESSOR, names, each)
             return
         wanted = chosen(sar_map.PROCESSOR, names)
@@ -241,6 +244,19 @@ class _Collected:
         known = [u for u in used if 0 <= u < 65_536]
         if known:
             self.count = max(1.0, round(median(known)))
+
+
+def _whole(each: Sequence[Row], restarts: int) -> bool:
+    """Are these rows of single processors of all of them, in every interval? `sar -P` prints those that were
+    asked for, and those that are on line; its row for all counts the ticks of every one."""
+    there: dict[tuple[int, int], set[str]] = {}
+    for row in each:
+        there.setdefault((row.steps, row.time), set()).add(row.name)
+    seen = list(there.values())
+    stated = each[0].facts.processors
+    # After a restart there may be others.
+    changes = sum(own != before for before, own in pairwise(seen))
+    return changes <= restarts and (stated is None or len(seen[0]) >= stated)
 
 
 def _real(wall: int, steps: int, zone: tzinfo) -> int:
