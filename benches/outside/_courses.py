@@ -195,7 +195,7 @@ def _pcp_processors(
                 idle = sum(kept.get(state, 0.0) for state in PCP_IDLE)
                 courses.used["CPU"].append((seconds, 1 - idle / seconds / many))
                 continue
-            if "idle" not in kept:
+            if "idle" not in kept or not ("sys" in kept and has_user):
                 if which == "percpu" and "user" in kept:
                     courses.partial |= "sys" not in kept
                     part.append((seconds, (kept["user"] + kept.get("sys", 0.0)) / seconds / max(1, many)))
@@ -215,16 +215,24 @@ def _pcp_processors(
 
 
 def sysstat(path: Path) -> Courses:
-    """From `sadf -d`, whose second column is the length of the interval."""
+    """From `sadf -d`, whose second column is the length of the interval; a file of an older format is
+    converted by `sadf -c`."""
     courses = Courses()
-    for flags in (("-u", "ALL"), ("-d",), ("-r",)):
-        names: list[str] = []
-        for line in tool("sadf", "-d", "-U", str(path), "--", *flags):
-            cells = line.split(";")
-            if line.startswith("#"):
-                names = [c.strip("# ").partition("[")[0] for c in cells]
-            elif names and len(cells) == len(names):
-                _sar_row(dict(zip(names, cells, strict=True)), float(cells[1]), courses)
+    with tempfile.NamedTemporaryFile() as converted:
+        readable = str(path)
+        if not any(line.startswith("Host:") for line in tool("sadf", "-H", readable)):
+            subprocess.run(
+                ["sadf", "-c", readable], stdout=converted, stderr=subprocess.DEVNULL, env=C, check=False
+            )
+            readable = converted.name
+        for flags in (("-u", "ALL"), ("-d",), ("-r",)):
+            names: list[str] = []
+            for line in tool("sadf", "-d", "-U", readable, "--", *flags):
+                cells = line.split(";")
+                if line.startswith("#"):
+                    names = [c.strip("# ").partition("[")[0] for c in cells]
+                elif names and len(cells) == len(names):
+                    _sar_row(dict(zip(names, cells, strict=True)), float(cells[1]), courses)
     return courses
 
 

@@ -1,4 +1,4 @@
-"""What an archive holds about a host, by the collector's own tool and not by Satline.
+"""What an archive holds about a host, by the collector's own tool or the bench's own reader, not by Satline.
 
 An archive of a suite may test one feature with sample metrics: that it has no answer is no failure.
 """
@@ -9,13 +9,22 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from _courses import tool
+from _courses import read, tool
 
 HOST = ("kernel.", "mem.", "disk.", "swap.", "swapdev.", "network.", "proc.", "cgroup.")
 # The host's name and version are no use of it.
 NAMES = ("kernel.uname.",)
 _DESCRIBED = re.compile(r"^PMID: \S+ \(([^)]+)\)")
 _LOGGED = re.compile(r"^\s+[\d.]+ \(([^)]+)\):(.*)$")
+
+
+def holds(kind: str, path: Path) -> str:
+    """What an archive holds about a host; of others than PCP's, whether any use of a CPU, disk or memory."""
+    if kind == "pcp":
+        return pcp(path)
+    if kind in ("sysstat", "atop", "sar-text"):
+        return "several readings" if any(read(kind, path).used.values()) else "nothing"
+    return ""
 
 
 def pcp(path: Path) -> str:

@@ -4,8 +4,8 @@
 
 Each archive is imported by `satline import` and diagnosed by `satline diagnose --json`, each with a limit of
 time. What was done is kept in OUT, so that a run that was broken off goes on where it was; `check.py` reads
-it. What a PCP archive without an answer holds about a host is looked up with PCP's own tool: one that holds
-nothing, or single readings, is counted apart.
+it. What an archive without an answer holds about a host is looked up without Satline: one that holds nothing,
+or single readings, is counted apart.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 from _archives import Archive, archives
-from _holds import pcp as held_by_pcp
+from _holds import holds as held_about_host
 
 SATLINE = [sys.executable, "-m", "satline.cli"]
 SURE = 0.8
@@ -121,10 +121,10 @@ def uses(answer: dict[str, Any]) -> str:
 
 
 def holds(result: dict[str, Any]) -> str:
-    """What a PCP archive without an answer holds about a host; empty: not looked up."""
-    if result["outcome"] == "answered" or result["kind"] != "pcp":
+    """What an archive without an answer holds about a host; empty: not looked up."""
+    if result["outcome"] == "answered":
         return ""
-    return held_by_pcp(Path(result["path"]))
+    return held_about_host(result["kind"], Path(result["path"]))
 
 
 def lines(result: dict[str, Any]) -> list[str]:
