@@ -283,6 +283,11 @@ def _describe(path: Path, text: Text, options: Options, series: _Collected, sink
     names = {name for _, name in series.processor.rows}
     if names and names != {"all"}:
         sink.processors(len(names))
+        if facts.processors is not None and len(names) < facts.processors and "all" not in names:
+            sink.note(
+                f"{path}: it lists {len(names)} of {facts.processors} processors and no row for all: what the"
+                " others did is not in it, and an answer about the CPU is about those listed"
+            )
     elif series.fraction:
         sink.processors(1)
         sink.note(

@@ -162,3 +162,8 @@ def test_the_row_for_all_counts_where_single_processors_are_lacking(
 def test_single_processors_count_where_all_of_them_are_there(imported: Import) -> None:
     recording = imported(of_single(*[{"all": 50, "0": 10, "1": 90}] * 4))
     assert rows(recording, "SELECT DISTINCT processor FROM processor ORDER BY 1") == [("0",), ("1",)]
+
+
+def test_processors_that_are_not_listed_are_said_to_be_lacking(imported: Import) -> None:
+    recording = imported(of_single(*[{"1": 90}] * 4))
+    assert any("it lists 1 of 2 processors" in note for note in recording.sources["import"]["notes"])
