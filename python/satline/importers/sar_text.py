@@ -220,6 +220,8 @@ class _Collected:
                     self.disk.add(interval, name, levels)
 
     def processors(self, names: tuple[str, ...], rows: list[Row]) -> None:
+        if "NODE" in names:
+            return  # mpstat's memory nodes: their processors are listed one by one
         single = {"CPU", "cpu"} & set(names)
         totals = [r for r in rows if not single or r.name in {"all", "-", "system"}]
         each = [r for r in rows if single and r.name.isdigit()]

@@ -167,3 +167,11 @@ def test_single_processors_count_where_all_of_them_are_there(imported: Import) -
 def test_processors_that_are_not_listed_are_said_to_be_lacking(imported: Import) -> None:
     recording = imported(of_single(*[{"1": 90}] * 4))
     assert any("it lists 1 of 2 processors" in note for note in recording.sources["import"]["notes"])
+
+
+def test_memory_nodes_are_no_processors(imported: Import) -> None:
+    nodes = "10:00:00   NODE   %user   %nice   %system   %iowait   %steal   %idle\n"
+    nodes += "10:00:01   all   50.00   0.00   0.00   0.00   0.00   50.00\n"
+    recording = imported(of_single(*[{"0": 10, "1": 90}] * 4) + nodes)
+    assert rows(recording, "SELECT DISTINCT processor FROM processor ORDER BY 1") == [("0",), ("1",)]
+    assert recording.description["host"]["processors"] == 2
