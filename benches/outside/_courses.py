@@ -17,11 +17,21 @@ from pathlib import Path
 
 C = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
 DAY_S = 86_400.0
-# CPU time in use and not, by PCP's metrics; nice is within none of the others, guest is within user.
-PCP_BUSY = ("user", "sys", "nice", "irq.hard", "irq.soft", "intr")
+# CPU time in use and not, by PCP's metrics: of each alternative the first that was logged. Nice is within
+# none of the others; guests' time is within user and nice, not within vuser and vnice; intr is irq.hard +
+# irq.soft.
+PCP_BUSY = (
+    (("user",), ("vuser", "guest"), ("vuser",)),
+    (("nice",), ("vnice", "guest_nice"), ("vnice",)),
+    (("sys",),),
+    (("irq.hard", "irq.soft"), ("intr",), ("irq.hard",), ("irq.soft",)),
+)
 PCP_IDLE = ("idle", "wait.total")
-PCP_NAMES = ("kernel.all.cpu", "kernel.percpu.cpu", "disk.dev.avactive", "disk.dm.avactive", "mem.physmem")
+PCP_NAMES = ("kernel.all.cpu", "kernel.percpu.cpu", "kernel.pernode.cpu", "mem.physmem")
+PCP_NAMES += ("disk.dev.avactive", "disk.dm.avactive", "disk.wwid.avactive")
 PCP_NAMES += ("mem.util.available", "kernel.all.runnable", "kernel.all.load")
+# Archives of the nineties have the metrics of IRIX below a name of their own.
+IRIX = "irix."
 TO_S = {"nanosec": 1e-9, "microsec": 1e-6, "millisec": 1e-3, "sec": 1.0}
 STATE = ("%user", "%usr", "%nice", "%system", "%sys", "%steal", "%irq", "%soft", "%guest", "%gnice")
 
@@ -77,7 +87,8 @@ def pcp_records(base: str, metrics: list[str]) -> list[tuple[float, Values | Non
     joined to what was before."""
     records: list[tuple[float, Values | None]] = []
     day, last, metric = 0.0, -1.0, ""
-    for line in tool("pmdumplog", base, *metrics):
+    # Without -M marks are not printed where metrics are named.
+    for line in tool("pmdumplog", "-M", base, *metrics):
         if stamp := _STAMP.match(line):
             hours, minutes, seconds = stamp.groups()
             now = int(hours) * 3600 + int(minutes) * 60 + float(seconds)
@@ -89,7 +100,7 @@ def pcp_records(base: str, metrics: list[str]) -> list[tuple[float, Values | Non
         elif records and records[-1][1] is not None:
             values = records[-1][1]
             if found := _METRIC.match(line):
-                metric = found.group(1)
+                metric = found.group(1).removeprefix(IRIX)
                 if found.group(2) is not None:
                     _keep(values, metric, "", found.group(2))
             elif found := _INSTANCE.match(line):
@@ -107,21 +118,29 @@ def _keep(values: Values, metric: str, instance: str, text: str) -> None:
 def pcp(path: Path) -> Courses:
     """From counters between successive records that hold the metric, marks excepted."""
     base = str(path).removesuffix(".meta")
-    units = pcp_units(base)
-    metrics = [m for m in units if m.startswith((*PCP_NAMES, "mem.util."))]
+    described = pcp_units(base)
+    metrics = [m for m in described if m.removeprefix(IRIX).startswith((*PCP_NAMES, "mem.util."))]
+    units = {m.removeprefix(IRIX): unit for m, unit in described.items()}
     courses = Courses()
     if not metrics:
         return courses
     records = pcp_records(base, metrics)
     before: dict[tuple[str, str], tuple[float, float]] = {}
-    states: dict[str, dict[float, tuple[float, dict[str, float]]]] = {"all": {}, "percpu": {}}
+    level: float | None = None
+    states: dict[str, dict[float, tuple[float, dict[str, float]]]] = {"all": {}, "percpu": {}, "pernode": {}}
     total = 0.0
     for time, values in records:
         if values is None:
             before.clear()
+            level = None
             continue
         total = values.get(("mem.physmem", ""), total)
-        _pcp_memory(values, total, units, courses)
+        used = _pcp_memory(values, total, units)
+        if used is not None:
+            # A level stands for the time since the one before.
+            if level is not None and time > level:
+                courses.used["memory"].append((time - level, used))
+            level = time
         for (metric, instance), value in values.items():
             unit = TO_S.get(units[metric].partition(" ")[0])
             if unit is None or not metric.startswith(("kernel.", "disk.")):
@@ -141,37 +160,47 @@ def pcp(path: Path) -> Courses:
     return courses
 
 
-def _pcp_memory(values: Values, total: float, units: dict[str, str], courses: Courses) -> None:
-    """Levels stand for no interval: each counts as one."""
+def _pcp_memory(values: Values, total: float, units: dict[str, str]) -> float | None:
+    """Part of memory that is not available; ``None`` where a record does not tell."""
     if not total or units.get("mem.physmem") != "Kbyte":
-        return
+        return None
     available = values.get(("mem.util.available", ""))
     if available is None:
         parts = [values.get((f"mem.util.{n}", "")) for n in ("free", "bufmem", "cached")]
         if None in parts:
-            return
+            return None
         available = sum(p for p in parts if p is not None)
-    courses.used["memory"].append((1.0, 1 - available / total))
+    return 1 - available / total
+
+
+def _pcp_busy(kept: dict[str, float]) -> float:
+    """CPU time in use, of the states that were logged."""
+    found = 0.0
+    for choices in PCP_BUSY:
+        chosen = next((names for names in choices if all(n in kept for n in names)), ())
+        found += sum(kept[n] for n in chosen)
+    return found
 
 
 def _pcp_processors(
     states: dict[str, dict[float, tuple[float, dict[str, float]]]], many: int, courses: Courses
 ) -> None:
-    """All processors together, else the sum of the single ones; of user time alone, its part of `many`."""
+    """All processors together, else the sum of the single ones; of busy states alone, their part of all."""
     part: list[tuple[float, float]] = []
-    for which in ("all", "percpu"):
+    for which in ("all", "percpu", "pernode"):
         for seconds, kept in states[which].values():
-            if "idle" in kept and ("sys" not in kept or "user" not in kept) and many:
+            has_user = "user" in kept or "vuser" in kept
+            if "idle" in kept and not ("sys" in kept and has_user) and many:
                 # What is not idle was busy, or waited for I/O where that was not logged.
                 idle = sum(kept.get(state, 0.0) for state in PCP_IDLE)
                 courses.used["CPU"].append((seconds, 1 - idle / seconds / many))
                 continue
-            if "idle" not in kept:
-                if which == "percpu" and kept.get("user") is not None:
-                    courses.partial = True
-                    part.append((seconds, kept["user"] / seconds / max(1, many)))
+            if "idle" not in kept or not ("sys" in kept and has_user):
+                if which == "percpu" and "user" in kept:
+                    courses.partial |= "sys" not in kept
+                    part.append((seconds, (kept["user"] + kept.get("sys", 0.0)) / seconds / max(1, many)))
                 continue
-            busy = sum(kept.get(state, 0.0) for state in PCP_BUSY)
+            busy = _pcp_busy(kept)
             idle = sum(kept.get(state, 0.0) for state in PCP_IDLE)
             # In tiny intervals clock ticks decide; nothing can be told.
             if busy + idle > 0:
@@ -186,16 +215,24 @@ def _pcp_processors(
 
 
 def sysstat(path: Path) -> Courses:
-    """From `sadf -d`, whose second column is the length of the interval."""
+    """From `sadf -d`, whose second column is the length of the interval; a file of an older format is
+    converted by `sadf -c`."""
     courses = Courses()
-    for flags in (("-u", "ALL"), ("-d",), ("-r",)):
-        names: list[str] = []
-        for line in tool("sadf", "-d", "-U", str(path), "--", *flags):
-            cells = line.split(";")
-            if line.startswith("#"):
-                names = [c.strip("# ").partition("[")[0] for c in cells]
-            elif names and len(cells) == len(names):
-                _sar_row(dict(zip(names, cells, strict=True)), float(cells[1]), courses)
+    with tempfile.NamedTemporaryFile() as converted:
+        readable = str(path)
+        if not any(line.startswith("Host:") for line in tool("sadf", "-H", readable)):
+            subprocess.run(
+                ["sadf", "-c", readable], stdout=converted, stderr=subprocess.DEVNULL, env=C, check=False
+            )
+            readable = converted.name
+        for flags in (("-u", "ALL"), ("-d",), ("-r",)):
+            names: list[str] = []
+            for line in tool("sadf", "-d", "-U", readable, "--", *flags):
+                cells = line.split(";")
+                if line.startswith("#"):
+                    names = [c.strip("# ").partition("[")[0] for c in cells]
+                elif names and len(cells) == len(names):
+                    _sar_row(dict(zip(names, cells, strict=True)), float(cells[1]), courses)
     return courses
 
 

@@ -11,7 +11,9 @@ text has rounded figures; of the 95th percentile 0.02 or 10 %, and it may lie an
 the 98th of the tool's intervals, because Satline joins readings that are close together; of the greatest use
 0.02 above the tool's, and no less than its 92nd percentile; of the part of the time short 0.02; of the
 headroom and of the time observed 10 %. The tool's intervals are joined to the length of Satline's
-observations where they are much shorter.
+observations where they are much shorter, and those that are more than 2.5 times as long are left out: gaps,
+of which Satline says how much of the span they are. A clock tick of 10 ms in an observation is added to the
+tolerances, which counts where these are shorter than a second.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ HIGH, HIGH_PART = 0.02, 0.1
 SHORT = 0.02
 HEADROOM_PART = 0.1
 SEEN_PART = 0.1
+GAP = 2.5
+TICK_S = 0.01
 
 
 def quantile(course: Course, part: float) -> float:
@@ -57,6 +61,7 @@ def tolerance(value: float, least: float, part: float) -> float:
 
 def joined(course: Course, length: float) -> Course:
     """The tool's intervals joined to the length of Satline's observations, where they are much shorter."""
+    course = usual(course, length)
     if sum(s for s, _ in course) / len(course) > 0.75 * length:
         return course
     found: Course = []
@@ -66,24 +71,47 @@ def joined(course: Course, length: float) -> Course:
         if seconds >= length * 0.99:
             found.append((seconds, amount / seconds))
             seconds = amount = 0.0
-    return found or [(seconds, amount / seconds)]
+    # What is left at the end is no observation of its own, and is not lost.
+    return [*found, (seconds, amount / seconds)] if seconds > 0 else found
+
+
+def usual(course: Course, length: float) -> Course:
+    """Without gaps: an interval much longer than Satline's observations is none of them (and the answer says
+    how much of the span was observed)."""
+    return [(s, v) for s, v in course if s <= GAP * length] or course
 
 
 def clipped(course: Course) -> Course:
     return [(seconds, min(1.0, max(0.0, value))) for seconds, value in course]
 
 
-def resource(use: dict[str, Any], course: Course) -> list[tuple[str, float, float, bool]]:
-    """(statement, said, by the tool, within tolerance) of one resource."""
-    course = clipped(course)
-    known, high, most = mean(course), quantile(course, 0.95), max(v for _, v in course)
+def greatest(course: Course, length: float) -> float:
+    """The greatest mean over successive intervals of about `length`, wherever the first of them begins."""
+    most = max(v for s, v in course if s > length / 2) if any(s > length / 2 for s, _ in course) else 0.0
+    first, seconds, amount = 0, 0.0, 0.0
+    for s, v in course:
+        seconds, amount = seconds + s, amount + s * v
+        while seconds - course[first][0] >= 0.99 * length:
+            seconds, amount = seconds - course[first][0], amount - course[first][0] * course[first][1]
+            first += 1
+        if seconds >= 0.9 * length:
+            most = max(most, amount / seconds)
+    return most or max(v for _, v in course)
+
+
+def resource(use: dict[str, Any], raw: Course, length: float) -> list[tuple[str, float, float, bool]]:
+    """(statement, said, by the tool, within tolerance) of one resource; `length`: of an observation, s."""
+    course = clipped(joined(raw, length))
+    known, high, most = mean(course), quantile(course, 0.95), min(1.0, greatest(usual(raw, length), length))
     said, said_high, said_most = use["mean"]["value"], use["high95"], use["most"]
-    low = quantile(course, 0.92) - tolerance(high, HIGH, HIGH_PART)
-    top = quantile(course, 0.98) + tolerance(high, HIGH, HIGH_PART)
+    # Processor time is counted in ticks, by `all` and by single processors apart.
+    tick = TICK_S / length
+    low = quantile(course, 0.92) - tolerance(high, HIGH + tick, HIGH_PART)
+    top = quantile(course, 0.98) + tolerance(high, HIGH + tick, HIGH_PART)
     found = [
-        ("mean", said, known, abs(said - known) <= tolerance(known, MEAN, MEAN_PART)),
+        ("mean", said, known, abs(said - known) <= tolerance(known, MEAN + tick, MEAN_PART)),
         ("95th percentile", said_high, high, low <= said_high <= top),
-        ("most", said_most, most, low <= said_most <= most + tolerance(most, HIGH, MEAN_PART)),
+        ("most", said_most, most, low <= said_most <= most + tolerance(most, HIGH + tick, MEAN_PART)),
     ]
     if use["resource"] == "CPU":
         short = sum(s for s, v in course if v >= FULL) / sum(s for s, _ in course)
@@ -119,11 +147,14 @@ def check(result: dict[str, Any]) -> list[dict[str, Any]]:
                 courses.partial,
                 use["lower_bound"] == courses.partial,
             )
-        for what, said, known, holds in resource(use, joined(course, observation)):
+        for what, said, known, holds in resource(use, course, observation):
             say(f"{use['resource']}: {what}", said, known, holds)
     if courses.used.get("CPU") and not any(u["resource"] == "CPU" for u in standing["uses"]):
         say("CPU is among the uses", False, True, False)
-    whole = max((sum(s for s, _ in c) for n, c in courses.used.items() if n != "memory" and c), default=0.0)
+    whole = max(
+        (sum(s for s, _ in usual(c, observation)) for n, c in courses.used.items() if n != "memory" and c),
+        default=0.0,
+    )
     if whole > 0:
         said = standing["seconds"]
         say("seconds observed", said, whole, abs(said - whole) <= max(SEEN_PART * whole, 2 * observation))
@@ -162,19 +193,21 @@ def busiest(standing: dict[str, Any], courses: Courses, say: Any) -> None:
 
 
 def headroom(standing: dict[str, Any], courses: Courses, observation: float, say: Any) -> None:
-    """The least of limit / 95th percentile over the resources of the answer, by the tool's percentiles."""
+    """The least of limit / 95th percentile over the resources of the answer, by the tool's percentiles: as of
+    these, anywhere between the 92nd and the 98th."""
     room = standing["headroom"]
     scaling = [u for u in standing["uses"] if u["headroom"] is not None]
-    known = [
-        u["limit"] / high
-        for u in scaling
-        if (course := named(courses, u["resource"]))
-        and (high := quantile(clipped(joined(course, observation)), 0.95)) > 0
-    ]
-    if room is None or not known or len(known) < len(scaling):
+    rooms = []
+    for u in scaling:
+        course = named(courses, u["resource"])
+        if course:
+            course = clipped(joined(course, observation))
+            if (most := quantile(course, 0.98)) > 0:
+                rooms.append((u["limit"] / most, u["limit"] / max(quantile(course, 0.92), 1e-9)))
+    if room is None or not rooms or len(rooms) < len(scaling):
         return
-    least = min(known)
-    near = abs(room["value"] - least) <= HEADROOM_PART * least
+    least, most = (min(r[k] for r in rooms) for k in (0, 1))
+    near = least * (1 - HEADROOM_PART) <= room["value"] <= most * (1 + HEADROOM_PART)
     # Beyond 20, percentages of text and clock ticks are too coarse for a ratio.
     say("headroom", room["value"], least, near or min(room["value"], least) > 20)
 

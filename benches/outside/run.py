@@ -4,7 +4,8 @@
 
 Each archive is imported by `satline import` and diagnosed by `satline diagnose --json`, each with a limit of
 time. What was done is kept in OUT, so that a run that was broken off goes on where it was; `check.py` reads
-it.
+it. What an archive without an answer holds about a host is looked up without Satline: one that holds nothing,
+or single readings, is counted apart.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 from _archives import Archive, archives
+from _holds import holds as held_about_host
 
 SATLINE = [sys.executable, "-m", "satline.cli"]
 SURE = 0.8
 LEAST_VERDICTS = 0.95
 OUTCOMES = (
     "answered",
+    "rates or levels alone",
     "without a verdict",
     "refused by import",
     "refused by diagnose",
@@ -73,7 +76,9 @@ def diagnose(archive: Archive, work: Path, limit: float) -> dict[str, Any]:
     if code != 0:
         return result | failure("diagnose", code, errors, limit)
     answer = json.loads(output)
-    return result | {"outcome": "answered" if verdict(answer) else "without a verdict", "answer": answer}
+    known = (answer["standing"] or {}).get("known")
+    outcome = "answered" if verdict(answer) else "rates or levels alone" if known else "without a verdict"
+    return result | {"outcome": outcome, "answer": answer}
 
 
 def verdict(answer: dict[str, Any]) -> bool:
@@ -115,6 +120,13 @@ def uses(answer: dict[str, Any]) -> str:
     return (", ".join(parts[:5]) + more) or "none"
 
 
+def holds(result: dict[str, Any]) -> str:
+    """What an archive without an answer holds about a host; empty: not looked up."""
+    if result["outcome"] == "answered":
+        return ""
+    return held_about_host(result["kind"], Path(result["path"]))
+
+
 def lines(result: dict[str, Any]) -> list[str]:
     """What a table row says of an archive, a fact a line."""
     words = [f"{result['archive']}  [{result['kind']}]"]
@@ -135,6 +147,8 @@ def lines(result: dict[str, Any]) -> list[str]:
 def reason_class(reason: str) -> str:
     """A reason without the name of the file and without its numbers, to be counted."""
     text = re.sub(r"^\S+:\s+|\S*/\S+:?\s*", "", reason)
+    # What an archive holds is its own: the reason ends before it.
+    text = re.split(r": it holds|; known: | \(|; ", text)[0]
     return re.sub(r"\d+", "N", text)
 
 
@@ -147,6 +161,12 @@ def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
         "kinds": dict(Counter(r["kind"] for r in results)),
         "outcomes": {name: outcomes[name] for name in OUTCOMES},
         "states": dict(Counter((r["answer"]["standing"] or {}).get("state") for r in answered)),
+        "holds": dict(Counter(f"{r['outcome']}: {h}" for r in results if (h := r.get("holds")))),
+        "no answer though it holds several readings": {
+            r["archive"]: r.get("reason") or r["answer"]["headline"]
+            for r in results
+            if r.get("holds") == "several readings"
+        },
         "refused": dict(Counter(reason_class(r["reason"]) for r in results if "reason" in r).most_common()),
         "without a verdict": [r["archive"] for r in results if r["outcome"] == "without a verdict"],
         "confident": {r["archive"]: c for r in answered if (c := confident(r["answer"]))},
@@ -164,6 +184,12 @@ def show(total: dict[str, Any]) -> None:
         print("not answered, by reason:")
     for reason, count in total["refused"].items():
         print(f"  {count:4}  {reason}")
+    if total["holds"]:
+        print("without an answer, by what it holds about a host:")
+    for held, count in sorted(total["holds"].items()):
+        print(f"  {count:4}  {held}")
+    for name, why in total["no answer though it holds several readings"].items():
+        print(f"        {name}: {why}")
     if total["without a verdict"]:
         print(f"without a verdict: {', '.join(total['without a verdict'])}")
     print(f"confident statements, to be reviewed ({sum(map(len, total['confident'].values()))}):")
@@ -196,7 +222,8 @@ def main() -> int:
         kept = done / f"{archive.name.replace('/', '__')}.json"
         if not kept.exists():
             part = kept.with_suffix(".part")
-            part.write_text(json.dumps(diagnose(archive, work, options.limit)))
+            result = diagnose(archive, work, options.limit)
+            part.write_text(json.dumps(result | {"holds": holds(result)}))
             part.rename(kept)
         found: dict[str, Any] = json.loads(kept.read_text())
         return found
@@ -211,7 +238,8 @@ def main() -> int:
             print("\n".join(lines(result)))
         show(total)
     answered = total["outcomes"]["answered"]
-    return 0 if results and answered >= LEAST_VERDICTS * len(results) else 1
+    to_answer = [r for r in results if r.get("holds") not in ("nothing", "single readings")]
+    return 0 if to_answer and answered >= LEAST_VERDICTS * len(to_answer) else 1
 
 
 if __name__ == "__main__":

@@ -101,13 +101,14 @@ def diagnose(
     for name, used in (("--throughput", throughput), ("--response", response)):
         if used is not None:
             raise click.UsageError(f"{name}: of a table, and not of a recording")
-    from satline.diagnosis import as_plain, to_dict
+    from satline.diagnosis import as_plain, require_two_readings, to_dict
     from satline.diagnosis import diagnose as judge
     from satline.reconcile import Answers, story
     from satline.recording import Recording
     from satline.reduction import reduce as to_curves
 
     opened = Recording.open(recording)
+    require_two_readings(opened)
     curves = to_curves(
         opened,
         load_axis,

@@ -4,6 +4,7 @@ from satline.diagnosis._absent import LOG_ON_ADVICE, absent_users
 from satline.diagnosis._diagnose import diagnose, vm_words
 from satline.diagnosis._implausible import implausible
 from satline.diagnosis._json import as_plain, to_dict, to_json
+from satline.diagnosis._known import require_two_readings
 from satline.diagnosis._lateness import LateLoad, Lateness, lateness_of
 from satline.diagnosis._results import (
     Diagnosis,
@@ -45,6 +46,7 @@ __all__ = [
     "failed_part",
     "implausible",
     "lateness_of",
+    "require_two_readings",
     "saturation",
     "suffices",
     "to_dict",

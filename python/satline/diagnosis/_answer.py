@@ -34,6 +34,7 @@ SAME: Mapping[str, tuple[str, ...]] = {
 }
 SURE_WORDS = ((0.95, "nearly certain"), (0.8, "very likely"), (0.6, "likely"), (0.35, "possible"))
 MOST_NAMED, LEAST_NAMED = 3, 0.2
+MOST_KNOWN = 4
 REMEDY_FIRST = (
     "Take the first remedy of the first finding; then compare a recording of before with one of after"
     " (satline compare)."
@@ -131,7 +132,9 @@ def _partly(verdict: Saturation, named: list[Finding], standing: Standing | None
     if standing is None or standing.state == "unknown":
         if curve:
             return _capital(curve)
-        return "Nothing that was recorded tells how full anything was: no CPU, disk or memory use is in it"
+        text = "Nothing that was recorded tells how full anything was: no CPU, disk or memory use is in it"
+        known = standing.known[:MOST_KNOWN] if standing is not None else ()
+        return text + (f"; known on average: {', '.join(known)}" if known else "")
     if standing.state == "room":
         what = f"Not saturated by anything that was recorded: {room_words(standing)}"
         if standing.headroom is None or standing.headroom.value <= 1:

@@ -10,6 +10,7 @@ from satline.diagnosis._absent import LOG_ON_ADVICE, absent_users
 from satline.diagnosis._answer import SAME, headline, next_step
 from satline.diagnosis._histories import Histories
 from satline.diagnosis._implausible import implausible
+from satline.diagnosis._known import known, require_two_readings
 from satline.diagnosis._lateness import lateness_of, with_and_without
 from satline.diagnosis._left import tempered
 from satline.diagnosis._periods import period_context
@@ -41,6 +42,8 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
     InputError
         The recording holds no two samples, or has no such load axis.
     """
+    if not isinstance(curves, Reduction):
+        require_two_readings(recording)
     reduction = (
         curves
         if isinstance(curves, Reduction)
@@ -73,6 +76,8 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
     assert history is not None
     assessment = assess(reduction, history)
     standing = assessment.standing
+    if standing.state == "unknown":
+        standing = replace(standing, known=known(recording))
     periods = None
     # Users who keep their throughput are not held back, whatever was busy now and then.
     kept = verdict.outcome == "not-saturated" and verdict.throughput_variable != "problem_state"

@@ -168,10 +168,12 @@ class Histories:
         if alone[places].any():
             # One row for all processors: its states add up to as many times the elapsed time as there are.
             stated = self.reduction.settings.host_processors
-            if stated is None and "idle_us" in total:
+            if stated is None and {"user_us", "system_us", "idle_us"} <= total.keys():
                 stated = round(float(np.nanmedian((sum(total.values()) / elapsed)[alone])))
-            if alone[places].all() or stated:
-                count = max(1, stated or 1)
+            if stated is None and alone[places].all():
+                return None  # of how many processors the states are is not known
+            if stated:
+                count = max(1, stated)
             elapsed = np.where(alone, elapsed * count, elapsed)
         return ProcessorStates(total, elapsed, count, self._each_processor(count))
 
@@ -183,12 +185,17 @@ class Histories:
         """By processor, the part of its time in use; empty where there is one, or too many to compare."""
         if not 2 <= count <= MOST_PROCESSORS:
             return {}
+        # Where all states were recorded, they are shares of their sum: see _resources.py.
         rows = self.connection.execute("""
             SELECT place, processor, CASE
+                WHEN user_us + system_us + idle_us + coalesce(irq_us, nice_us) > 0
+                THEN 1 - (idle_us + coalesce(iowait_us, 0) + coalesce(steal_us, 0)) / (
+                    user_us + system_us + idle_us + coalesce(irq_us, 0) + coalesce(nice_us, 0)
+                    + coalesce(guest_us, 0) + coalesce(iowait_us, 0) + coalesce(steal_us, 0))
                 WHEN idle_us IS NOT NULL
-                THEN elapsed_us - idle_us - coalesce(iowait_us, 0) - coalesce(steal_us, 0)
-                ELSE user_us + coalesce(nice_us, 0) + coalesce(system_us, 0) + coalesce(irq_us, 0)
-                    + coalesce(guest_us, 0) END / elapsed_us AS busy
+                THEN 1 - (idle_us + coalesce(iowait_us, 0) + coalesce(steal_us, 0)) / elapsed_us
+                ELSE (user_us + coalesce(nice_us, 0) + coalesce(system_us, 0) + coalesce(irq_us, 0)
+                    + coalesce(guest_us, 0)) / elapsed_us END AS busy
             FROM history_processor WHERE processor <> 'all' ORDER BY processor, place""").fetchnumpy()
         names = np.asarray(rows["processor"], dtype=object)
         found: dict[str, Floats] = {}

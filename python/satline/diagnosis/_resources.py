@@ -133,10 +133,11 @@ def _processors(courses: Courses) -> list[Use]:
     if states is None:
         return []
     reduction = courses.reduction
-    busy_part, bound = _busy(states.total, states.elapsed_us)
+    whole = _accounted(states.total, states.elapsed_us)
+    busy_part, bound = _busy(states.total, whole)
     found = []
     if busy_part is not None:
-        left = _left(courses, states.total, states.elapsed_us)
+        left = _left(courses, states.total, states.elapsed_us, whole)
         fraction = np.clip(busy_part / np.maximum(left, 1e-3), 0, 1)
         waited = _cpu_waited(courses, states.count)
         short = np.nan_to_num(fraction) >= CPU_SHORT
@@ -171,6 +172,20 @@ def _processors(courses: Courses) -> list[Use]:
     return found
 
 
+def _accounted(total: Mapping[str, Floats], elapsed: Floats) -> Floats:
+    """Processor time of which states are shares: their sum where all of them were recorded, else what passed.
+
+    A kernel counts busy time in clock ticks and idle time by another clock, and some count waiting for I/O
+    twice: the sum may miss what passed by some per cent, and the rest is no use. The system's own tools (sar,
+    mpstat) divide by the sum too.
+    """
+    if not {"user_us", "system_us", "idle_us"} <= total.keys() or not {"irq_us", "nice_us"} & total.keys():
+        return elapsed
+    known = np.sum([total[name] for name in (*BUSY, *IDLE, "steal_us") if name in total], axis=0)
+    with np.errstate(invalid="ignore"):
+        return np.where(known > 0, known, elapsed)
+
+
 def _busy(total: Mapping[str, Floats], elapsed: Floats) -> tuple[Floats | None, bool]:
     """Part of all processor time in use, and whether it is only a lower bound.
 
@@ -190,10 +205,10 @@ def _busy(total: Mapping[str, Floats], elapsed: Floats) -> tuple[Floats | None, 
     return np.clip(sum(known) / elapsed, 0, 1), "system_us" not in total or "user_us" not in total
 
 
-def _left(courses: Courses, total: Mapping[str, Floats], elapsed: Floats) -> Floats:
+def _left(courses: Courses, total: Mapping[str, Floats], elapsed: Floats, whole: Floats) -> Floats:
     """Part of all processor time that the hypervisor and a cap of the partition left."""
     stolen = total.get("steal_us")
-    left = np.ones(courses.count) if stolen is None else np.nan_to_num(1 - stolen / elapsed, nan=1.0)
+    left = np.ones(courses.count) if stolen is None else np.nan_to_num(1 - stolen / whole, nan=1.0)
     settings = courses.reduction.settings
     if settings.quota is not None and settings.cgroup is None:
         processors = elapsed / (courses.reduction.seconds * 1e6)

@@ -186,6 +186,8 @@ class Standing:
         How many it rests on.
     next_step
         The one thing to record, or to do, next.
+    known
+        In words, where the state is unknown: levels, and rates without a capacity.
     """
 
     state: Room
@@ -198,6 +200,7 @@ class Standing:
     when: str
     observations: int
     next_step: str = ""
+    known: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ _STRAY = 0.02
 # A cycle takes at most this part of the interval.
 _LONGEST = 0.1
 # Three instants or more at equal distances, of half a second or more, are readings of their own and not the
-# groups of one cycle.
+# groups of one cycle. Each may have groups of its own, closer together than that.
 _EVEN_RATIO, _EVEN_NS = 1.5, 0.5e9
 _STEP = 1.25
 
@@ -89,10 +89,13 @@ def _are_cycles(instants: Integers, starts: NDArray[np.bool_], marked: NDArray[n
     several = first[last - first >= 2]
     if not len(several):
         return True
-    inside = np.where(starts[1:], np.nan, np.diff(instants))
     ends = last[last - first >= 2]
-    even = [
-        np.min(inside[a:b]) >= _EVEN_NS and np.max(inside[a:b]) <= _EVEN_RATIO * np.min(inside[a:b])
-        for a, b in zip(several, ends, strict=True)
-    ]
+    even = [_are_readings(instants[a : b + 1]) for a, b in zip(several, ends, strict=True)]
     return float(np.mean(even)) <= 0.5
+
+
+def _are_readings(instants: Integers) -> bool:
+    """Are the instants of one stretch, or groups of them, at equal distances?"""
+    parts = np.append(True, np.diff(instants) >= _EVEN_NS)
+    apart = np.diff(instants[parts])
+    return len(apart) >= 2 and bool(apart.max() <= _EVEN_RATIO * apart.min())

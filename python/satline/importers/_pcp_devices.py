@@ -26,10 +26,10 @@ def processors(columns: Columns, sink: Sink) -> Entities:
     All together are taken throughout where more kinds of time were logged of them than of the single ones.
     """
     name = columns.archive.base.name
-    found = columns.entities(pcp_map.PROCESSOR, "kernel.percpu.cpu")
+    found = columns.entities(pcp_map.PROCESSOR, pcp_map.EACH_CPU)
     each: Entities = {name.removeprefix("cpu"): dict(c) for name, c in found.items()}
-    every = {c: columns.scalar(choices, "kernel.all.cpu") for c, choices in pcp_map.PROCESSOR.items()}
-    whole = {c: v for c, v in every.items() if v is not None}
+    every = {c: columns.scalar(choices, pcp_map.ALL_CPU) for c, choices in pcp_map.PROCESSOR.items()}
+    whole = {c: v for c, v in every.items() if v is not None} or _of_nodes(columns)
     seen = {c for one in each.values() for c, v in one.items() if np.isfinite(v).any()}
     said = {c for c, v in whole.items() if np.isfinite(v).any()}
     if each and len(said.intersection(_BUSY)) > len(seen.intersection(_BUSY)):
@@ -58,6 +58,13 @@ def processors(columns: Columns, sink: Sink) -> Entities:
         )
         _count(columns, whole, len(found), sink)
     return each
+
+
+def _of_nodes(columns: Columns) -> dict[str, Floats]:
+    """All processors together, from those of each memory node."""
+    nodes = columns.entities(pcp_map.PROCESSOR, pcp_map.NODE_CPU).values()
+    names = dict.fromkeys(c for node in nodes for c in node)
+    return {c: np.sum([node[c] for node in nodes], axis=0) for c in names if all(c in node for node in nodes)}
 
 
 def note_busy(columns: Columns, each: Entities, sink: Sink) -> None:
@@ -107,6 +114,8 @@ def devices(columns: Columns, sink: Sink) -> Entities:
     """By device its columns and its kind; all disks as device `all` where no single one was logged."""
     made: Entities = {}
     for prefix, (kind, choices) in pcp_map.DEVICES.items():
+        if prefix == pcp_map.DISKS_BY_NAME and any(d["device_kind"] == "block" for d in made.values()):
+            continue
         for name, found in columns.entities(choices, prefix).items():
             _leave_out(found)
             if used(found):

@@ -22,7 +22,7 @@ SYSTEM: Final[dict[str, Choices]] = {
     "forks": ("kernel.all.sysfork",),
     "tasks_runnable": ("kernel.all.running", "kernel.all.runnable", "proc.runq.runnable"),
     "tasks_blocked": ("kernel.all.blocked", "proc.runq.blocked"),
-    "tasks_total": ("kernel.all.nprocs", "kernel.num_threads"),
+    "tasks_total": ("kernel.all.nprocs", "proc.nprocs", "kernel.num_threads"),
     "mem_total_bytes": ("mem.physmem", "mem.util.used + mem.util.free"),
     "mem_free_bytes": ("mem.util.free", "mem.freemem"),
     "mem_available_bytes": ("mem.util.available", "mem.available"),
@@ -60,13 +60,14 @@ BYTES_EACH: Final = {
     "mem.vmstat.pgpgout": 1024.0,
     **{
         f"disk.{of}.blk{what}": 512.0
-        for of in ("all", "dev", "dm", "md")
+        for of in ("all", "dev", "dm", "md", "wwid")
         for what in ("read", "write", "total")
     },
 }
 
-# Below kernel.percpu.cpu or kernel.all.cpu. Linux counts guests' time in user and nice too; vuser and vnice
-# are what is left.
+# Below one of these: of single processors, of all, of those of each node. Linux counts guests' time in user
+# and nice too; vuser and vnice are what is left.
+EACH_CPU, ALL_CPU, NODE_CPU = "kernel.percpu.cpu", "kernel.all.cpu", "kernel.pernode.cpu"
 PROCESSOR: Final[dict[str, Choices]] = {
     "user_us": ("vuser", "user - guest", "user"),
     "nice_us": ("vnice", "nice - guest_nice", "nice"),
@@ -99,9 +100,12 @@ INSTEAD: Final = {"requests": ("reads", "writes"), "moved_bytes": ("read_bytes",
 ALL_DISKS: Final = {column: choices for column, choices in _BLOCK.items() if column != "busy_us"}
 ALL_DISKS_BUSY: Final = ("avactive",)
 
+# Disks by their world-wide names, whatever paths lead to them: taken where none was logged by its path.
+DISKS_BY_NAME: Final = "disk.wwid"
+
 # Metrics below a prefix, one instance per device, by the kind of device.
 DEVICES: Final[dict[str, tuple[str, dict[str, Choices]]]] = {
-    **dict.fromkeys(("disk.dev", "disk.dm", "disk.md"), ("block", _BLOCK)),
+    **dict.fromkeys(("disk.dev", "disk.dm", "disk.md", DISKS_BY_NAME), ("block", _BLOCK)),
     "network.interface": (
         "network",
         {
@@ -109,6 +113,8 @@ DEVICES: Final[dict[str, tuple[str, dict[str, Choices]]]] = {
             "read_bytes": ("in.bytes",),
             "writes": ("out.packets",),
             "write_bytes": ("out.bytes",),
+            "requests": ("total.packets",),
+            "moved_bytes": ("total.bytes",),
             "errors": ("in.errors + in.drops + out.errors + out.drops", "in.errors + out.errors"),
         },
     ),
@@ -195,7 +201,7 @@ def plain_metrics() -> list[str]:
     """Every metric whose instances nobody but the administrator names."""
     names = [LOAD, RUN_QUEUE, *SESSIONS, *FACTS]
     names += [m for cs in SYSTEM.values() for c in cs for _, m in terms(c)]
-    for prefix in ("kernel.percpu.cpu", "kernel.all.cpu"):
+    for prefix in (EACH_CPU, ALL_CPU, NODE_CPU):
         names += [m for cs in PROCESSOR.values() for c in cs for _, m in terms(c, prefix)]
     for prefix, (_, columns) in DEVICES.items():
         names += [m for cs in columns.values() for c in cs for _, m in terms(c, prefix)]

@@ -32,20 +32,26 @@ from satline.errors import InputError
 from satline.importers._importer import ended
 
 _PART = re.compile(r"(.+)\.(index|meta|\d+)(?:\.(?:bz2|xz|gz|lzma|zst))?")
-_METRIC = re.compile(r"PMID: \S+ \((\S+)\)\n\s+Data Type: (.+?)  InDom.*\n\s+Semantics: (\S+)  Units: (.*)\n")
+_METRIC = re.compile(
+    r"PMID: \S+ \(([^)\n]+)\)\n\s+Data Type: (.+?)  InDom.*\n\s+Semantics: (\S+)  Units: (.*)\n"
+)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _WHEN = re.compile(
     r"\w{3} (\w{3}) +(\d{1,2}) (\d\d):(\d\d):(\d\d)\.(\d+) (\d{4}) .*?(?:(\d{1,9}) metrics?|(<mark>)).*\n"
 )
-_HEAD = re.compile(r"    [0-9.]+ \(([^ )]+)\):(.*\n)", re.S)
+_HEAD = re.compile(r"    [0-9.]+ \(([^)\n]+)\):(.*\n)", re.S)
 _VALUE = re.compile(
     r"""\s*(?:inst \[(\d{1,10}) or (?:"(.*)"|\?\?\?)\] )?value (?:"(.*)"|'(.*)'|(-?[0-9][0-9.e+-]*))\n""",
     re.S,
 )
 # The same for nearly all lines, which are plain.
 _PLAIN = re.compile(r"        inst \[(\d{1,10}) or \"([^\"\n]*)\"\] value (\d{1,30}(?:\.\d{1,30})?)\n")
-_PLAIN_HEAD = re.compile(r"    [0-9.]+ \(([^ )]+)\): value (\d{1,30}(?:\.\d{1,30})?)\n")
+_PLAIN_HEAD = re.compile(r"    [0-9.]+ \(([^)\n]+)\): value (\d{1,30}(?:\.\d{1,30})?)\n")
 _LONGEST = 65536
+# Archives of the nineties have IRIX's metrics below a name of their own.
+_IRIX = "irix."
+# A metric may have several names.
+_OR = " or "
 _INSTALL = "install PCP (Debian: apt install pcp), or import on a machine that has it"
 _CRASHED = "try `pmlogcheck` on the archive, and a newer PCP"
 # To microseconds and bytes; whatever counts, counts.
@@ -92,7 +98,10 @@ class Series:
 
 @dataclass
 class Archive:
-    """One archive: label, metrics, and the values read so far."""
+    """One archive: label, metrics, and the values read so far.
+
+    `own_names`: what the archive calls a metric, where that is not its name.
+    """
 
     base: Path
     host: str = ""
@@ -100,6 +109,7 @@ class Archive:
     version: str = ""
     start_ns: int = 0
     metrics: dict[str, Metric] = field(default_factory=dict)
+    own_names: dict[str, str] = field(default_factory=dict)
     series: dict[str, Series] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
     marks_ns: list[int] = field(default_factory=list)
@@ -161,11 +171,15 @@ def open_archive(base: Path, scratch: Path) -> Archive:
     archive.host, archive.zone, archive.version = label["host"], label["zone"], label["version"]
     match = re.search(r"commencing \w{3} (\w{3}) +(\d+) (\d\d):(\d\d):(\d\d)\.(\d+) (\d{4})", text)
     archive.start_ns = _time_ns(match) if match else 0
-    for name, kind, semantics, units in _METRIC.findall(text):
+    for names, kind, semantics, units in _METRIC.findall(text):
         counter = semantics == "counter"
         bits = 32 if counter and kind.startswith("32-bit") else 0
         scale = _SCALES.get(units.strip(), 1.0)
-        archive.metrics[name] = Metric(name, kind == "string", bits, scale, counter)
+        for own in names.split(_OR):
+            name = own.removeprefix(_IRIX)
+            if own != name or own != names:
+                archive.own_names[name] = own
+            archive.metrics[name] = Metric(name, kind == "string", bits, scale, counter)
     return archive
 
 
@@ -174,7 +188,8 @@ def read_values(archive: Archive, names: Sequence[str], progress: Callable[[], N
     wanted = [n for n in names if n in archive.metrics]
     if not wanted:
         return
-    command = ["pmdumplog", "-x", "-m", "-M", "-Z", "UTC0", str(archive.base), *wanted]
+    command = ["pmdumplog", "-x", "-m", "-M", "-Z", "UTC0", str(archive.base)]
+    command += [archive.own_names.get(name, name) for name in wanted]
     with tempfile.TemporaryFile() as errors:
         with _start(command, errors) as process:
             assert process.stdout is not None
@@ -202,6 +217,7 @@ class _Reader:
     def __init__(self, archive: Archive, wanted: Sequence[str], progress: Callable[[], None]) -> None:
         self.archive, self.progress = archive, progress
         self.text = {n: archive.metrics[n].text for n in wanted}
+        self.names = {own: name for name, own in archive.own_names.items() if name in self.text}
         for name in wanted:
             archive.series[name] = Series()
         self.text_ids: dict[str, int] = {t: i for i, t in enumerate(archive.texts)}
@@ -232,12 +248,12 @@ class _Reader:
                     add_value(float(value))
                 elif not self._values(current, line):
                     pending = line  # a name with a line break in it goes on
-            elif (plain := match_head(line)) and not self.text.get(plain[1], True):
-                current, numeric = self._metric(plain[1]), False  # it has no instances
+            elif (plain := match_head(line)) and not self.text.get(name := self._name(plain[1]), True):
+                current, numeric = self._metric(name), False  # it has no instances
                 if current:
                     self._add(current, -1, None, float(plain[2]))
             elif head := _HEAD.fullmatch(line):
-                current = self._metric(head[1])
+                current = self._metric(self._name(head[1]))
                 numeric = not self.text.get(current, True)
                 if numeric:
                     named = not current.startswith("proc.")
@@ -265,6 +281,12 @@ class _Reader:
             self.archive.damage.append(
                 f"{self.archive.base.name}: {self.dropped} records left out: names in them break the record"
             )
+
+    def _name(self, own: str) -> str:
+        """The name that was asked for, of those that the archive prints."""
+        if not self.names:
+            return own
+        return next((self.names[n] for n in own.split(_OR) if n in self.names), own)
 
     def _metric(self, name: str) -> str:
         self.seen += 1

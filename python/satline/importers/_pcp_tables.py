@@ -70,7 +70,11 @@ def make_grid(archive: Archive, cycles: Cycles) -> Grid:
     where they were not; those of the processes where they were logged more rarely, so that users and
     processors are seen over the same observations."""
     once = {*pcp_map.FACTS, *pcp_map.CONSTANT}
-    names = [n for n in archive.series if not n.startswith(("proc.", "cgroup.")) and n not in once]
+    of_users = {*pcp_map.hostile_metrics(), *once}
+    names = [n for n in archive.series if n not in of_users]
+    if not any(len(archive.series[n].time) for n in names):
+        # Nothing but processes or control groups: the readings are theirs.
+        names = [n for n in archive.series if n in of_users and n not in once]
     records = {n: np.unique(np.array(archive.series[n].record_ns, dtype=np.int64)) for n in names}
     logged = {n: np.unique(cycles.of(r)) for n, r in records.items() if len(r)}
     # Those of the processors first: what was logged oftener is taken when they were; their rates are exact.

@@ -12,6 +12,7 @@ import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from signal import SIGPIPE
@@ -33,8 +34,9 @@ _RECORD = re.compile(
 )
 _RESTART, _COMMENT = 2, 4
 _ENTITIES = frozenset({"CPU", "DEV", "IFACE", "INTR"})
-_MISREAD = "sadf misreads its times: it is damaged, or a machine of another kind wrote it"
+_MISREAD = "sadf misreads its times"
 _PRINT_IT = "print it as text on the host that wrote it, `sar -A`, and import that"
+_YEAR_S = 365.25 * 86400
 _LATEST_S, _LONGEST_CS = 1 << 33, 1 << 40  # the year 2242; 348 years
 _BLOCK_BYTES = 8 << 20
 
@@ -84,8 +86,13 @@ class Grid:
         return (self.descent << 34) + self.time_s
 
 
-def read_grid(path: Path, readable: Path) -> Grid:
+def read_grid(path: Path, readable: Path, flags: Sequence[str]) -> Grid:
     """The instants of a file.
+
+    Parameters
+    ----------
+    flags
+        An activity that is in the file: without one that it asks for, `sadf` prints no record at all.
 
     Raises
     ------
@@ -93,7 +100,7 @@ def read_grid(path: Path, readable: Path) -> Grid:
         `sadf` misreads the file's times.
     """
     done = subprocess.run(
-        ["sadf", "-r", "-U", "-O", "debug", str(readable)],
+        ["sadf", "-r", "-U", "-O", "debug", str(readable), "--", *flags],
         capture_output=True,
         stdin=subprocess.DEVNULL,
         env=ENVIRONMENT,
@@ -102,7 +109,7 @@ def read_grid(path: Path, readable: Path) -> Grid:
     try:
         found = np.array(_RECORD.findall(done.stdout), dtype="S20").astype(np.int64).reshape(-1, 6)
     except (ValueError, OverflowError):
-        raise InputError(f"{path}: {_MISREAD}", hint=_PRINT_IT) from None
+        raise InputError(f"{path}: {_MISREAD}: they are no numbers", hint=_PRINT_IT) from None
     boots = np.cumsum(found[:, 2] == _RESTART)
     real = (found[:, 2] != _RESTART) & (found[:, 2] != _COMMENT)
     records, boots = found[real], boots[real]
@@ -113,10 +120,21 @@ def read_grid(path: Path, readable: Path) -> Grid:
         return grid
     # Time zones differ by whole minutes. A file of another machine's byte order is misread by some versions.
     uptime_cs, real_s, clock_s = records[:, 0], records[:, 1], records[:, 5]
-    odd = (real_s - clock_s) % 60 != 0
-    odd |= (uptime_cs > _LONGEST_CS) | (real_s > _LATEST_S)
-    if odd.any():
-        raise InputError(f"{path}: {_MISREAD}", hint=_PRINT_IT)
+    if (far := (uptime_cs > _LONGEST_CS) | (real_s > _LATEST_S)).any():
+        years = int(uptime_cs[far][0]) / 100 / _YEAR_S
+        raise InputError(
+            f"{path}: {_MISREAD}: up for {years:,.0f} years at {real_s[far][0]} s since 1970; a machine of"
+            " another byte order wrote it, or it is damaged",
+            hint=_PRINT_IT,
+        )
+    if (odd := (real_s - clock_s) % 60 != 0).any():
+        wall = ":".join(f"{part:02}" for part in records[odd][0, 3:6])
+        clock = f"{datetime.fromtimestamp(int(real_s[odd][0]), UTC):%T} UTC"
+        raise InputError(
+            f"{path}: {_MISREAD}: the two clocks of a record disagree, {wall} of its wall and {clock}, which"
+            " no time zone explains; it is damaged, or a machine of another kind wrote it",
+            hint=_PRINT_IT,
+        )
     # A mark of a restart may be missing: then the kernel's clock falls.
     restarted = np.append(False, (np.diff(records[:, 0]) < 0) | (np.diff(boots) != 0))
     descended = np.append(False, np.diff(records[:, 1]) < 0)

@@ -105,8 +105,9 @@ def _amounts(series: Series, place: Mapping[Point, int]) -> tuple[list[str], Int
 def _counter(amounts: Floats, starts: Integers) -> Floats:
     """Counter at each point from the amounts of the intervals that end there.
 
-    The beginning of an interval is a reading too, unless the reading before it was one: between those two
-    nothing is known, and an equal count would say that nothing happened.
+    The beginning of an interval is a reading too. Where the reading before it was one (a device was away for
+    an interval, and is back), nothing is known between those two, and an equal count would say that nothing
+    happened: the count begins again below what it was, as that of a device that was registered anew.
     """
     known = np.isfinite(amounts)
     total = np.cumsum(np.where(known, amounts, 0.0), axis=0)
@@ -114,9 +115,18 @@ def _counter(amounts: Floats, starts: Integers) -> Floats:
     rows, entities = np.nonzero(known & (starts >= 0))
     begin = starts[rows, entities]
     free = np.isnan(counter[begin, entities])
-    free &= (begin == 0) | np.isnan(counter[np.maximum(begin - 1, 0), entities])
+    again = free & (begin > 0) & ~np.isnan(counter[np.maximum(begin - 1, 0), entities])
     before = total[rows, entities] - amounts[rows, entities]
     counter[begin[free], entities[free]] = before[free]
+    # Each count begins one lower than the one before it, and so below all that it had.
+    for entity in np.unique(entities[again]):
+        own = np.flatnonzero(again & (entities == entity))
+        for left, k in zip(range(len(own) - 1, -1, -1), own, strict=True):
+            first = begin[k] + 1
+            until = begin[own[len(own) - left]] if left else len(counter)
+            counter[begin[k] : until, entity] += left - before[k]
+            if left == len(own) - 1:
+                counter[: first - 1, entity] += len(own)
     return counter
 
 

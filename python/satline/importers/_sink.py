@@ -97,6 +97,7 @@ class Sink:
     _present: set[tuple[str, str]] = field(default_factory=set)
     _times: dict[int, list[Integers]] = field(default_factory=dict)
     _readings: int = 0
+    _nothing: InputError | None = None
 
     # ------------------------------------------------------------------ what the source is
 
@@ -147,6 +148,10 @@ class Sink:
     def damage(self, text: str) -> None:
         """Something was left out because it was damaged; the text says where, and how much."""
         self._damage.append(text)
+
+    def if_nothing(self, error: InputError) -> None:
+        """The error to raise at the end if no reading with a value has come from any source by then."""
+        self._nothing = self._nothing or error
 
     def note(self, text: str) -> None:
         """Something a reader of the recording should know: a clock that stepped, a device renamed."""
@@ -257,6 +262,8 @@ class Sink:
 
     def finish(self) -> None:
         """State what the source was, what it lacked, and that the recording has ended."""
+        if self._nothing is not None and not (self._readings and self._present):
+            raise self._nothing
         if not self._readings:
             why = f": {self._damage[0]}" if self._damage else ""
             raise InputError(

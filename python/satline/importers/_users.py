@@ -56,7 +56,9 @@ def user_rows(connection: duckdb.DuckDBPyConnection, used: str, readings: int) -
         for c in COUNTERS
     )
     levels = ", ".join(f"CASE WHEN u.seq IS NULL THEN 0 ELSE u.{c} END AS {c}" for c in LEVELS)
-    page = "(coalesce(major_faults, 0) > 0 OR read_bytes = 0)"
+    # Uninterruptible wait is mostly for a disk, and who writes reads no blocks: only a major fault speaks
+    # for a page.
+    page = "coalesce(major_faults, 0) > 0"
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE satline_users AS
         SELECT seq, "user", {sums}, sum(alive)::DOUBLE AS processes, sum(runnable)::DOUBLE AS tasks_runnable,

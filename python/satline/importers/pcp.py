@@ -24,6 +24,7 @@ from satline.importers import _users
 from satline.importers._importer import Importer, Options
 from satline.importers._metrics import EACH, Mapped, Metric, place, read_metrics
 from satline.importers._pcp_devices import devices, note_busy, processors
+from satline.importers._pcp_nothing import nothing_in
 from satline.importers._pcp_processes import process_users
 from satline.importers._pcp_reader import Archive, archive_bases, open_archive, read_values, tool_version
 from satline.importers._pcp_tables import Columns, Grid, archive_cycles, find_runs, make_grid
@@ -80,15 +81,18 @@ def read(source: str, options: Options, sink: Sink) -> None:
             version=tool_version(),
             zone=", ".join(zones),
         )
-        after = -1
+        after, logged = -1, set[str]()
         for k, archive in enumerate(archives):
 
             def progress(part: float, k: int = k) -> None:
                 options.progress((k + part) / len(archives))
 
             after = _read_archive(archive, options, metrics, sink, after, progress)
+            logged.update(name for name in archive.series if archive.get(name) is not None)
             archive.series.clear()
             progress(1.0)
+        in_range = options.start is not None or options.end is not None
+        sink.if_nothing(nothing_in(source, archives, logged, in_range=in_range))
     _missing(sink, archives)
 
 
@@ -291,7 +295,7 @@ def _missing(sink: Sink, archives: list[Archive]) -> None:
     processes = [pcp_map.PROCESS_VALUES[c] for c in ("utime", "stime", "state")]
     processes.append(pcp_map.PROCESS_ATTRIBUTES["user_name"])
     wanted |= {f"system.{c}": processes for c in ("users_logged_on", "users_in_queue", "monitor_cpu_us")}
-    wanted |= {f"processor.{c}": of(cs, "kernel.percpu.cpu") for c, cs in pcp_map.PROCESSOR.items()}
+    wanted |= {f"processor.{c}": of(cs, pcp_map.EACH_CPU) for c, cs in pcp_map.PROCESSOR.items()}
     for prefix, (_, columns) in pcp_map.DEVICES.items():
         for c, cs in columns.items():
             wanted.setdefault(f"device.{c}", of(cs, prefix))

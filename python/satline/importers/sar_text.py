@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -20,6 +21,7 @@ _HEAD_BYTES = 16_384
 _RECORD = "satline record, on the host itself"
 _NO_USERS = "sar tells nothing of single users"
 _SHORT = "not in the text"
+_SOME = 6
 LACKING: tuple[tuple[str, str, str], ...] = (
     ("user.cpu_us", _NO_USERS, _RECORD),
     ("task.cpu_us", "sar tells nothing of single threads", _RECORD),
@@ -63,6 +65,23 @@ def begins(source: str) -> float:
     return float(min((r.time for r in rows), default=0))
 
 
+def _nothing_in(path: Path, text: Text, options: Options) -> InputError:
+    """The error for a text whose rows gave no reading with a value."""
+    hint = "print at least the processors: sar -u, better sar -A"
+    if options.start is not None or options.end is not None:
+        return InputError(f"{path}: nothing that Satline knows in the time asked for", hint=hint)
+    columns = " ".join(max((names for names, rows in text.series.items() if rows), key=len)[:_SOME])
+    if sum(map(len, text.series.values())) == 1:
+        return InputError(
+            f"{path}: it holds a single row, of {columns} …: what was used is told by two", hint=hint
+        )
+    return InputError(
+        f"{path}: its rows have the columns {columns} …: no figure of sar that Satline reads; did pidstat,"
+        " iostat or mpstat write it?",
+        hint=hint,
+    )
+
+
 def read(source: str, options: Options, sink: Sink) -> None:
     """Read one text.
 
@@ -85,10 +104,8 @@ def read(source: str, options: Options, sink: Sink) -> None:
         sink.note(f"{path}: times are read as UTC, because sar does not say its time zone: see --timezone")
     series = _Collected(zone, options).collect(text)
     if not series.any_rows():
-        raise InputError(
-            f"{path}: nothing that Satline knows in the time asked for",
-            hint="print at least the processors: sar -u, better sar -A",
-        )
+        raise _nothing_in(path, text, options)
+    sink.if_nothing(_nothing_in(path, text, options))
     _describe(path, text, options, series, sink)
     write_runs(series.tables(), sink)
 
@@ -124,6 +141,7 @@ class _Collected:
     network: Series = field(default_factory=lambda: Series("device", {"device_kind": "network"}))
     count: float | None = None
     fraction: bool = False
+    restarts: int = 0
     unknown: list[str] = field(default_factory=list)
 
     def tables(self) -> list[Series]:
@@ -134,6 +152,7 @@ class _Collected:
 
     def collect(self, text: Text) -> _Collected:
         """Richer series come later and replace poorer ones of the same instants."""
+        self.restarts = text.restarts
         for names in sorted(text.series, key=len):
             self.rows(names, text.series[names])
         return self
@@ -201,11 +220,13 @@ class _Collected:
                     self.disk.add(interval, name, levels)
 
     def processors(self, names: tuple[str, ...], rows: list[Row]) -> None:
+        if "NODE" in names:
+            return  # mpstat's memory nodes: their processors are listed one by one
         single = {"CPU", "cpu"} & set(names)
         totals = [r for r in rows if not single or r.name in {"all", "-", "system"}]
         each = [r for r in rows if single and r.name.isdigit()]
         shares = "physc" in names or "%entc" in names
-        if each and not (shares and totals):
+        if each and not (totals and (shares or not _whole(each, self.restarts))):
             self.plain(self.processor, sar_map.PROCESSOR, names, each)
             return
         wanted = chosen(sar_map.PROCESSOR, names)
@@ -225,6 +246,19 @@ class _Collected:
         known = [u for u in used if 0 <= u < 65_536]
         if known:
             self.count = max(1.0, round(median(known)))
+
+
+def _whole(each: Sequence[Row], restarts: int) -> bool:
+    """Are these rows of single processors of all of them, in every interval? `sar -P` prints those that were
+    asked for, and those that are on line; its row for all counts the ticks of every one."""
+    there: dict[tuple[int, int], set[str]] = {}
+    for row in each:
+        there.setdefault((row.steps, row.time), set()).add(row.name)
+    seen = list(there.values())
+    stated = each[0].facts.processors
+    # After a restart there may be others.
+    changes = sum(own != before for before, own in pairwise(seen))
+    return changes <= restarts and (stated is None or len(seen[0]) >= stated)
 
 
 def _real(wall: int, steps: int, zone: tzinfo) -> int:
@@ -251,6 +285,11 @@ def _describe(path: Path, text: Text, options: Options, series: _Collected, sink
     names = {name for _, name in series.processor.rows}
     if names and names != {"all"}:
         sink.processors(len(names))
+        if facts.processors is not None and len(names) < facts.processors and "all" not in names:
+            sink.note(
+                f"{path}: it lists {len(names)} of {facts.processors} processors and no row for all: what the"
+                " others did is not in it, and an answer about the CPU is about those listed"
+            )
     elif series.fraction:
         sink.processors(1)
         sink.note(

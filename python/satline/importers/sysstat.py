@@ -43,7 +43,7 @@ class _File:
     machine: str = ""
     processors: int = 0
     hz: int = 100
-    activities: frozenset[str] = frozenset()
+    activities: list[str] = field(default_factory=list)
     grid: Grid = field(default_factory=Grid)
 
 
@@ -115,6 +115,33 @@ def read(source: str, options: Options, sink: Sink) -> None:
         for number, file in enumerate(files):
             _read_file(file, options, sink)
             options.progress((number + 1) / len(files))
+        sink.if_nothing(_nothing_in(source, files, options))
+
+
+def _nothing_in(source: str, files: list[_File], options: Options) -> InputError:
+    """The error for files that gave no reading."""
+    inside = sorted({name for f in files for name in f.activities})
+    known = [name for name in inside if name in ACTIVITIES]
+    damage = next((f"; {f.grid.damage}" for f in files if f.grid.damage), "")
+    count = sum(len(f.grid) for f in files)
+    if not known:
+        some = ", ".join(inside[:4]) or "none that sadf knows"
+        return InputError(
+            f"{source}: no activity that Satline reads is in it: {some}{damage}",
+            hint="collect more: sadc -S ALL; Satline reads " + ", ".join([*ACTIVITIES][:6]) + " and more",
+        )
+    if count and (options.start is not None or options.end is not None):
+        return InputError(
+            f"{source}: no two records in the range of time{damage}", hint="ask for a longer one"
+        )
+    if count:
+        held = "a single record" if count == 1 else f"{count} records, and a restart between any two"
+        return InputError(
+            f"{source}: it holds {held}, and what was used is told by two{damage}", hint="record for longer"
+        )
+    return InputError(
+        f"{source}: it holds no record, but a header and marks{damage}", hint="is the file whole?"
+    )
 
 
 def _members(directory: Path) -> list[Path]:
@@ -146,24 +173,51 @@ def _open(path: Path, stack: ExitStack) -> _File:
         readable = _converted(path, readable, stack)
         header = _run("-H", str(readable))
     file = _File(path, readable)
-    said = re.search(
-        r"^Host: \S+ (\S+) \((.*)\)\s+\S+\s+_(\S+)_\s+\((\d+) CPU\)", header.stdout, re.MULTILINE
-    )
+    said = _HOST.search(header.stdout)
     if said is None:
         words = (header.stderr or header.stdout).strip().splitlines()
         how = words[0] if words else "no header"
         if header.returncode < 0:
             how = ended("sadf", header.returncode, "".join(words[:1]))
-        raise InputError(f"{path}: sadf cannot read it: {how}", hint=_HINT_OLD)
+        raise _unreadable(path, readable, how)
     file.kernel, file.host, file.machine, file.processors = said[1], said[2], said[3], int(said[4])
     if ticks := re.search(r"^HZ = (\d+)", header.stdout, re.MULTILINE):
         file.hz = int(ticks[1]) or 100
-    file.activities = frozenset(re.findall(r"^\d+: \[.*?\] (A_\w+)", header.stdout, re.MULTILINE))
-    file.grid = read_grid(path, readable)
+    for name in re.findall(r"^\d+: \[.*?\] (A_\w+)(?!.*Unknown format)", header.stdout, re.MULTILINE):
+        file.activities.append(name)
+    if known := [a for name in file.activities for a in ACTIVITIES.get(name, ())]:
+        file.grid = read_grid(path, readable, known[0].flags)
     return file
 
 
-_HINT_OLD = "use the sadf of the version that made it, `sadf -c OLD > NEW`, or print it there as text: sar -A"
+def _unreadable(path: Path, readable: Path, how: str) -> InputError:
+    """The error for a file that `sadf` neither reads nor converts; `how`: its own words."""
+    own = _written_by(readable)
+    here = (_run("-V").stdout or "sysstat version ?").split()[2]
+    by = f" (written by sysstat {'.'.join(map(str, own))})" if own else ""
+    if "Cannot convert" in how:
+        return InputError(
+            f"{path}: sadf {here} neither reads nor converts its format{by}: {how}", hint=_HINT_OLD
+        )
+    if "Invalid" in how:
+        newer = own is not None and here[:1].isdigit() and own > tuple(map(int, re.findall(r"\d+", here)))
+        why = "its header or its list of activities is damaged" + (", or new" if newer else "")
+        hint = "copy it anew from where it was made, or print it there as text: sar -A"
+        return InputError(f"{path}: sadf {here} takes it for invalid{by}: {why}", hint=hint)
+    return InputError(f"{path}: sadf {here} cannot read it{by}: {how}", hint=_HINT_OLD)
+
+
+def _written_by(path: Path) -> tuple[int, int, int] | None:
+    """The version of sysstat that wrote a file, which all its formats hold in single bytes."""
+    with path.open("rb") as file:
+        head = file.read(7)
+    return (head[4], head[5], head[6]) if len(head) == 7 and head[:2] in _MAGIC else None
+
+
+_HINT_OLD = (
+    "use the sadf of a version between that one and this, `sadf -c OLD > NEW`, or print it as text where it"
+    " was made: sar -A"
+)
 
 
 def _converted(path: Path, readable: Path, stack: ExitStack) -> Path:
@@ -183,7 +237,10 @@ def _converted(path: Path, readable: Path, stack: ExitStack) -> Path:
         how = words[-1] if words else "no reason given"
         if done.returncode < 0:
             how = ended("sadf", done.returncode, "".join(words[-1:]))
-        raise InputError(f"{path}: sadf cannot read it: {how}", hint=_HINT_OLD)
+        header = _run("-H", str(readable))
+        if "up-to-date" in how:  # what is wrong with it, reading its header tells
+            how = next(iter((header.stderr or header.stdout).strip().splitlines()), how)
+        raise _unreadable(path, readable, how)
     return Path(file.name)
 
 
@@ -214,7 +271,6 @@ def _read_file(file: _File, options: Options, sink: Sink) -> None:
     if grid.damage:
         sink.damage(f"{file.source}: {grid.damage}")
     if not len(grid):
-        sink.damage(f"{file.source}: no readings in it")
         return
     wanted = [a for name, several in ACTIVITIES.items() if name in file.activities for a in several]
     tables = [_readings(a, file, rows, sink) for a, rows in _all_rows(file, wanted)]

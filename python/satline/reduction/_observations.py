@@ -188,7 +188,7 @@ def make_scopes(
     if "user" in columns:
         counters, levels = of("user", "cpu_us", "processes")
         source = differenced("user", interval, ("user",), counters, levels, users)
-        if the_plan.periods > 1:
+        if the_plan.several:
             parts = (*whole(counters), *_mean(levels))
             source = f'SELECT obs, "user", {", ".join(parts)} FROM ({source}) GROUP BY obs, "user"'
         totals = tuple(f"sum(d_{c})::DOUBLE AS d_user_{c}" for c in counters)

@@ -15,6 +15,8 @@ from satline.reduction._source import Settings
 
 # Observations are made shorter than usual where a recording would have fewer than this.
 LEAST_OBSERVATIONS = 8
+# What is shorter or longer than these parts of the usual length is no observation.
+_SHORTEST, _LONGEST = 0.5, 2.5
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class Plan:
         Periods in one observation.
     ordered
         Table system comes in the order of run and time, so that no query needs to sort it.
+    joined
+        Some periods are much shorter than usual: each is one observation with the period after it.
     """
 
     windows: bool
@@ -34,6 +38,12 @@ class Plan:
     interval_s: float
     periods: int
     ordered: bool
+    joined: bool = False
+
+    @property
+    def several(self) -> bool:
+        """May an observation have several periods?"""
+        return self.periods > 1 or self.windows or self.joined
 
 
 def plan(
@@ -67,7 +77,15 @@ def plan(
     if observation_s is None:
         # A recording of seconds has observations too: short ones.
         number = max(1, min(number, int(periods) // LEAST_OBSERVATIONS))
-    return Plan(use_windows, number * interval, interval, number, not misplaced)
+    shorter = 0.0
+    if number == 1 and not use_windows:
+        window = "WINDOW w AS (ORDER BY run, monotonic_ns)" if misplaced else "WINDOW w AS ()"
+        (shorter,) = _row(
+            connection,
+            f"SELECT count(*) FILTER ((t1 - t0) / 1e9 < {_SHORTEST * interval})"
+            f" FROM (SELECT monotonic_ns AS t1, {before} FROM system {window})",
+        )
+    return Plan(use_windows, number * interval, interval, number, not misplaced, bool(shorter))
 
 
 def _row(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[float, ...]:
@@ -121,7 +139,7 @@ def make_observations(
         )
         source = "satline_sorted"
     sample = _sample(source, counters, levels)
-    if the_plan.periods == 1 and not the_plan.windows:
+    if not the_plan.several:
         kind, number, order = "VIEW" if alone else "TABLE", "", ""
         kept = "".join(f', "d_{c}"::DOUBLE AS "d_{c}"' for c in counters)
         kept += "".join(f', "{c}"::DOUBLE AS "{c}"' for c in levels)
@@ -131,7 +149,7 @@ def make_observations(
     else:
         kind, number, order = "TABLE", "ORDER BY run, t1", "ORDER BY obs"
         made = _grouped(source, the_plan, counters, levels)
-    shortest, longest = 0.5 * the_plan.observation_s, 2.5 * the_plan.observation_s
+    shortest, longest = _SHORTEST * the_plan.observation_s, _LONGEST * the_plan.observation_s
     connection.execute(f"""
         CREATE OR REPLACE TEMP {kind} satline_observation AS
         WITH sample AS ({sample}), made AS ({made})
@@ -184,6 +202,19 @@ def _grouped(source: str, the_plan: Plan, counters: tuple[str, ...], levels: tup
                 (row_number() OVER (PARTITION BY s.run, w.number ORDER BY s.seq) - 1) // {the_plan.periods}
                 AS part
             FROM sample s JOIN satline_window w ON s.t0 >= w.w0 AND s.t1 <= w.w1"""
+    elif the_plan.periods == 1:
+        # A short period belongs to the next that is not; of many in a row each usual length is one.
+        full = f"(t1 - t0) / 1e9 >= {_SHORTEST * the_plan.observation_s}"
+        before = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
+        numbered = f"""
+            SELECT *, run AS stretch, NULL::BIGINT AS load, row(
+                full_before,
+                floor((t0 - min(t0) OVER (PARTITION BY run, full_before)) / 1e9 / {the_plan.observation_s})
+                ) AS part
+            FROM (
+                SELECT *, count(*) FILTER ({full}) OVER (
+                    PARTITION BY run ORDER BY seq {before}) AS full_before
+                FROM sample WHERE t0 IS NOT NULL)"""
     else:
         first = (
             f"SELECT run, min(seq) AS first FROM (SELECT run, row_number() OVER () AS seq FROM {source})"

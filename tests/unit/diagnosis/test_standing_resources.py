@@ -66,6 +66,47 @@ def used(recording: MadeRecording, resource: str) -> ResourceUse:
     return next(use for use in standing.uses if use.resource == resource)
 
 
+def with_states(parts: dict[str, dict[str, float]]) -> MadeRecording:
+    """Processors whose states grow by these parts of each interval."""
+    rows: dict[str, list[dict[str, Any]]] = {"system": [], "processor": []}
+    for k in range(21):
+        rows["system"].append({**at(INTERVAL_S * k), "sample": k})
+        for name, states in parts.items():
+            counters = {state: round(k * INTERVAL_S * part * 1e6) for state, part in states.items()}
+            rows["processor"].append({**at(INTERVAL_S * k), "processor": name, **counters})
+    return MadeRecording(rows)
+
+
+@pytest.mark.parametrize("waiting", [0.44, 0.48, 0.52])
+def test_processor_time_is_a_share_of_the_states_where_they_do_not_add_up(waiting: float) -> None:
+    """Kernels count busy time in ticks and idle time by a clock: the sum may miss what passed."""
+    states = {"user_us": 0.02, "system_us": 0.01, "irq_us": 0.01, "idle_us": 0.44, "iowait_us": waiting}
+    cpu = used(with_states({"0": states, "1": states}), "CPU")
+    assert cpu.mean is not None
+    assert cpu.mean.value == pytest.approx(0.04 / (0.48 + waiting))
+
+
+def test_what_is_stolen_is_a_share_of_the_same_time() -> None:
+    states = {"user_us": 0.3, "system_us": 0.1, "irq_us": 0.0, "idle_us": 0.1, "steal_us": 0.4}
+    cpu = used(with_states({"0": states}), "CPU")
+    assert cpu.mean is not None
+    assert cpu.mean.value == pytest.approx(0.4 / 0.5)
+
+
+def test_where_states_are_lacking_what_is_not_idle_is_in_use() -> None:
+    cpu = used(with_states({"0": {"user_us": 0.02, "system_us": 0.01, "idle_us": 0.7}}), "CPU")
+    assert cpu.mean is not None
+    assert cpu.mean.value == pytest.approx(0.3)
+
+
+def test_the_busiest_processor_is_judged_by_its_own_states() -> None:
+    full = {"user_us": 0.95, "system_us": 0.0, "irq_us": 0.0, "idle_us": 0.0}
+    idle = {"user_us": 0.1, "system_us": 0.0, "irq_us": 0.0, "idle_us": 0.85}
+    alone = used(with_states({"0": idle, "1": full, "2": idle, "3": idle}), "CPU 1 alone")
+    assert alone.mean is not None
+    assert alone.mean.value == pytest.approx(1.0)
+
+
 def test_a_gap_in_a_devices_readings_is_not_one_full_interval() -> None:
     # Three intervals of 0.4 are told by the last one's reading: 1.2 of one interval, were it not shared.
     recording = host({"sda": [0.4] * 10 + [None, None, 1.2] + [0.4] * 10})

@@ -65,6 +65,13 @@ def test_readings_of_their_own_are_not_joined(instants: np.ndarray) -> None:
     assert find_cycles(instants, NONE).first_ns.tolist() == instants.tolist()
 
 
+def test_bursts_of_readings_that_have_groups_are_readings() -> None:
+    """Five readings ten seconds apart every 88 minutes, each of two groups."""
+    burst = [10 * k + o for k in range(5) for o in (0, 0.02 + 0.1 * (k % 3))]
+    cycles = find_cycles(groups(5280, burst, 6), NONE)
+    assert cycles.first_ns.tolist() == groups(5280, [10 * k for k in range(5)], 6).tolist()
+
+
 def test_no_cycle_crosses_a_mark_and_a_mark_is_no_distance_between_cycles() -> None:
     # three sessions of readings a minute apart, with a mark and a day between them
     sessions = np.concatenate([groups(60, [0], 4) + k * seconds(86400) for k in range(3)])

@@ -133,6 +133,39 @@ def test_users_that_the_host_has_no_name_for_go_by_their_numbers(tmp_path: Path)
 
 
 @needs_bindings
+def test_a_process_that_waits_without_a_major_fault_waits_for_a_disk(tmp_path: Path) -> None:
+    """Who writes reads no blocks, and is no less in I/O wait for it."""
+    names = {f"{pid:06d} x": pid for pid in (11, 12, 13)}
+    writes, pages, reads = names
+    more = {
+        "proc.psinfo.maj_flt": ["u64", "counter", "count", "proc"],
+        "proc.io.read_bytes": ["u64", "counter", "byte", "proc"],
+    }
+    records = [
+        machine(
+            k,
+            100 + 10 * k,
+            **{
+                "proc.psinfo.utime": dict.fromkeys(names, k),
+                "proc.psinfo.stime": dict.fromkeys(names, 0),
+                "proc.psinfo.start_time": dict.fromkeys(names, 1000),
+                "proc.psinfo.sname": dict.fromkeys(names, "D"),
+                "proc.id.uid_nm": dict.fromkeys(names, "ann"),
+                "proc.psinfo.maj_flt": {writes: 7, pages: 5 * k, reads: 7},
+                "proc.io.read_bytes": {writes: 9, pages: 4096 * k, reads: 4096 * k},
+            },
+        )
+        for k in range(3)
+    ]
+    instances = {"cpu": {"cpu0": 0}, "disk": {}, "proc": names}
+    made = imported(
+        make(tmp_path / "a", METRICS | PROCESSES | more, instances, records), tmp_path / "x.satline"
+    )
+    waits = rows(made, 'SELECT tasks_page_wait, tasks_io_wait FROM "user" ORDER BY time_ns')
+    assert waits[1:] == [(1, 2), (1, 2)]
+
+
+@needs_bindings
 def test_a_command_line_that_imitates_the_tools_output_changes_no_number(tmp_path: Path) -> None:
     honest = "000012 sleep 5"
     broken = "000013 python3 -c \nprint(1)\n\n"  # a line break alone does no harm

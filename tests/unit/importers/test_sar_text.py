@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pytest
 from sar_texts import AIX, LINUX, Import, differences
 
@@ -214,7 +215,8 @@ def test_a_device_that_comes_back_has_no_difference_over_its_absence(imported: I
     recording = imported(LINUX + "10:00:00" + names + "\n".join(rows) + "\n")
     query = "SELECT time_ns // 1000000000 - ?, requests FROM device WHERE device = 'sda' ORDER BY time_ns"
     found = recording.connect().execute(query, [AT]).fetchall()
-    assert found == [(36000, 0), (36600, 600), (37800, 2400), (38400, 3000)], "no reading at 10:20"
+    after = [(37200, 0), (37800, 1800), (38400, 2400)]
+    assert found == [(36000, 1), (36600, 601), *after], "a fall at 10:20, which is no difference"
 
 
 def test_hpux_prints_only_the_devices_that_were_active(imported: Import) -> None:
@@ -234,7 +236,9 @@ def test_hpux_prints_only_the_devices_that_were_active(imported: Import) -> None
 def test_a_hole_is_null_and_not_zero(imported: Import) -> None:
     rows = "10:10:00   1.00   5.00\n10:20:00   nan   5.00\n10:30:00   1.00   5.00\n"
     recording = imported(LINUX + "10:00:00   proc/s   cswch/s\n" + rows)
-    assert differences(recording, "system", "forks") == [600, None, None]
+    fall = -601
+    assert differences(recording, "system", "forks") == [600, fall, 600]
+    assert np.nansum(reduce(recording).observations["fork_rate"] * 600) == 1200
     assert differences(recording, "system", "context_switches") == [3000, 3000, 3000]
 
 
@@ -398,3 +402,30 @@ def test_texts_of_other_systems_have_load_classes(name: str, imported: Import) -
     assert curves.load_axis == {"hpux-sar": "in_system", "sar-Solaris-11.3": "run_queue"}[name]
     # The text of HP-UX ends within the disks' rows.
     assert sum(c.observations for c in curves.classes) == {"hpux-sar": 16, "sar-Solaris-11.3": 30}[name]
+
+
+def test_a_text_of_another_tool_is_refused_with_its_columns(tmp_path: Path) -> None:
+    text = tmp_path / "pidstat.txt"
+    rows = [
+        f"10:00:{k:02}     1000      12    1.00    0.00    0.00    0.00    1.00     0  cc" for k in range(3)
+    ]
+    names = "10:00:00      UID       PID    %usr %system  %guest   %wait    %CPU   CPU  Command"
+    text.write_text("\n".join(["Linux 6.1 (host) \t2026-01-05 \t_x86_64_\t(2 CPU)", "", names, *rows, ""]))
+    with pytest.raises(InputError, match=r"its rows have the columns UID PID %usr .* did pidstat"):
+        import_recording([str(text)], tmp_path / "x.satline", sar_text.IMPORTER, Options())
+
+
+def test_a_device_that_was_away_for_an_interval_has_its_use_in_the_others(imported: Import) -> None:
+    """Not half of it in the interval after, nor none in the one it was away for."""
+    busy = {1: 10, 2: 20, 4: 60, 6: 30, 7: 40}
+    lines = [LINUX, "10:00:00          DEV       tps     %util\n"]
+    for k in range(1, 8):
+        lines.append(f"10:0{k}:00          sda      1.00      1.00\n")
+        if k in busy:
+            lines.append(f"10:0{k}:00          sdb      1.00     {busy[k]}.00\n")
+    recording = imported("".join(lines))
+    gained = differences(recording, "device", "busy_us", "device = 'sdb'")
+    assert [g for g in gained if g is not None and g >= 0] == pytest.approx(
+        [part * 600_000 for part in busy.values()], abs=2
+    )
+    assert [g for g in gained if g is not None and g < 0] == pytest.approx([-18_000_001, -36_000_001], abs=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from imports import rows
 from sar_texts import AIX, LINUX, Import, differences
 
 from satline.reduction import reduce
@@ -19,13 +20,13 @@ def test_processors_all_together_are_summed(imported: Import) -> None:
 
 
 def test_many_processors_in_one_row_are_all_counted_busy(imported: Import) -> None:
-    rows = "".join(
+    lines = "".join(
         f"10:{10 * n:02}:00   all   75.00   0.00   15.00   0.00   0.00   10.00\n" for n in range(1, 6)
     )
     recording = imported(
         LINUX.replace("2 CPU", "56 CPU")
         + "10:00:00   CPU   %usr   %nice   %sys   %iowait   %steal   %idle\n"
-        + rows
+        + lines
     )
     observed = reduce(recording).observations
     assert observed["total_cpu"] == pytest.approx([0.9 * 56] * 5)
@@ -48,13 +49,13 @@ def test_hpux_prints_processors_one_by_one_and_their_sum(imported: Import) -> No
 def test_a_capped_partition_that_has_used_up_its_entitlement_is_full_though_half_idle(
     imported: Import,
 ) -> None:
-    rows = "".join(
+    lines = "".join(
         f"10:{5 * n:02}:00      38      12       1      49    0.50   100.0\n" for n in range(1, 13)
     )
     recording = imported(
         AIX.format("ent=0.50 mode=Capped")
         + "10:00:00    %usr    %sys    %wio   %idle   physc   %entc\n"
-        + rows
+        + lines
     )
     assert recording.description["system_under_test"]["limits"] == {"cpu_quota_processors": 0.5}
     assert differences(recording, "processor", "user_us")[0] == pytest.approx(0.5 * 38 / 50 * 300e6)
@@ -77,13 +78,13 @@ def test_a_capped_partition_below_its_entitlement_waits_for_the_rest(imported: I
 
 
 def test_of_an_uncapped_partition_the_capacity_cannot_be_told(imported: Import) -> None:
-    rows = "".join(
+    lines = "".join(
         f"10:{5 * n:02}:00      60      20       0      20    0.90   180.0\n" for n in range(1, 13)
     )
     recording = imported(
         AIX.format("ent=0.50 mode=Uncapped")
         + "10:00:00    %usr    %sys    %wio   %idle   physc   %entc\n"
-        + rows
+        + lines
     )
     assert "limits" not in recording.description["system_under_test"]
     observed = reduce(recording).observations
@@ -127,3 +128,50 @@ def test_logical_processors_are_counted_where_cores_are_not_told(imported: Impor
     )
     assert recording.description["host"]["processors"] == 8
     assert differences(recording, "processor", "user_us") == [2 * 300_000_000]
+
+
+ROWS = "10:00:0{}        CPU     %user     %nice   %system   %iowait    %steal     %idle\n"
+
+
+def of_single(*intervals: dict[str, int]) -> str:
+    """Text of two processors with these rows in each interval: by name the user time, per cent."""
+    lines = [LINUX, ROWS.format(0)]
+    for k, own in enumerate(intervals, 1):
+        lines += [f"10:00:0{k}   {n:>8} {u}.00 0.00 0.00 0.00 0.00 {100 - u}.00\n" for n, u in own.items()]
+    return "".join(lines)
+
+
+@pytest.mark.parametrize(
+    "intervals",
+    [
+        [{"all": 10, "1": 90}] * 4,
+        [{"all": 10, "0": 10, "1": 10}, {"all": 10, "0": 10}, {"all": 10, "0": 0, "1": 90}],
+    ],
+    ids=["one that was asked for", "one that was off line"],
+)
+def test_the_row_for_all_counts_where_single_processors_are_lacking(
+    imported: Import, intervals: list[dict[str, int]]
+) -> None:
+    recording = imported(of_single(*intervals))
+    assert rows(recording, "SELECT DISTINCT processor FROM processor") == [("all",)]
+    assert recording.description["host"]["processors"] == 2
+    busy = rows(recording, "SELECT max(user_us) - min(user_us) FROM processor")
+    assert busy == [(len(intervals) * 200_000,)]
+
+
+def test_single_processors_count_where_all_of_them_are_there(imported: Import) -> None:
+    recording = imported(of_single(*[{"all": 50, "0": 10, "1": 90}] * 4))
+    assert rows(recording, "SELECT DISTINCT processor FROM processor ORDER BY 1") == [("0",), ("1",)]
+
+
+def test_processors_that_are_not_listed_are_said_to_be_lacking(imported: Import) -> None:
+    recording = imported(of_single(*[{"1": 90}] * 4))
+    assert any("it lists 1 of 2 processors" in note for note in recording.sources["import"]["notes"])
+
+
+def test_memory_nodes_are_no_processors(imported: Import) -> None:
+    nodes = "10:00:00   NODE   %user   %nice   %system   %iowait   %steal   %idle\n"
+    nodes += "10:00:01   all   50.00   0.00   0.00   0.00   0.00   50.00\n"
+    recording = imported(of_single(*[{"0": 10, "1": 90}] * 4) + nodes)
+    assert rows(recording, "SELECT DISTINCT processor FROM processor ORDER BY 1") == [("0",), ("1",)]
+    assert recording.description["host"]["processors"] == 2

@@ -234,9 +234,10 @@ def test_only_the_time_asked_for_is_imported(archive: Path, imported: Callable[.
 
 def test_a_file_that_sadf_cannot_read_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     broken = tmp_path / "sa21"
-    broken.write_bytes(b"\x96\xd5\x70\x21" + bytes(2000))
-    with pytest.raises(InputError, match="sa21: sadf cannot read it") as caught:
+    broken.write_bytes(b"\x96\xd5\x70\x21\x09\x01\x05" + bytes(2000))
+    with pytest.raises(InputError, match=r"sa21: sadf \S+ neither reads nor converts") as caught:
         import_recording([str(broken)], tmp_path / "x.satline", sysstat.IMPORTER, Options())
+    assert "(written by sysstat 9.1.5)" in caught.value.message
     assert "sar -A" in caught.value.hint
     assert [p.name for p in tmp_path.iterdir()] == ["sa21"], "nothing is left behind"
 
@@ -257,6 +258,63 @@ def test_other_files_are_not_taken_for_archives(tmp_path: Path) -> None:
     assert sysstat.recognise(str(tmp_path)) == 0
     assert sysstat.recognise("http://localhost:9090") == 0
     assert sysstat.recognise(str(tmp_path / "absent")) == 0
+
+
+def with_sadf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+    """Put a `sadf` before the real one, which is `sadf` in `body`."""
+    script = tmp_path / "bin" / "sadf"
+    script.parent.mkdir()
+    script.write_text(f"#!/bin/sh\nPATH=${{PATH#*:}}\n{body}\n")
+    script.chmod(0o755)
+    monkeypatch.setitem(ENVIRONMENT, "PATH", f"{script.parent}{os.pathsep}{os.environ['PATH']}")
+
+
+def test_a_damaged_file_of_the_present_format_is_said_to_be_so(archive: Path, tmp_path: Path) -> None:
+    """`sadf -c` says of it that its format is up to date."""
+    broken = tmp_path / "sa21"
+    content = bytearray(archive.read_bytes())
+    content[76:140] = b"\xff" * 64
+    broken.write_bytes(bytes(content))
+    with pytest.raises(InputError) as caught:
+        import_recording([str(broken)], tmp_path / "x.satline", sysstat.IMPORTER, Options())
+    assert "takes it for invalid (written by sysstat " in caught.value.message
+    assert "up-to-date" not in caught.value.message
+
+
+def test_a_file_without_processor_times_is_read(
+    tmp_path: Path, imported: Callable[..., Recording], archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = """
+case "$*" in
+-H*) sadf "$@" | sed '/A_CPU/d';;
+*"-O debug"*"-- -w") sadf "$@";;
+*"-O debug"*) echo "Requested activities not available" >&2; exit 1;;
+*) sadf "$@";;
+esac"""
+    with_sadf(tmp_path, monkeypatch, body)
+    recording = imported(archive)
+    found = recording.connect().execute("SELECT count(context_switches) FROM system").fetchone()
+    assert found is not None
+    assert found[0] > 1
+
+
+def test_clocks_that_disagree_are_named(
+    tmp_path: Path, imported: Callable[..., Recording], archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = (
+        'case "$*" in *debug*) sadf "$@" | sed \'s/HH:MM:SS; .*/HH:MM:SS; 00:00:61/\';; *) sadf "$@";; esac'
+    )
+    with_sadf(tmp_path, monkeypatch, body)
+    with pytest.raises(InputError, match="the two clocks of a record disagree, 00:00:61 of its wall and"):
+        imported(archive)
+
+
+def test_a_file_of_marks_alone_is_said_to_hold_no_record(
+    tmp_path: Path, imported: Callable[..., Recording], archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_sadf(tmp_path, monkeypatch, 'case "$*" in *debug*) ;; *) sadf "$@";; esac')
+    with pytest.raises(InputError, match="it holds no record, but a header and marks"):
+        imported(archive)
 
 
 def test_a_crash_of_sadf_is_said_with_its_signal(

@@ -378,3 +378,40 @@ def test_no_busy_thread_is_known_unless_threads_were_not_recorded(signal: str, s
     assert found.settings.threads is seen
     why = found.missing["busiest_task"]
     assert why.startswith("no thread was busy enough") is seen
+
+
+def with_periods(*lengths: float) -> dict[str, list[dict[str, Any]]]:
+    """A processor that is 80 % in problem state in periods of less than half a minute, else 20 %."""
+    rows: dict[str, list[dict[str, Any]]] = {"system": [{**at(0), "sample": 0, "users_logged_on": 1}]}
+    rows["processor"] = [{**at(0), "processor": "0", "user_us": 0, "idle_us": 0, "system_us": 0}]
+    rows["user"] = [{**at(0), "user": "ann", "cpu_us": 0, "processes": 1}]
+    time, user = 0.0, 0
+    for k, length in enumerate(lengths, 1):
+        time += length
+        user += round((0.8 if length < 30 else 0.2) * length * 1e6)
+        idle = round(time * 1e6) - user
+        rows["system"].append({**at(time), "sample": k, "users_logged_on": 1})
+        rows["processor"].append(
+            {**at(time), "processor": "0", "user_us": user, "idle_us": idle, "system_us": 0}
+        )
+        rows["user"].append({**at(time), "user": "ann", "cpu_us": user, "processes": 1})
+    return rows
+
+
+def test_a_short_period_is_not_lost_but_joined_to_the_next() -> None:
+    found = reduce(MadeRecording(with_periods(60, 60, 20, 60, 60)), load_axis="sessions")
+    assert found.seconds == pytest.approx([60, 60, 80, 60])
+    assert mean(found, "problem_state") == pytest.approx((3 * 0.2 + 0.35) / 4)
+    assert mean(found, "user_run") == pytest.approx((3 * 0.2 + 0.35) / 4)
+
+
+def test_many_short_periods_are_observations_of_the_usual_length() -> None:
+    lengths = [60.0] * 40 + [20.0] * 7 + [60.0] * 2
+    found = reduce(MadeRecording(with_periods(*lengths)), load_axis="sessions")
+    assert found.seconds == pytest.approx([60] * 42 + [80, 60])
+    assert sum(found.seconds) == pytest.approx(sum(lengths))
+
+
+def test_a_short_period_before_a_gap_or_the_end_has_no_next() -> None:
+    found = reduce(MadeRecording(with_periods(60, 60, 20, 400, 60, 60, 20)), load_axis="sessions")
+    assert found.seconds == pytest.approx([60, 60, 60, 60])
