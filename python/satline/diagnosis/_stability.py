@@ -20,6 +20,8 @@ PARTS = 20
 LEFT = 0.25
 SURE = 1.95  # sup of a Brownian bridge: passed by chance once in a thousand
 SHIFT = 0.1
+# Without one part of the recording a change may be less sure (by chance once in four) and smaller.
+REST_SURE, REST_SHIFT = 1.0, 0.05
 
 
 @dataclass(frozen=True)
@@ -128,12 +130,20 @@ def change(cells: Cells, split: int) -> Change | None:
     part = cells.parts()
     for first in range(int(part.max())):
         rest = (part < first) | (part > first + 1)
-        if _step(Cells(cells.seconds[rest], cells.amount[rest], cells.start_s[rest]), split) is None:
+        if (
+            _step(
+                Cells(cells.seconds[rest], cells.amount[rest], cells.start_s[rest]),
+                split,
+                REST_SURE,
+                REST_SHIFT,
+            )
+            is None
+        ):
             return None
     return found
 
 
-def _step(cells: Cells, split: int) -> Change | None:
+def _step(cells: Cells, split: int, sure: float = SURE, least: float = SHIFT) -> Change | None:
     """The surest step of throughput at equal loads.
 
     The cumulated sum of what blocks bring above what is usual at their loads, levels below and from `split`
@@ -160,7 +170,7 @@ def _step(cells: Cells, split: int) -> Change | None:
         after = excess[at + 1 :].sum() / base[at + 1 :].sum()
         rest = excess - base * np.where(np.arange(len(base)) <= at, before, after)
         spread = np.sqrt((rest**2).sum())
-        if abs(path[at]) > SURE * spread and abs(after - before) > SHIFT * (1 + min(before, after)):
+        if abs(path[at]) > sure * spread and abs(after - before) > least * (1 + min(before, after)):
             shift = float((1 + after) / max(1e-9, 1 + before) - 1)
             if found is None or abs(shift) > abs(found.shift):
                 found = Change(float(cells.start_s[seen[min(at + 1, len(seen) - 1)]]), shift)
