@@ -142,10 +142,9 @@ fn count(process: &Process, members: &Membership, levels: &mut Levels) {
     {
         match thread.state {
             b'R' => levels.runnable += 1,
-            // Without leave to see its block reads, only a major fault shows that it waits for a page.
-            b'D' if process.major_faults_rose || process.block_reads_rose == Some(false) => {
-                levels.page_wait += 1
-            }
+            // Who writes, or waits for a disk that is full, reads no blocks either: only a major fault shows that it
+            // waits for a page.
+            b'D' if process.major_faults_rose => levels.page_wait += 1,
             b'D' => levels.io_wait += 1,
             _ => {}
         }

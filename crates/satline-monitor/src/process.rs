@@ -98,7 +98,6 @@ pub struct Process {
     /// Time from ticks: for want of the scheduler's numbers, or, when ends are not told, for several threads.
     pub by_ticks: bool,
     pub major_faults_rose: bool,
-    pub block_reads_rose: Option<bool>,
     pub io_unreadable: bool,
     pub user: Option<UserId>,
     pub ended_uid: Option<u32>,
@@ -144,7 +143,6 @@ impl Process {
             allowance: Allowance::default(),
             by_ticks: false,
             major_faults_rose: false,
-            block_reads_rose: None,
             io_unreadable: false,
             user: None,
             ended_uid: None,
@@ -222,7 +220,6 @@ impl Process {
             let value = |key| u64::try_from(parse::value_of(t, key)?).ok();
             Some((value("read_bytes")?, value("write_bytes")?))
         });
-        self.block_reads_rose = None;
         if let Some((read_bytes, write_bytes)) = values {
             let now = Totals {
                 read_bytes,
@@ -230,7 +227,6 @@ impl Process {
                 ..self.counted
             };
             let step = now.since(self.counted);
-            self.block_reads_rose = Some(step.read_bytes > 0);
             self.counted = now;
             if !skip {
                 self.step.add(step);

@@ -219,7 +219,7 @@ fn users_and_tasks_as_they_change() {
                 0
             ),
             row(
-                [2, 1, 0, 0],
+                [2, 1, 0, 1],
                 150_000 + 52 * tick,
                 6 * tick,
                 5_000,
@@ -229,7 +229,7 @@ fn users_and_tasks_as_they_change() {
                 0
             ),
             row(
-                [1, 0, 0, 0],
+                [1, 0, 0, 1],
                 150_000 + 52 * tick,
                 6 * tick,
                 5_000,
@@ -239,7 +239,7 @@ fn users_and_tasks_as_they_change() {
                 1
             ),
             row(
-                [1, 0, 0, 0],
+                [1, 0, 0, 1],
                 150_000 + 52 * tick,
                 6 * tick,
                 5_000,

@@ -277,7 +277,9 @@ pub fn second(root: &Path, second: i64) {
             );
         }
         2 => {
+            // In uninterruptible wait without a page fault or a block read: as who writes to a full disk.
             let shell = Task {
+                state: 'D',
                 minor: 130,
                 major: 12,
                 utime: 60,
