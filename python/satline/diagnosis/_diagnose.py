@@ -20,6 +20,7 @@ from satline.diagnosis._unseen import unseen
 from satline.diagnosis._waits import wait_shares
 from satline.diagnosis._warnings import conditions, failed_part, warnings
 from satline.diagnosis.rules import RULES, Context
+from satline.diagnosis.rules._probes import cited
 from satline.diagnosis.rules._worth import together, weighed
 from satline.diagnosis.saturation import saturation as judge_saturation
 from satline.reduction import Curves, Reduction, Source, reduce
@@ -92,7 +93,8 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
     found = [judge(judging) for _, judge in RULES]
     if periods is None:
         found = weighed([(rule, f) for (rule, _), f in zip(RULES, found, strict=True)], context)
-    found = tempered(found, verdict)
+    # After the weighing: what a probe shows is told, and makes no finding hold, nor a stronger one.
+    found = [cited(f, judging, assessment.uses) for f in tempered(found, verdict)]
     judged = [rule.in_vm_words(f) if words else f for (rule, _), f in zip(RULES, found, strict=True)]
     if periods is not None:
         judged = [_with_chance(f, standing) for f in judged]

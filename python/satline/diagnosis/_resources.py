@@ -16,7 +16,8 @@ import numpy as np
 from satline.diagnosis._held import held_back, listed
 from satline.diagnosis._histories import Histories
 from satline.diagnosis._limits import group_memory, io_caps, quotas
-from satline.diagnosis._serial import locks, probes, queues, thread
+from satline.diagnosis._probes import probes
+from satline.diagnosis._serial import locks, queues, thread
 from satline.diagnosis._use import (
     CPU_SHORT,
     DELAYED,

@@ -1,9 +1,8 @@
-"""What is done by one at a time, and probes: threads that others wait for, file locks, thermometers."""
+"""What is done by one at a time: threads that others wait for, locks on files."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from satline.diagnosis._held import listed
 from satline.diagnosis._use import CPU_SHORT, DELAYED, Courses, Floats, Use, over
@@ -12,9 +11,6 @@ THREAD_SHORT = 0.9
 # A thread never rests that runs or waits for a processor for so much of the time; it is a server's where
 # requests wait for it.
 NEVER_RESTS, LEAST_CPU, LEAST_QUEUE = 0.85, 0.2, 0.5
-# Slow is a probe whose running median is so many times the usual, and so much above it.
-SLOW_PROBE, LEAST_SLOWER_US = 3.0, 5000.0
-LEAST_PROBES, IN_SUCCESSION = 12, 5
 
 
 def queues(courses: Courses) -> list[Use]:
@@ -141,46 +137,3 @@ def locks(courses: Courses) -> list[Use]:
             remedy=remedy,
         )
     ]
-
-
-# What a probe waits for when it takes much longer than usual.
-_PROBES = {"trivial": "processor", "compute": "processor", "io": "io", "paging": "storage"}
-
-
-def probes(courses: Courses) -> list[Use]:
-    """Probes that ran now and then: where one took much longer than is usual for it, several times in
-    succession, what it needs was short, whatever else says so. One of I/O proves nothing while the CPU is
-    full.
-    """
-    total = courses.course("total_cpu_fraction")
-    full = np.zeros(courses.count, dtype=bool) if total is None else np.nan_to_num(total) >= CPU_SHORT
-    found = []
-    for probe, own in courses.history.levels("thermometer", "thermometer", ("elapsed_us",)).items():
-        component = _PROBES.get(probe)
-        taken = own["elapsed_us"]
-        ran = np.flatnonzero(np.isfinite(taken))
-        if component is None or len(ran) < LEAST_PROBES:
-            continue
-        # Running medians: a single slow run shows nothing.
-        padded = np.pad(taken[ran], IN_SUCCESSION // 2, mode="edge")
-        middle = np.median(sliding_window_view(padded, IN_SUCCESSION), axis=1)
-        usual = float(np.quantile(middle, 0.25))
-        slow = np.zeros(courses.count, dtype=bool)
-        slow[ran] = (middle >= SLOW_PROBE * usual) & (middle >= usual + LEAST_SLOWER_US)
-        if component != "processor":
-            slow &= ~full
-        if not slow.any():
-            continue
-        took = float(np.nanmean(taken[slow]))
-        found.append(
-            Use(
-                f"probe {probe}",
-                component,
-                None,
-                slow,
-                None,
-                scales=False,
-                of=f"took {took / 1000:.3g} ms where it usually takes {usual / 1000:.3g} ms",
-            )
-        )
-    return found

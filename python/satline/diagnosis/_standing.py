@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -31,6 +31,8 @@ MOSTLY = 0.5
 UNKNOWN, BLIND = 0.08, 0.12
 # How far a full resource speaks for itself: with a queue seen before it, without any signal, against one.
 WAITED, UNSEEN, NOT_WAITED = 1.0, 0.6, 0.1
+# What a probe shows makes nothing likelier than this.
+PROBED = (1 - UNKNOWN) * UNSEEN
 # What is short and waited for holds back at least so much of a user, whatever clocks of single users say.
 LEAST_HELD = 0.02
 LEAST_DAYS = 2.0
@@ -196,8 +198,23 @@ def _likely(found: Sequence[Use], seconds: Floats) -> tuple[Likely, ...]:
 
     Each counts by the time that it was short, times the users that it held back where their waits were
     recorded, and more where something was seen to wait for it; a part is left for what was not recorded. It
-    is a weighing of signs, not a measured frequency.
+    is a weighing of signs, not a measured frequency. A probe alone makes nothing likelier than `PROBED`.
     """
+    likely = _by_weight(found, seconds)
+    others = [use for use in found if not use.probe]
+    if len(others) == len(found):
+        return likely
+    known = {one.component: one.chance for one in _by_weight(others, seconds)}
+    most = {one.component: max(PROBED, known.get(one.component, 0.0)) for one in likely}
+    probed = {use.component for use in found if use.probe}
+    return tuple(
+        replace(one, chance=min(one.chance, most[one.component])) if one.component in probed else one
+        for one in likely
+    )
+
+
+def _by_weight(found: Sequence[Use], seconds: Floats) -> tuple[Likely, ...]:
+    """See `_likely`."""
     weights: dict[str, tuple[float, str]] = {}
     blind, strongest = UNKNOWN, 0.0
     for use in found:

@@ -57,6 +57,8 @@ class Use:
         What was seen, and whom it holds back, as a finding would say it; empty: nothing beyond the figures.
     remedy
         What would help, where the cause is that clear.
+    probe
+        Known from the times of a probe, and by nothing else.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Use:
     delayed: Floats | None = None
     says: str = ""
     remedy: str = ""
+    probe: bool = False
 
     @property
     def counted(self) -> Mask:
