@@ -3,10 +3,12 @@
 import csv
 import json
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from satline.errors import InputError
 from satline.recording import Recording
 
 from .conftest import WAIT_S, Satline, wait_for
@@ -67,7 +69,8 @@ def complete(satline: Satline) -> list[Path]:
     """Recordings of runs that have ended."""
     found = []
     for path in sorted((satline.directory / "out/runs").glob("*.satline")):
-        if (path / "recording.toml").exists():
+        # A run that is begun anew may take its recording away meanwhile.
+        with suppress(InputError):
             description = Recording.open(path).description
             if description["recording"].get("end_reason") == "complete":
                 found.append(path)

@@ -11,7 +11,7 @@ import pytest
 from satline.recording import Recording, check
 from satline.systems.delay_accounting import is_on
 
-from .conftest import Satline, wait_for
+from .conftest import Satline, delay_accounting_is_right, wait_for
 from .test_study_runs import ended
 
 pytestmark = pytest.mark.system
@@ -80,7 +80,7 @@ def test_delay_accounting_is_put_back_however_it_ends(number: int, satline: Satl
     assert is_on()
     process.send_signal(number)
     ended(process)
-    wait_for(lambda: is_on() is False, "the switch to be put back")
+    wait_for(delay_accounting_is_right, "the switch to be put back")
     report = check(satline.recording)
     assert report.ok, report.problems
     assert list(satline.state.glob("satline/*.ledger")) == []
