@@ -88,6 +88,9 @@ pub struct RunOptions {
     /// Users of each step; fewer than before log off.
     #[arg(long, value_name = "N,…", value_delimiter = ',', required = true)]
     pub steps: Vec<usize>,
+    /// Further steps come on standard input, a number of users a line, and `end` after the last; in between the users go on.
+    #[arg(long, requires = "watch_stdin")]
+    pub follow: bool,
     /// Time over which the users of a step log on or off.
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_duration)]
     pub ramp: i64,

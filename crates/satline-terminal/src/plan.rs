@@ -12,6 +12,8 @@ pub struct Plan {
     pub ramp_per_user: bool,
     pub warmup_ns: i64,
     pub window_ns: i64,
+    /// Most users that a step may have.
+    pub most: usize,
 }
 
 /// Part of a step.
@@ -20,6 +22,8 @@ pub enum Phase {
     Ramp,
     Warmup,
     Window,
+    /// The step is over, and nobody has said what comes next: the users go on.
+    Hold,
     Drain,
     Done,
 }
@@ -31,6 +35,7 @@ impl Phase {
             Self::Ramp => "ramp",
             Self::Warmup => "warmup",
             Self::Window => "window",
+            Self::Hold => "hold",
             Self::Drain => "drain",
             Self::Done => "done",
         }
@@ -144,6 +149,7 @@ mod tests {
             ramp_per_user: false,
             warmup_ns: 10,
             window_ns: 20,
+            most: 4,
         };
         assert_eq!((plan.ramp_of(0), plan.length_of(1)), (1000, 1030));
         assert_eq!(

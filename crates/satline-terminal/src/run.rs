@@ -106,7 +106,7 @@ pub fn run(options: &RunOptions) -> Result<i32, TerminalError> {
         environment.retain(|(key, _)| key != name);
     }
     look_for_programs(&workload, &environment, &options.env)?;
-    let most = plan.steps.iter().copied().max().unwrap_or(0);
+    let most = plan.most;
     let file_limit = pty::raise_file_limit();
     look_at_limits(options, most, &workload.line.target)?;
     let passwords = workload.line.password.as_ref();
@@ -263,8 +263,16 @@ fn record(
     } else {
         Progress::None
     };
-    let emulator = Emulator::new(c, signals, progress, options.drain, options.watch_stdin, consent)
-        .map_err(|error| TerminalError::failure(format!("cannot wait for signals: {error}"), ""))?;
+    let emulator = Emulator::new(
+        c,
+        signals,
+        progress,
+        options.drain,
+        options.watch_stdin,
+        options.follow,
+        consent,
+    )
+    .map_err(|error| TerminalError::failure(format!("cannot wait for signals: {error}"), ""))?;
     let (mut end, mut c) = emulator.run();
     if let Err(error) = c.recorder.finish() {
         if !matches!(end, End::Failed(_)) {

@@ -1,6 +1,7 @@
 //! The run: one thread, one timer heap, one epoll set.
 
 mod arrivals;
+mod following;
 
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -17,6 +18,8 @@ use crate::poll::{Ready, Signals, Watch};
 use crate::processes;
 use crate::progress::Progress;
 use crate::user::{State, User};
+
+use following::Following;
 
 /// Tokens of the epoll set beyond those of the users.
 const SIGNALS: u64 = u64::MAX;
@@ -47,22 +50,25 @@ pub struct Emulator {
     began_ns: i64,
     drain_ns: i64,
     consent: Option<Consent>,
+    /// Steps come on standard input.
+    following: Option<Following>,
     /// Users whose lines hold more than one read took, or their end.
     unread: Vec<usize>,
     end: Option<End>,
 }
 
 impl Emulator {
-    /// `watch_stdin`: the end of standard input ends the run.
+    /// `watch_stdin`: the end of standard input ends the run. `follow`: what comes on it are further steps.
     pub fn new(
         c: Common,
         signals: Signals,
         progress: Progress,
         drain_ns: i64,
         watch_stdin: bool,
+        follow: bool,
         consent: Option<Consent>,
     ) -> io::Result<Self> {
-        let most = c.plan.steps.iter().copied().max().unwrap_or(0);
+        let most = c.plan.most;
         let scripts = c.workload.deal(most);
         let users = (1..=most)
             .map(|number| User::new(number, scripts[number - 1], c.seed))
@@ -88,6 +94,7 @@ impl Emulator {
             began_ns: monotonic_ns(),
             drain_ns,
             consent,
+            following: follow.then(Following::default),
             unread: Vec::new(),
             end: None,
         })
@@ -218,8 +225,17 @@ impl Emulator {
     fn end_window(&mut self, at: i64) {
         self.c.end_window();
         self.c.event("window-end", None, "");
+        self.go_on(at);
+    }
+
+    /// After a window: the next step, or the end, or to wait until somebody says which.
+    fn go_on(&mut self, at: i64) {
         if self.c.step < self.c.plan.steps.len() {
             return self.begin_step(self.c.step, at);
+        }
+        if self.following.as_ref().is_some_and(Following::awaits) {
+            self.c.phase = Phase::Hold;
+            return;
         }
         let intended = self.c.plan.steps[self.c.step - 1];
         let absent = self.users[..intended]
@@ -306,16 +322,6 @@ impl Emulator {
             let hint = "ask the owner; what was recorded so far is whole";
             self.end
                 .get_or_insert(End::Failed(TerminalError::failure(what, hint)));
-        }
-    }
-
-    fn look_at_stdin(&mut self) {
-        let mut buffer = [0u8; 512];
-        // SAFETY: the buffer is as long as said.
-        let got = unsafe { libc::read(io::stdin().as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
-        if got == 0 {
-            self.end
-                .get_or_insert(End::Interrupted(libc::SIGTERM, "the end of standard input"));
         }
     }
 

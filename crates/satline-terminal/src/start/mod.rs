@@ -45,6 +45,11 @@ pub(crate) fn plan_of(options: &RunOptions) -> Result<Plan, TerminalError> {
         ramp_per_user: options.ramp_per_user,
         warmup_ns: options.warmup,
         window_ns: options.window,
+        most: if options.follow {
+            options.max_users
+        } else {
+            options.steps.iter().copied().max().unwrap_or(0)
+        },
     };
     let (total, most) = (plan.total_s(), options.max_time as f64 / 1e9);
     if total > most {
@@ -184,7 +189,11 @@ pub(crate) fn consent(
         port,
         users,
         rate: options.max_rate,
-        seconds: plan.total_s() + options.drain as f64 / 1e9,
+        seconds: if options.follow {
+            options.max_time as f64 / 1e9
+        } else {
+            plan.total_s() + options.drain as f64 / 1e9
+        },
     };
     let (address, host) = match (lines, &workload.line.target) {
         (Lines::Remote { address, .. }, Target::Remote { host, .. }) => (address, host),

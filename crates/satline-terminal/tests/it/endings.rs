@@ -1,8 +1,10 @@
 //! Runs that end early, and input that is wrong.
 
-use std::process::{Output, Stdio};
+use std::io::Write;
+use std::process::{Child, ChildStdin, Output, Stdio};
+use std::time::Duration;
 
-use crate::support::{Place, eventually, send, stderr, workload};
+use crate::support::{Place, eventually, number, send, stderr, workload};
 
 const SLEEPER: &str = r#"
 [[script]]
@@ -82,6 +84,51 @@ fn the_end_of_standard_input_stops_a_run_that_watches_it() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(143), "{}", stderr(&output));
     place.assert_clean();
+}
+
+/// A run whose further steps come on standard input.
+fn following(place: &Place) -> (Child, ChildStdin) {
+    let plan = "--steps 1 --ramp 0s --warmup 100ms --window 500ms --watch-stdin --follow --max-users 3";
+    let mut child = place.command(plan).stdin(Stdio::piped()).spawn().unwrap();
+    let input = child.stdin.take().unwrap();
+    (child, input)
+}
+
+#[test]
+fn steps_that_come_on_standard_input_follow_each_other() {
+    let place = Place::new(&sleeper());
+    let (child, mut input) = following(&place);
+    input.write_all(b"3\n").unwrap();
+    // Unless the machine is slow the second is over by then, and its users go on until the third comes.
+    std::thread::sleep(Duration::from_secs(2));
+    input.write_all(b"2\nend\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let users: Vec<i64> = place
+        .events("step")
+        .iter()
+        .map(|row| number(row, "users"))
+        .collect();
+    assert_eq!(users, [1, 3, 2]);
+    assert_eq!(place.events("window-end").len(), 3);
+    place.assert_clean();
+    drop(input);
+}
+
+#[test]
+fn a_line_that_is_no_step_ends_the_run_with_its_remedy() {
+    let place = Place::new(&sleeper());
+    let (child, mut input) = following(&place);
+    input.write_all(b"4\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("4 users; a step has 1 to 3"),
+        "{}",
+        stderr(&output)
+    );
+    place.assert_clean();
+    drop(input);
 }
 
 #[test]
