@@ -141,6 +141,7 @@ def test_a_light_load_of_few_reactions_that_the_answer_needs(tmp_path: Path, qui
     assert (found.told, found.low, found.high) == (False, None, None)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> None:
     """At 95 % stated, 40 series; fewer than 33 right would be seen once in 1,000 if that were so."""
     truth, right = 10.0, 0

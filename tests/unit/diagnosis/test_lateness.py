@@ -16,6 +16,8 @@ from satline.diagnosis import Lateness, diagnose, lateness_of
 from satline.recording import Recording, RecordingWriter, describe
 from satline.reduction import reduce
 
+pytestmark = pytest.mark.slow
+
 S = 1_000_000_000
 
 

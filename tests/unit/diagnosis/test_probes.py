@@ -13,6 +13,8 @@ from made_study import Made
 from satline.diagnosis import Diagnosis, Evidence, Finding, diagnose
 from satline.report.terminal import evidence_words
 
+pytestmark = pytest.mark.slow
+
 Course = Callable[[float], float]
 LIGHT = {f"u{k}": MadeUser(cpu=0.02, delay=0.01) for k in range(3)}
 

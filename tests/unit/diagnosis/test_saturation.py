@@ -212,6 +212,7 @@ def test_block_bootstrap_sees_autocorrelation() -> None:
     assert made[1] > 3 * made[0]
 
 
+@pytest.mark.slow
 def test_wrong_confident_verdicts_are_rare_and_most_clear_cases_are_told() -> None:
     table, wrong = confusion(240, replicates=200)
     print({f"{truth}: {answer}": n for (truth, answer), n in sorted(table.items())}, "wrong:", wrong)

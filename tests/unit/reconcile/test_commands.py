@@ -18,6 +18,8 @@ from satline.recording import Recording
 from satline.reduction import Reduction, reduce
 from satline.reduction._planning import Condition, allowance
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", autouse=True)
 def opened() -> Iterator[None]:

@@ -297,6 +297,7 @@ def test_a_hundred_thousand_loads_are_joined() -> None:
     assert len(found.rows) <= 14
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     # a small part of benches/scalability/run.py
     load = np.array([1.0, 2, 4, 8, 16, 24, 32, 48, 64])
