@@ -101,9 +101,9 @@ class Collectors:
         self._run([program, "-w", str(place / FROM["atop"]), str(EVERY_S)], place, prepare)
 
     def _pcp(self, place: Path, prepare: Callable[[], None]) -> None:
-        daemon, logger = _first("/usr/lib/pcp/bin/pmcd"), _first("/usr/lib/pcp/bin/pmlogger")
-        agents = _first("/var/lib/pcp/pmdas")
-        if daemon is None or logger is None or agents is None:
+        daemon, logger = "/usr/lib/pcp/bin/pmcd", "/usr/lib/pcp/bin/pmlogger"
+        agents = "/var/lib/pcp/pmdas"
+        if not all(Path(needed).exists() for needed in (daemon, logger, agents)):
             raise LookupError("pmcd or pmlogger is not installed")
         if not Path("/var/lib/pcp/pmns/root").exists():
             raise LookupError("PCP's name space was not built: run /var/lib/pcp/pmns/Rebuild")

@@ -8,6 +8,7 @@ and after every point of time.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +54,19 @@ class Cells:
             half = np.arange(len(half)) * 2 * PARTS // len(half)
         return np.asarray(np.unique(half, return_inverse=True)[1], dtype=np.int64)
 
+    def without_one_day(self) -> Iterator[NDArray[np.bool_]]:
+        """The blocks left without each day, or twentieth of a shorter recording, in the order of time.
+
+        What is left out begins at every half of these, for trouble does not begin at midnight.
+        """
+        part = self.parts()
+        for first in range(int(part.max())):
+            yield (part < first) | (part > first + 1)
+
+    def of_blocks(self, kept: NDArray[np.bool_]) -> Cells:
+        """Only these blocks."""
+        return Cells(self.seconds[kept], self.amount[kept], self.start_s[kept])
+
 
 @dataclass(frozen=True)
 class Episode:
@@ -73,15 +87,12 @@ def rests_on_one_part(
 ) -> Episode | None:
     """The day, or twentieth of a shorter recording, without which the bend is gone; ``None``: there is none.
 
-    What is left out begins at every half of these, for trouble does not begin at midnight. The bend is there
-    while enough of the time beyond the `interval` of the breakpoint is left, and a break is found with a
-    slope beyond it of less than `ratio` of that before.
+    The bend is there while enough of the time beyond the `interval` of the breakpoint is left, and a break is
+    found with a slope beyond it of less than `ratio` of that before.
     """
-    part = cells.parts()
     whole = cells.seconds.sum(axis=0)
     beyond = load > interval[1]
-    for first in range(int(part.max())):
-        rest = (part < first) | (part > first + 1)
+    for rest in cells.without_one_day():
         if _gone(load, cells, weights, rest, whole, beyond, ratio):
             out = np.flatnonzero(~rest)
             end = int(out[-1]) + 1
@@ -127,20 +138,11 @@ def change(cells: Cells, split: int) -> Change | None:
     found = _step(cells, split)
     if found is None:
         return None
-    part = cells.parts()
-    for first in range(int(part.max())):
-        rest = (part < first) | (part > first + 1)
-        if (
-            _step(
-                Cells(cells.seconds[rest], cells.amount[rest], cells.start_s[rest]),
-                split,
-                REST_SURE,
-                REST_SHIFT,
-            )
-            is None
-        ):
-            return None
-    return found
+    stays = (
+        _step(cells.of_blocks(rest), split, REST_SURE, REST_SHIFT) is not None
+        for rest in cells.without_one_day()
+    )
+    return found if all(stays) else None
 
 
 def _step(cells: Cells, split: int, sure: float = SURE, least: float = SHIFT) -> Change | None:
