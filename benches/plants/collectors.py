@@ -57,6 +57,7 @@ class Collectors:
 
     def start(self, place: Path, prepare: Callable[[], None]) -> None:
         """Start all of them, each writing below this directory; `prepare` runs in each process before it."""
+        place = place.resolve()
         for name, begin in (("sysstat", self._sysstat), ("pcp", self._pcp), ("atop", self._atop)):
             try:
                 begin(place, prepare)
@@ -83,6 +84,7 @@ class Collectors:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
+                    cwd=place,  # PCP's agents write their logs where they are
                     preexec_fn=prepare,
                     env={**os.environ, **more},
                 )
