@@ -106,7 +106,8 @@ Examples:
 @click.option(
     "--quiet",
     is_flag=True,
-    help="Do not say what the recording shows: after 5, 10, 20, 40 … minutes, and at the end.",
+    help="Do not say what the recording shows: after 5, 10, 20, 40 … minutes, at the end, and when a probe"
+    " has become three times as slow as usual.",
 )
 @click.option(
     "--install", is_flag=True, help="Write systemd units that record from boot on, and compact every hour."
@@ -185,6 +186,7 @@ def record(
         cgroup=cgroup,
         probes_in_cgroup=inside,
         duration_ms=duration,
+        tell_alarms=not quiet,
     )
     if as_service:
         for note in notes:

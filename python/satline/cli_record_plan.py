@@ -32,6 +32,8 @@ class Plan:
         Whether the probes run in that group, where they feel its limits.
     duration_ms
         ``None``: until somebody ends it.
+    tell_alarms
+        Have the monitor print a line when a probe has become much slower than usual, and when it is over.
     """
 
     monitor: Path
@@ -44,6 +46,7 @@ class Plan:
     cgroup: str | None = None
     probes_in_cgroup: bool = False
     duration_ms: int | None = None
+    tell_alarms: bool = False
 
     def arguments(self) -> list[str]:
         """The monitor's command."""
@@ -57,6 +60,8 @@ class Plan:
             words += ["--thermometer-program", str(self.thermometer)]
         if self.thermometers and self.cgroup is not None and self.probes_in_cgroup:
             words += ["--thermometer-cgroup", self.cgroup]
+        if self.thermometers and self.tell_alarms:
+            words += ["--tell-alarms"]
         if self.duration_ms is not None:
             words += ["--duration", f"{self.duration_ms}ms"]
         return words

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -49,14 +49,20 @@ def foreground(plan: Plan, notes: Sequence[str], *, headlines: bool = True) -> i
     answers = Headlines(plan.recording)
     console = _console()
     # What this process does, such as compacting, is not a user's work.
+    told = plan.tell_alarms and bool(plan.thermometers)
     command = [*plan.arguments(), "--companion", str(os.getpid())]
     with signals_interrupt() as signals:
         monitor = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=end_with_parent
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if told else None,
+            start_new_session=True,
+            preexec_fn=end_with_parent,
         )
+        alarms = Alarms(monitor.stdout) if monitor.stdout is not None else None
         try:
             try:
-                _wait(monitor, plan.recording, notes, console, answers if headlines else None)
+                _wait(monitor, plan.recording, notes, console, answers if headlines else None, alarms)
             finally:
                 signals.hold()
                 answers.stop()
@@ -80,6 +86,24 @@ def foreground(plan: Plan, notes: Sequence[str], *, headlines: bool = True) -> i
     if headlines:
         _last(answers, plan.recording, console)
     return 0
+
+
+class Alarms:
+    """What the monitor says on its standard output of probes that became slow; read without waiting."""
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self._descriptor = pipe.fileno()
+        os.set_blocking(self._descriptor, False)
+        self._rest = b""
+
+    def take(self) -> list[str]:
+        """The lines that are whole now."""
+        try:
+            self._rest += os.read(self._descriptor, 65536)
+        except BlockingIOError:
+            return []
+        *lines, self._rest = self._rest.split(b"\n")
+        return [line.decode(errors="replace") for line in lines]
 
 
 def _console() -> Console:
@@ -120,6 +144,7 @@ def _wait(
     notes: Sequence[str],
     console: Console,
     answers: Headlines | None,
+    alarms: Alarms | None,
 ) -> None:
     """Show how it goes until the monitor ends, and compact what is full meanwhile."""
     from rich.text import Text
@@ -140,9 +165,19 @@ def _wait(
             answer = answers.poll(seconds) if answers is not None else None
             if answer is not None:
                 say(console, f"{clock(seconds)}: {answer}")
+            _alarmed(alarms, seconds, console)
             status.update(Text(visible(status_line(recording, seconds))))
             with contextlib.suppress(subprocess.TimeoutExpired):
                 monitor.wait(STATUS_EVERY_S)
+    _alarmed(alarms, time.monotonic() - begun, console)
+
+
+def _alarmed(alarms: Alarms | None, seconds: float, console: Console) -> None:
+    """Say what the monitor has said of probes since."""
+    from satline.experiment.progress import clock
+
+    for alarm in alarms.take() if alarms is not None else ():
+        say(console, f"{clock(seconds)}: {alarm}")
 
 
 def say(console: Console, text: str) -> None:

@@ -180,3 +180,20 @@ def test_what_delay_accounting_would_tell_is_said_where_it_is_off(
     monkeypatch.setattr("satline.systems.delay_accounting.is_on", lambda: value == "1")
     assert run(["record", str(tmp_path / "x.satline"), "--quiet"]) == 0
     assert capsys.readouterr().err.count("kernel.task_delayacct is 0") == told
+
+
+def test_a_probe_that_became_slow_is_told_while_recording(
+    binaries: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monitor = binaries / "satline-monitor"
+    script = monitor.read_text()
+    monitor.write_text(script + "printf 'probe io takes 1.61 s\\nprobe \\033[31m is hostile\\nhalf a l'\n")
+    assert run(["record", str(tmp_path / "a.satline"), "--thermometer", "io"]) == 0
+    told = capfd.readouterr().err
+    assert "--tell-alarms" in (tmp_path / "words").read_text()
+    assert "0:00: probe io takes 1.61 s" in told
+    assert "\033" not in told
+    assert "half a l" not in told
+    monitor.write_text(script)
+    assert run(["record", str(tmp_path / "b.satline"), "--thermometer", "io", "--quiet"]) == 0
+    assert "--tell-alarms" not in (tmp_path / "words").read_text()

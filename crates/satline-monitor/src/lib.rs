@@ -5,6 +5,7 @@
 
 pub mod abilities;
 pub mod accounting;
+pub mod alarm;
 pub mod by_pid;
 pub mod cgroup;
 pub mod clockwork;

@@ -2,7 +2,7 @@
 
 mod watch;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use satline_scheduling::Scheduling;
 
 use crate::abilities::{delays_are_on, open_taskstats, thermometer_program};
 use crate::accounting::{ExitMethod, ProcessTable, ScanOptions};
+use crate::alarm::Watch;
 use crate::cgroup::{self, Hierarchy, WatchedGroup};
 use crate::clockwork::{self, Clock, ClockWatch, Lateness, Schedule};
 use crate::device::Devices;
@@ -27,7 +28,7 @@ use crate::plausible::{Clocks, Times};
 use crate::population::{Census, Known, Seen};
 use crate::queues::Queues;
 use crate::recorder::{OwnReading, Recorder, Stamp};
-use crate::source::{Cost, Methods, Sampling, Source, UsersHead};
+use crate::source::{Cost, Methods, Probes, Sampling, Source, UsersHead};
 use crate::system;
 use crate::taskstats::TaskStats;
 use crate::thermometer::Thermometers;
@@ -81,6 +82,8 @@ pub struct Monitor<C: Clock> {
     /// Groups whose missing signals have been named.
     groups_looked_at: BTreeSet<String>,
     thermometers: Thermometers,
+    /// By name of the thermometer.
+    alarms: BTreeMap<String, Watch>,
     schedule: Schedule,
     start_ns: i64,
     lateness: Lateness,
@@ -210,6 +213,7 @@ impl<C: Clock> Monitor<C> {
             .collect();
         Ok(Self {
             thermometers: Thermometers::new(program, options.thermometer.clone(), probe_groups, start_ns),
+            alarms: BTreeMap::new(),
             schedule: Schedule::new(start_ns, options.interval),
             groups: watched(&named),
             parents: watched(&options.cgroup_users),
@@ -419,6 +423,7 @@ impl<C: Clock> Monitor<C> {
                 definition: self.options.users.word(),
                 rules: self.options.users.rules(),
             },
+            thermometers: Probes::planned(&self.options),
             methods: self.methods,
             cost: Cost::now(
                 self.recorder.writer().bytes_written(),

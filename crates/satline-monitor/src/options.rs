@@ -79,6 +79,10 @@ pub struct Options {
     #[arg(long, value_name = "/PATH")]
     pub thermometer_cgroup: Option<String>,
 
+    /// Print a line on standard output when a thermometer has become three times as slow as usual, and when it is over
+    #[arg(long)]
+    pub tell_alarms: bool,
+
     /// A process whose work, and that of its descendants, is Satline's own (_satline), such as what started this one
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), hide_short_help = true)]
     pub companion: Option<i32>,

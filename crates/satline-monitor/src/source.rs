@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::accounting::ExitMethod;
 use crate::clockwork::{self, Lateness};
 use crate::missing::Missing;
+use crate::options::Options;
 use crate::plausible::Implausible;
 use satline_scheduling::Scheduling;
 
@@ -19,6 +20,8 @@ pub struct Source<'a> {
     pub error: Option<String>,
     pub sampling: Sampling,
     pub users: UsersHead<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thermometers: Option<Probes<'a>>,
     pub methods: Methods,
     pub cost: Cost,
     #[serde(skip_serializing_if = "<[Missing]>::is_empty")]
@@ -61,6 +64,33 @@ pub struct UsersHead<'a> {
     /// The whole file of rules, where rules say it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rules: Option<&'a str>,
+}
+
+/// `[thermometers]`: which probes ran, and where.
+#[derive(Debug, Serialize)]
+pub struct Probes<'a> {
+    pub names: Vec<&'a str>,
+    /// The group that they were put into; absent: that of the monitor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<&'a str>,
+    /// They ran in the group that is the whole load, and felt its limits.
+    pub in_load_cgroup: bool,
+}
+
+impl<'a> Probes<'a> {
+    /// Those that are asked for; `None`: none is.
+    pub fn planned(options: &'a Options) -> Option<Self> {
+        let cgroup = options.thermometer_cgroup.as_deref();
+        (!options.thermometer.is_empty()).then(|| Self {
+            names: options
+                .thermometer
+                .iter()
+                .map(|plan| plan.name.as_str())
+                .collect(),
+            cgroup,
+            in_load_cgroup: cgroup.is_some() && cgroup == options.load_cgroup.as_deref(),
+        })
+    }
 }
 
 /// `[methods]`

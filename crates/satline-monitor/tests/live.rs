@@ -311,3 +311,50 @@ fn a_full_disk_ends_in_a_valid_recording() {
     assert_eq!(source["end_reason"].as_str(), Some("disk-full"));
     assert!(rows > 0);
 }
+
+#[test]
+fn a_probe_that_becomes_slow_raises_an_alarm_and_ends_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let count = directory.path().join("count");
+    let probe = directory.path().join("probe");
+    let script = format!(
+        "#!/bin/sh\necho >> {0}\nn=$(wc -l < {0})\nus=33000\n[ $n -gt 20 ] && [ $n -le 40 ] && us=1608000\n\
+         echo \"{{\\\"thermometer\\\":\\\"io\\\",\\\"elapsed_us\\\":$us}}\"\n",
+        count.display()
+    );
+    fs::write(&probe, script).unwrap();
+    fs::set_permissions(&probe, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let recording = directory.path().join("x.satline");
+    let program = probe.to_str().unwrap();
+    let running = Running::start(
+        &recording,
+        &[
+            "--interval",
+            "100ms",
+            "--thermometer",
+            "io@100ms",
+            "--thermometer-program",
+            program,
+        ],
+    );
+    wait_for(|| fs::read_to_string(&count).is_ok_and(|text| text.len() > 55));
+    running.end(libc::SIGTERM);
+    let events = rows(&recording, "event");
+    let told: Vec<_> = events
+        .iter()
+        .filter(|row| row.text("event").is_some_and(|event| event.starts_with("probe-")))
+        .filter_map(|row| Some((row.text("event")?, row.text("text")?)))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (
+                "probe-slow",
+                "probe io takes 1.61 s, where it usually takes 33 ms"
+            ),
+            ("probe-usual", "probe io takes 33 ms, as usual again (33 ms)"),
+        ]
+    );
+    let source = fs::read_to_string(recording.join("sources/monitor.toml")).unwrap();
+    assert!(source.contains("[thermometers]") && source.contains("in_load_cgroup = false"));
+}

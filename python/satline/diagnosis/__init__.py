@@ -7,6 +7,7 @@ from satline.diagnosis._json import as_plain, to_dict, to_json
 from satline.diagnosis._known import require_two_readings
 from satline.diagnosis._lateness import LateLoad, Lateness, lateness_of
 from satline.diagnosis._results import (
+    Alarm,
     Diagnosis,
     Estimate,
     Evidence,
@@ -27,6 +28,7 @@ from satline.diagnosis.saturation import saturation
 __all__ = [
     "LOG_ON_ADVICE",
     "RULES",
+    "Alarm",
     "Diagnosis",
     "Estimate",
     "Evidence",

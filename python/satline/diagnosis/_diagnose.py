@@ -14,9 +14,11 @@ from satline.diagnosis._known import known, require_two_readings
 from satline.diagnosis._lateness import lateness_of, with_and_without
 from satline.diagnosis._left import tempered
 from satline.diagnosis._periods import period_context
+from satline.diagnosis._probes import alarms
 from satline.diagnosis._results import Diagnosis, Finding, Saturation, Standing
 from satline.diagnosis._standing import assess
 from satline.diagnosis._unseen import unseen
+from satline.diagnosis._use import Courses
 from satline.diagnosis._waits import wait_shares
 from satline.diagnosis._warnings import conditions, failed_part, warnings
 from satline.diagnosis.rules import RULES, Context
@@ -124,6 +126,7 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
         standing=standing,
         together=both,
         implausible=implausible(recording.sources),
+        alarms=alarms(Courses(reduction, history)),
     )
 
 

@@ -334,6 +334,32 @@ class Implausible:
 
 
 @dataclass(frozen=True)
+class Alarm:
+    """A stretch of time in which a probe took much longer than is usual for it, several times in succession.
+
+    probe
+        Its name: trivial, io, compute, paging, mixed.
+    begins_s, ends_s
+        Seconds since 1970 UTC; since the recording's first reading where it has no clock.
+    clock
+        Whether these are times of day.
+    took_us, slowest_us, usual_us
+        Median and greatest of the means per observation in it, and what is usual.
+    processors_full
+        Part of it in which the processors were full: then a probe of something else waits for them.
+    """
+
+    probe: str
+    begins_s: float
+    ends_s: float
+    clock: bool
+    took_us: float
+    slowest_us: float
+    usual_us: float
+    processors_full: float
+
+
+@dataclass(frozen=True)
 class WaitPart:
     """One part of users' time in a load class: its share with its standard error; ``None`` where missing.
 
@@ -398,6 +424,8 @@ class Diagnosis:
         Two upgrades that are worth more together; ``None``: none are, or no model can tell.
     implausible
         Values that were left out of the readings because they cannot be.
+    alarms
+        When probes took much longer than usual, in the order of time.
     """
 
     recording: str
@@ -412,3 +440,4 @@ class Diagnosis:
     standing: Standing | None = None
     together: Together | None = None
     implausible: tuple[Implausible, ...] = ()
+    alarms: tuple[Alarm, ...] = ()

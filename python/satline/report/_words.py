@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from satline.diagnosis._answer import chance_words, resource_words, span_words, times, two_digits
 from satline.diagnosis._load import load_units
 from satline.diagnosis._results import (
+    Alarm,
     Estimate,
     Finding,
     Implausible,
@@ -261,6 +263,40 @@ def wait_rows(waits: Sequence[WaitShares], axis: str) -> list[list[str]]:
             cells.append("–" if found is None else _numbers.quantity(100 * (found.share or 0.0), "", error))
         rows.append(cells)
     return rows
+
+
+_PROBES = {
+    "trivial": "a trivial command",
+    "compute": "computing",
+    "io": "I/O",
+    "paging": "touching memory",
+    "mixed": "the mixed probe",
+}
+
+
+def alarm_lines(alarms: Sequence[Alarm], most: int | None = None) -> list[str]:
+    """When probes were slow, a line each; with `most`, the longest ones, and how many more there were."""
+    shown = sorted(alarms, key=lambda one: one.begins_s - one.ends_s)[:most]
+    lines = [_alarm(one) for one in sorted(shown, key=lambda one: (one.begins_s, one.probe))]
+    if len(alarms) > len(shown):
+        lines.append(f"and {len(alarms) - len(shown)} shorter ones")
+    return lines
+
+
+def _alarm(one: Alarm) -> str:
+    took, slowest, usual = (
+        _numbers.quantity(us / 1e6, "s") for us in (one.took_us, one.slowest_us, one.usual_us)
+    )
+    line = f"{_PROBES.get(one.probe, one.probe)} took {took} (slowest {slowest}), usually {usual}"
+    length = one.ends_s - one.begins_s
+    lasted = f"{length / 60:.0f} min" if length >= 120 else f"{length:.0f} s"
+    if one.clock:
+        line = f"{datetime.fromtimestamp(one.begins_s, UTC):%Y-%m-%d %H:%M:%S} UTC, for {lasted}: {line}"
+    else:
+        line = f"{one.begins_s:.0f} s after the start, for {lasted}: {line}"
+    if one.processors_full >= 0.5 and one.probe not in ("trivial", "compute"):
+        line += "; the processors were full meanwhile, which alone delays it"
+    return line
 
 
 def implausible_line(left_out: Sequence[Implausible]) -> str:

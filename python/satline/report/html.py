@@ -115,6 +115,7 @@ def render(
         remarks=remarks,
         left_out=_words.implausible_lines(diagnosis.implausible),
         left_out_in_short=_words.implausible_line(diagnosis.implausible),
+        alarms=_words.alarm_lines(diagnosis.alarms),
         unjudged=terminal.unjudged(diagnosis.others),
         waits=_words.wait_rows(diagnosis.waits, _words.axis_words(saturation.load_axis)),
         wait_notes=_words.wait_notes(diagnosis.waits),

@@ -15,6 +15,7 @@ from satline.report import _numbers, _table, _words
 from satline.report._escape import cell
 
 _WIDEST = 100
+_MOST_ALARMS = 5
 _UNBROKEN = "\ue000"
 NARROW = 64
 
@@ -101,6 +102,8 @@ class _Page:
             self._section("Remarks, which name no bottleneck")
         for rank, finding in enumerate(remarks, start=1):
             self._finding(rank, finding)
+        alarms = _words.alarm_lines(diagnosis.alarms, None if self._every else _MOST_ALARMS)
+        self._list("Probes that took much longer than usual", alarms)
         self._waits(diagnosis)
         if self._every:
             self._others("Rules that do not hold", [f for f in diagnosis.others if f.state != "cannot-judge"])

@@ -11,6 +11,7 @@ from made_recording import at
 from made_study import Made
 
 from satline.diagnosis import Diagnosis, Evidence, Finding, diagnose
+from satline.report._words import alarm_lines
 from satline.report.terminal import evidence_words
 
 pytestmark = pytest.mark.slow
@@ -181,3 +182,43 @@ def test_probes_are_cited_at_loads_beyond_saturation_too(
     assert [fact.supports for fact in facts] == ([] if supports is None else [supports])
     for fact in facts:
         assert "takes longer than at " in evidence_words(fact)
+
+
+def test_alarms_say_when_a_probe_was_slow_and_how_slow() -> None:
+    answer = Trouble("io", slow=1_608_000).recorded(MadeHost(dict(LIGHT)))
+    (alarm,) = answer.alarms
+    assert (alarm.probe, alarm.clock, alarm.usual_us) == ("io", True, 33_000)
+    assert alarm.took_us == alarm.slowest_us == 1_608_000
+    assert 1_700_000_110 <= alarm.begins_s <= 1_700_000_130, "to an observation of 10 s"
+    assert 1_700_000_210 <= alarm.ends_s <= 1_700_000_230
+    (line,) = alarm_lines(answer.alarms)
+    assert line.startswith("2023-11-14 22:15:")
+    assert "I/O took 1.61 s (slowest 1.61 s), usually 33 ms" in line
+
+
+def test_a_probe_of_several_things_alarms_too_and_makes_no_resource_short() -> None:
+    answer = Trouble("mixed", slow=1_608_000).recorded(MadeHost(dict(LIGHT)))
+    assert [alarm.probe for alarm in answer.alarms] == ["mixed"]
+    assert answer.standing is not None
+    assert not answer.standing.likely
+
+
+def test_an_alarm_while_the_processors_are_full_says_so() -> None:
+    answer = Trouble("io", slow=200_000).hog()
+    (alarm,) = answer.alarms
+    assert alarm.processors_full > 0.9
+    assert alarm_lines(answer.alarms)[0].endswith("which alone delays it")
+
+
+def test_two_slow_runs_are_no_alarm() -> None:
+    brief = Trouble("io", usual=lambda t: 900_000 if 50 <= t < 52 else 33_000)
+    assert brief.recorded(MadeHost(dict(LIGHT))).alarms == ()
+
+
+def test_of_many_alarms_the_longest_are_told_and_the_others_counted() -> None:
+    taken = lambda t: 900_000 if t % 150 >= 90 else 33_000  # noqa: E731
+    answer = Trouble("io", usual=taken, slow=taken).recorded(MadeHost(dict(LIGHT), seconds=600))
+    assert len(answer.alarms) == 4
+    lines = alarm_lines(answer.alarms, 2)
+    assert len(lines) == 3
+    assert lines[-1] == f"and {len(answer.alarms) - 2} shorter ones"

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use satline_recording::harmless;
+
 use crate::cgroup::{self, WatchedGroup};
 use crate::clockwork::{self, Clock};
 use crate::limited::Membership;
@@ -124,5 +126,21 @@ impl<C: Clock> Monitor<C> {
             );
         }
         self.recorder.thermometer(reading);
+        let Some(elapsed_us) = reading.elapsed_us else {
+            return;
+        };
+        let watch = self.alarms.entry(reading.thermometer.clone()).or_default();
+        let Some(alarm) = watch.take(elapsed_us) else {
+            return;
+        };
+        let event = if alarm.slow { "probe-slow" } else { "probe-usual" };
+        let words = alarm.words(&reading.thermometer);
+        let at = self.stamp();
+        self.recorder
+            .event(at, event, Some(alarm.now_us as f64 / 1e6), Some(&words));
+        if self.options.tell_alarms {
+            // Whoever has listened may be gone: the recording goes on.
+            let _ = writeln!(std::io::stdout(), "{}", harmless(&words));
+        }
     }
 }

@@ -94,10 +94,15 @@ def _fact(probe: str, here: Floats, calm: Floats, context: Context, *, against: 
 
 
 def _would_feel(context: Context, component: str, uses: Sequence[Use]) -> bool:
-    """Would a probe surely get slower by what is short? A study runs its probes where the users are. Other
-    recordings do not say in which group theirs ran, so that a limit of a group may be none of theirs."""
+    """Would a probe surely get slower by what is short? A study runs its probes where the users are, and the
+    monitor says whether its probes ran in the load's group. A limit of another group is none of theirs."""
     history = context.history
     if history is not None and "study" in history.recording.description:
+        return True
+    monitor = {} if history is None else history.recording.sources.get("monitor", {})
+    if context.reduction.settings.cgroup is not None and monitor.get("thermometers", {}).get(
+        "in_load_cgroup"
+    ):
         return True
     grouped = any(use.says and use.component == component and use.counted.any() for use in uses)
     return context.reduction.settings.cgroup is None and not grouped
