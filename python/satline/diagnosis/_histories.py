@@ -86,13 +86,25 @@ class Histories:
         the first counter."""
         return self._course(table, entity, names, where)
 
-    def _differences(self, table: str, entity: str, names: tuple[str, ...], where: str) -> Courses:
+    def whole_counters(self, table: str, entity: str, names: tuple[str, ...], where: str = "TRUE") -> Courses:
+        """The same, without a value where a counter fell, or was not read, within an observation: what it
+        gained there is not known."""
+        return self._course(table, entity, names, where, whole=True)
+
+    def _differences(
+        self, table: str, entity: str, names: tuple[str, ...], where: str, *, whole: bool = False
+    ) -> Courses:
         gains = ", ".join(
             f'CASE WHEN "{n}" >= lag("{n}") OVER w THEN "{n}" - lag("{n}") OVER w END AS "{n}"' for n in names
         )
         # A reading after a gap tells what was gained in all of it: this observation has its share by time.
         share = "least(1, (o.t1 - o.t0)::DOUBLE / greatest(g.elapsed, 1))"
         sums = ", ".join(f'sum("{n}" * part)::DOUBLE AS "{n}"' for n in names)
+        if whole:
+            sums = ", ".join(
+                f'CASE WHEN count("{n}") = count(*) THEN sum("{n}" * part)::DOUBLE END AS "{n}"'
+                for n in names
+            )
         own = ", pid, tid, start_ticks" if table == "task" else ""
         return self._courses(
             f"""
