@@ -8,6 +8,7 @@ this is said: how much beyond it could be carried is not known.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +23,8 @@ _SHORT = 0.5
 # Of what is shown to be carried, a part is told from so many observations on.
 LEAST_RELATIVE = 3
 _HIGH = 0.95
+# Of many disks or interfaces those that did most are listed.
+MOST_ALIKE = 20
 _LOOPBACK = ("lo",)
 
 _BUSY_TIME = "how long {} was busy (sar -d; disk.dev.avactive in PCP)"
@@ -198,7 +201,7 @@ def _disks(made: _Maker) -> _Made:
             total = np.asarray(np.sum(known, axis=0))
             needs = _BUSY_TIME.format("each disk")
             return made.bound("carried", "disks together", "io", "bytes", "bytes/s", total, needs)
-    return [row for _, own in sorted(rows, key=lambda item: -item[0]) for row in own]
+    return _busiest(rows)
 
 
 def _interfaces(made: _Maker) -> _Made:
@@ -221,7 +224,13 @@ def _interfaces(made: _Maker) -> _Made:
             own += made.bound("level", resource, "network", "errors and drops", "per second", errors)
         if any(row.extreme > 0 for row in own):
             rows.append((own[0].mean, own))
-    return [row for _, own in sorted(rows, key=lambda item: -item[0]) for row in own]
+    return _busiest(rows)
+
+
+def _busiest(rows: list[tuple[float, _Made]]) -> _Made:
+    """The rows of the devices that did most."""
+    chosen = sorted(rows, key=lambda item: -item[0])[:MOST_ALIKE]
+    return [replace(row, alike=len(rows)) for _, own in chosen for row in own]
 
 
 def _memory(made: _Maker) -> _Made:

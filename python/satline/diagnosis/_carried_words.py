@@ -16,14 +16,7 @@ _FEW = 20
 def bounds_words(rows: Sequence[Carried]) -> str:
     """What tells most of them, in a sentence that claims no use."""
     groups = [list(own) for _, own in groupby(rows, key=lambda row: (row.resource, row.kind))]
-    said: list[str] = []
-    for own in _first_of_each(groups):
-        if len(said) == MOST_SAID:
-            break
-        many = len({g[0].resource for g in groups if _kind_of(g[0]) == _kind_of(own[0])})
-        more = f" (busiest of {many})" if many > 1 and own[0].kind == "carried" else ""
-        said.append(_of_one(own) + more)
-    return "; ".join(said)
+    return "; ".join(_of_one(own) for own in _first_of_each(groups)[:MOST_SAID])
 
 
 def _kind_of(row: Carried) -> str:
@@ -53,11 +46,20 @@ def _of_one(rows: Sequence[Carried]) -> str:
         return f"{first.resource}: no {first.what.removesuffix('s')} at all"
     carried = [row for row in rows if row.extreme > 0]
     amounts = " and ".join(amount(row.extreme, row.unit) for row in carried)
+    name = first.resource + (f" (busiest of {first.alike:,})" if first.alike > 1 else "")
     verb = "had" if first.unit == "processors" else "carried"
     at_work = " in use" if first.unit == "processors" else ""
-    text = f"{first.resource} {verb} at least {amounts}{at_work} (over {span_words(carried[0].over_s)})"
-    parts = list(dict.fromkeys(percent(row.relative) for row in carried if row.relative is not None))
-    return text + (f", {_time(first)} at most {' and '.join(parts)} of that" if parts else "")
+    text = f"{name} {verb} at least {amounts}{at_work} (over {span_words(carried[0].over_s)})"
+    known = [row for row in carried if row.relative is not None]
+    if not known:
+        return text
+    if first.observations < _FEW:
+        return text + f", on average {_parts([row.mean / row.extreme for row in known])} of that"
+    return text + f", in 95 % of the time at most {_parts([row.relative or 0.0 for row in known])} of that"
+
+
+def _parts(parts: Sequence[float]) -> str:
+    return " and ".join(dict.fromkeys(map(percent, parts)))
 
 
 def _most(row: Carried) -> str:

@@ -185,6 +185,8 @@ class Carried:
         Part of the time observed in which it was recorded.
     needs
         What would have to be recorded to know its use; empty: nothing would tell.
+    alike
+        How many disks, or interfaces, there are of which as much is known; those that did most are listed.
     """
 
     resource: str
@@ -200,6 +202,7 @@ class Carried:
     observations: int
     seen: float
     needs: str
+    alike: int = 1
 
 
 @dataclass(frozen=True)
