@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +25,11 @@ _OF_INTERFACES = {
     "bytes": (("in.bytes", "out.bytes"), ("total.bytes",)),
     "packets": (("in.packets", "out.packets"), ("total.packets",)),
 }
+# What one of two counters is called where the other was not logged.
+_ALONE = {
+    "requests": {"read": "reads", "write": "writes"},
+    "bytes": {"read_bytes": "bytes read", "write_bytes": "bytes written"},
+}
 _RATES = {
     ("kernel", "context switches"): ("kernel.all.pswitch",),
     ("kernel", "interrupts"): ("kernel.all.intr",),
@@ -43,8 +49,7 @@ _LEVELS = {
 _BYTES = {"byte": 1.0, "Kbyte": 1024.0, "Mbyte": 1024.0**2, "Gbyte": 1024.0**3}
 _SECONDS = {"nanosec": 1e-9, "microsec": 1e-6, "millisec": 1e-3, "sec": 1.0}
 _BLOCK = 512.0
-# A counter of 32 bits turns over; one that falls otherwise was set to 0.
-_TURN = 2.0**32
+_MOST_OF = 0.8
 
 Points = list[tuple[float, float | None]]
 
@@ -87,6 +92,10 @@ def pcp_amounts(path: Path, courses: Courses) -> None:
                 if all(parts):
                     courses.amounts[resource, what] = _sum([_rates(p) for p in parts if p])
                     break
+            for metric, one in _ALONE.get(what, {}).items():
+                alone = courses_of.get((f"{prefix}.{metric}", instance))
+                if alone:
+                    courses.amounts[resource, one] = _sum([_rates(alone)])
 
     for of in ("dev", "dm", "md"):
         for name in {i for m, found in instances.items() if m.startswith(f"disk.{of}.") for i in found}:
@@ -123,9 +132,28 @@ def _rates(points: Points) -> dict[float, tuple[float, float]]:
 
 
 def _sum(parts: list[dict[float, tuple[float, float]]]) -> list[tuple[float, float]]:
-    """Rates of several counters added up, where all were read at the same two instants."""
-    times = set(parts[0]).intersection(*parts[1:])
-    return [(parts[0][t][0], sum(part[t][1] for part in parts)) for t in sorted(times)]
+    """Rates of several counters added up, over the intervals of the one that was read most rarely: to each of
+    these belongs the mean rate of the others over the same time, where they were read for most of it."""
+    base = min(parts, key=len)
+    others = [part for part in parts if part is not base]
+    spans = [[(end - part[end][0], end, part[end][1]) for end in sorted(part)] for part in others]
+    ends = [[span[1] for span in own] for own in spans]
+    found = []
+    for t in sorted(base):
+        seconds, total = base[t]
+        for own, own_ends in zip(spans, ends, strict=True):
+            covered = moved = 0.0
+            for begin, end, rate in own[bisect(own_ends, t - seconds) :]:
+                if begin >= t:
+                    break
+                part = min(end, t) - max(begin, t - seconds)
+                covered, moved = covered + part, moved + part * rate
+            if covered < _MOST_OF * seconds:
+                break
+            total += moved / covered
+        else:
+            found.append((seconds, total))
+    return found
 
 
 def _levels(points: Points) -> list[tuple[float, float]]:

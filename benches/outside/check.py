@@ -36,8 +36,11 @@ HIGH, HIGH_PART = 0.02, 0.1
 SHORT = 0.02
 HEADROOM_PART = 0.1
 SEEN_PART = 0.1
-# Of rates: the mean, and the greatest beyond the tool's.
-RATE_PART = 0.05
+# Of rates: the greatest beyond the tool's, the mean; the part of the time that a counter must have been read
+# for its mean and usual rate to be held against the tool's; fewer observations have no percentile.
+RATE_PART, MEAN_OF_RATE = 0.05, 0.1
+READ = 0.95
+FEW = 20
 GAP = 2.5
 TICK_S = 0.01
 
@@ -190,26 +193,31 @@ def bounded(row: dict[str, Any], amounts: Course, observation: float, say: Any) 
     name = f"{row['resource']} {row['what']}"
     course = joined(amounts, observation)
     free = row["kind"] == "free"
-    signed = [(s, -v) for s, v in course] if free else course
-    known = mean(course)
-    whole = tolerance(known, 1e-9, RATE_PART)
-    ends = [quantile(signed, 0.92), quantile(signed, 0.98)]
-    low, high = (-ends[1], -ends[0]) if free else (ends[0], ends[1])
-    near = low * (1 - HIGH_PART) - 1e-9 <= row["usual"] <= high * (1 + HIGH_PART) + 1e-9
-    say(f"{name}: usual", row["usual"], -quantile(signed, 0.95) if free else quantile(signed, 0.95), near)
-    say(f"{name}: mean", row["mean"], known, abs(row["mean"] - known) <= whole)
-    if row["kind"] == "carried":
-        most = greatest(usual(amounts, observation), row["over_s"])
-        holds = (
-            row["extreme"] <= most * (1 + RATE_PART) + 1e-9 and row["extreme"] >= low * (1 - HIGH_PART) - 1e-9
-        )
-        say(f"{name}: carried at least", row["extreme"], most, holds)
-        if row["relative"] is not None:
-            said, part = row["relative"], row["usual"] / row["extreme"]
-            say(f"{name}: at most of that", said, part, abs(said - part) < 1e-9)
-    elif free:
+    if free:
         least = min(v for _, v in course)
         say(f"{name}: at least", row["extreme"], least, row["extreme"] >= least * (1 - RATE_PART) - 1e-9)
+    most = greatest(usual(amounts, observation), row["over_s"])
+    if row["kind"] == "carried":
+        holds = row["extreme"] <= most * (1 + RATE_PART) + 1e-9
+        say(f"{name}: carried at least", row["extreme"], most, holds)
+        if row["relative"] is not None:
+            part = row["usual"] / row["extreme"]
+            say(f"{name}: at most of that", row["relative"], part, abs(row["relative"] - part) < 1e-9)
+    if row["seen"] < READ:
+        # The observations in which a counter was not read to the end are left out, which the answer says.
+        return
+    known = mean(course)
+    say(f"{name}: mean", row["mean"], known, abs(row["mean"] - known) <= tolerance(known, 1e-9, MEAN_OF_RATE))
+    signed = [(s, -v) for s, v in course] if free else course
+    # Of few observations the 95th percentile is the greatest, wherever they begin.
+    ends = [quantile(signed, 0.92 if row["observations"] >= FEW else 0.5), quantile(signed, 0.98)]
+    low, high = (
+        (-ends[1], -ends[0])
+        if free
+        else (ends[0], max(ends[1], most) if row["observations"] < FEW else ends[1])
+    )
+    near = low * (1 - HIGH_PART) - 1e-9 <= row["usual"] <= high * (1 + HIGH_PART) + 1e-9
+    say(f"{name}: usual", row["usual"], -quantile(signed, 0.95) if free else quantile(signed, 0.95), near)
 
 
 def named(courses: Courses, resource: str) -> Course | None:

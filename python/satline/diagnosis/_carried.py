@@ -32,8 +32,13 @@ _SPEED = "the speed of {} (network.interface.speed in PCP; ethtool)"
 _CPU = "CPU times (sar -u; kernel.all.cpu in PCP)"
 _COUNT = "the number of processors (hinv.ncpu in PCP)"
 _TOTAL = "the size of memory (sar -r; mem.physmem in PCP)"
-_SUM_OF_BYTES = ("moved_bytes", "read_bytes", "write_bytes")
-_SUM_OF_REQUESTS = ("requests", "reads", "writes")
+Sums = tuple[tuple[str, str], ...]
+"""Counters with what each counts: of both directions, and of either."""
+_BYTES: Sums = (("moved_bytes", "bytes"), ("read_bytes", "bytes read"), ("write_bytes", "bytes written"))
+_REQUESTS: Sums = (("requests", "requests"), ("reads", "reads"), ("writes", "writes"))
+_BYTES_OF_LINK: Sums = (("moved_bytes", "bytes"), ("read_bytes", "bytes in"), ("write_bytes", "bytes out"))
+_PACKETS: Sums = (("requests", "packets"), ("reads", "packets in"), ("writes", "packets out"))
+_COUNTERS = tuple(name for name, _ in (*_REQUESTS, *_BYTES))
 
 _Made = list[Carried]
 
@@ -95,19 +100,33 @@ class _Maker:
             )
         ]
 
-    def rate(self, counters: Mapping[str, Floats], names: tuple[str, ...]) -> Floats | None:
-        """Growth per second of the first counter, else of the sum of the two others as far as they are there;
-        a counter of which nothing is known in an observation leaves none for it."""
-        whole, *parts = names
-        if whole in counters and np.isfinite(counters[whole]).any():
-            return np.asarray(counters[whole] / self.seconds)
-        known = [counters[name] for name in parts if np.isfinite(counters[name]).any()]
-        return np.asarray(np.sum(known, axis=0) / self.seconds) if known else None
+    def moved(
+        self,
+        resource: str,
+        component: str,
+        what: str,
+        counters: Mapping[str, Floats],
+        names: Sums,
+        needs: str,
+    ) -> _Made:
+        """A row for the first counter, else for the sum of the two others; where one of these alone was
+        recorded, for that one by its name. Without a value of any there is none for an observation."""
+        whole, one, other = (counters[name] / self.seconds for name, _ in names)
+        unit = f"{what}/s"
+        if np.isfinite(whole).any():
+            return self.bound("carried", resource, component, what, unit, whole, needs)
+        if np.isfinite(one).any() and np.isfinite(other).any():
+            return self.bound("carried", resource, component, what, unit, one + other, needs)
+        rows: _Made = []
+        for course, (_, alone) in ((one, names[1]), (other, names[2])):
+            own = unit if what == "bytes" else f"{alone}/s"
+            rows += self.bound("carried", resource, component, alone, own, course, needs)
+        return rows
 
     def system_rate(self, name: str) -> Floats | None:
         """Growth per second of a counter of table system."""
         found = self.history.whole_counters("system", "'all'", (name,)).get("all")
-        return self.rate(found, (name,)) if found else None
+        return np.asarray(found[name] / self.seconds) if found else None
 
     def system_level(self, name: str) -> Floats | None:
         """Mean of a level of table system by observation."""
@@ -173,7 +192,7 @@ def _disks(made: _Maker) -> _Made:
     """Disks whose busy time was not recorded: requests and bytes; that there was none is an answer too."""
     if made.disks_known:
         return []
-    names = (*_SUM_OF_REQUESTS, *_SUM_OF_BYTES, "busy_us")
+    names = (*_COUNTERS, "busy_us")
     found = made.history.whole_counters("device", "device", names, "device_kind = 'block'")
     left = {name: own for name, own in found.items() if not name.startswith(NO_DISK)}
     inner = on_others(left)
@@ -183,12 +202,8 @@ def _disks(made: _Maker) -> _Made:
         if name in inner or resource in made.used or np.isfinite(counters["busy_us"]).any():
             continue
         needs = _BUSY_TIME.format("each disk" if name == "all" else resource)
-        own = made.bound(
-            "carried", resource, "io", "requests", "requests/s", made.rate(counters, _SUM_OF_REQUESTS), needs
-        )
-        moved = made.bound(
-            "carried", resource, "io", "bytes", "bytes/s", made.rate(counters, _SUM_OF_BYTES), needs
-        )
+        own = made.moved(resource, "io", "requests", counters, _REQUESTS, needs)
+        moved = made.moved(resource, "io", "bytes", counters, _BYTES, needs)
         # Of requests that are none nothing is moved.
         if own and moved and own[0].extreme == 0:
             moved = []
@@ -206,7 +221,7 @@ def _disks(made: _Maker) -> _Made:
 
 def _interfaces(made: _Maker) -> _Made:
     """Interfaces whose speed is not known: bytes and packets, errors where there were any."""
-    names = (*_SUM_OF_REQUESTS, *_SUM_OF_BYTES, "errors")
+    names = (*_COUNTERS, "errors")
     found = made.history.whole_counters("device", "device", names, "device_kind = 'network'")
     rows: list[tuple[float, _Made]] = []
     for name, counters in found.items():
@@ -214,11 +229,8 @@ def _interfaces(made: _Maker) -> _Made:
         if name in _LOOPBACK or resource in made.used:
             continue
         needs = _SPEED.format(resource)
-        own = made.bound(
-            "carried", resource, "network", "bytes", "bytes/s", made.rate(counters, _SUM_OF_BYTES), needs
-        )
-        packets = made.rate(counters, _SUM_OF_REQUESTS)
-        own += made.bound("carried", resource, "network", "packets", "packets/s", packets, needs)
+        own = made.moved(resource, "network", "bytes", counters, _BYTES_OF_LINK, needs)
+        own += made.moved(resource, "network", "packets", counters, _PACKETS, needs)
         if np.nansum(counters["errors"]) > 0:
             errors = np.asarray(counters["errors"] / made.seconds)
             own += made.bound("level", resource, "network", "errors and drops", "per second", errors)
@@ -248,9 +260,12 @@ def _memory(made: _Maker) -> _Made:
     return rows
 
 
-_LEVELS = (
+# So many were held at once: the load that it carries is no less. Tasks that exist are no load.
+_LOADS = (
     ("tcp_connections", "TCP", "connections"),
-    ("users_logged_on", "users", "users logged on"),
+    ("users_logged_on", "it", "users logged on"),
+)
+_LEVELS = (
     ("tasks_runnable", "tasks", "tasks runnable"),
     ("run_queue_mean", "tasks", "tasks in the run queue"),
     ("tasks_blocked", "tasks", "tasks blocked"),
@@ -273,6 +288,8 @@ _KERNEL = (
 def _levels(made: _Maker) -> _Made:
     """How many tasks, users and connections there were."""
     rows: _Made = []
+    for name, resource, unit in _LOADS:
+        rows += made.bound("carried", resource, "none", unit, unit, made.system_level(name), _CPU)
     for name, resource, unit in _LEVELS:
         rows += made.bound("level", resource, "none", unit, unit, made.system_level(name), _CPU)
     return rows

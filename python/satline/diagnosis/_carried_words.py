@@ -45,10 +45,11 @@ def _of_one(rows: Sequence[Carried]) -> str:
     if all(row.extreme == 0 for row in rows):
         return f"{first.resource}: no {first.what.removesuffix('s')} at all"
     carried = [row for row in rows if row.extreme > 0]
-    amounts = " and ".join(amount(row.extreme, row.unit) for row in carried)
+    amounts = " and ".join(amount(row.extreme, row.unit) + _way(row) for row in carried)
     name = first.resource + (f" (busiest of {first.alike:,})" if first.alike > 1 else "")
-    verb = "had" if first.unit == "processors" else "carried"
-    at_work = " in use" if first.unit == "processors" else ""
+    # An amount is held, a rate carried.
+    verb = "had" if first.unit == "processors" else "carried" if first.unit.endswith("/s") else "held"
+    at_work = f" {first.what}" if first.unit in ("processors", "bytes") else ""
     text = f"{name} {verb} at least {amounts}{at_work} (over {span_words(carried[0].over_s)})"
     known = [row for row in carried if row.relative is not None]
     if not known:
@@ -56,6 +57,11 @@ def _of_one(rows: Sequence[Carried]) -> str:
     if first.observations < _FEW:
         return text + f", on average {_parts([row.mean / row.extreme for row in known])} of that"
     return text + f", in 95 % of the time at most {_parts([row.relative or 0.0 for row in known])} of that"
+
+
+def _way(row: Carried) -> str:
+    """Of which bytes a rate of bytes is, where not of all."""
+    return row.what.removeprefix("bytes") if row.unit == "bytes/s" else ""
 
 
 def _parts(parts: Sequence[float]) -> str:

@@ -104,7 +104,8 @@ class Histories:
         sums = ", ".join(f'sum("{n}" * part)::DOUBLE AS "{n}"' for n in names)
         if whole:
             # The part of a reading's time that lies in the observation; together they must fill it.
-            share = "(g.t - greatest(o.t0, g.t - g.elapsed))::DOUBLE / greatest(g.elapsed, 1)"
+            begin = f"greatest(o.t0 - {ROUNDING_NS}, g.t - g.elapsed)"
+            share = f"(g.t - {begin})::DOUBLE / greatest(g.elapsed, 1)"
             filled = f"{FILLED} * max(o_length)"
             sums = ", ".join(
                 f'CASE WHEN count("{n}") = count(*) AND sum(part * elapsed) FILTER ("{n}" IS NOT NULL)'

@@ -175,6 +175,6 @@ def test_a_counter_of_32_bits_that_is_set_to_0_is_not_taken_to_turn_over(
     made = archive(tmp_path, kinds, values)
     standing = diagnose(made).standing
     assert standing is not None
-    row = next(r for r in standing.carried if r.what == "bytes")
+    row = next(r for r in standing.carried if r.what == "bytes in")
     assert row.extreme == pytest.approx(3e6)
     assert row.seen == pytest.approx(1 if turned else 18 / 19)
