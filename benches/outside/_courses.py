@@ -42,10 +42,15 @@ class Courses:
 
     partial
         Only a part of the CPU time was recorded: what is there is a lower bound.
+    amounts
+        By resource and what is counted ("requests", "bytes", "free", …), its (seconds, rate or level).
     """
 
     used: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
     partial: bool = False
+    amounts: dict[tuple[str, str], list[tuple[float, float]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
 
 
 def tool(*words: str) -> list[str]:
@@ -225,7 +230,7 @@ def sysstat(path: Path) -> Courses:
                 ["sadf", "-c", readable], stdout=converted, stderr=subprocess.DEVNULL, env=C, check=False
             )
             readable = converted.name
-        for flags in (("-u", "ALL"), ("-d",), ("-r",)):
+        for flags in (("-u", "ALL"), ("-d",), ("-r",), ("-n", "DEV"), ("-w",)):
             names: list[str] = []
             for line in tool("sadf", "-d", "-U", readable, "--", *flags):
                 cells = line.split(";")
@@ -241,11 +246,11 @@ def atop(path: Path) -> Courses:
     courses = Courses()
     fresh = False
     with tempfile.TemporaryDirectory() as scratch:
-        lines = tool("atop", "-r", str(path), "-P", "CPU,DSK,MEM")
+        lines = tool("atop", "-r", str(path), "-P", "CPU,DSK,MEM,NET")
         if not lines:
             plain = str(Path(scratch) / "converted")
             tool("atopconvert", str(path), plain)
-            lines = tool("atop", "-r", plain, "-P", "CPU,DSK,MEM")
+            lines = tool("atop", "-r", plain, "-P", "CPU,DSK,MEM,NET")
     for line in lines:
         cells = line.split()
         if line.startswith("RESET"):
@@ -260,6 +265,10 @@ def atop(path: Path) -> Courses:
                 whole = seconds * ticks * count
                 left = max(whole - steal, 1e-9)
                 courses.used["CPU"].append((seconds, (system + user + nice + irq + soft) / left))
+            elif cells[0] == "NET" and cells[6] != "upper" and len(cells) > 10:
+                packets, moved = (float(cells[k]) + float(cells[k + 2]) for k in (7, 8))
+                courses.amounts[f"interface {cells[6]}", "packets"].append((seconds, packets / seconds))
+                courses.amounts[f"interface {cells[6]}", "bytes"].append((seconds, moved / seconds))
             elif cells[0] == "DSK":
                 courses.used[f"disk {cells[6]}"].append((seconds, float(cells[7]) / 1e3 / seconds))
     return courses
@@ -331,6 +340,7 @@ def _sar_row(row: dict[str, str], seconds: float, courses: Courses) -> None:
     """One row of sar's, whatever printed it."""
     if seconds <= 0:
         return
+    _sar_amounts(row, seconds, courses)
     device = row.get("DEV") or row.get("device")
     busy = _number(row, "%util", "%busy")
     if device and busy is not None:
@@ -349,3 +359,24 @@ def _sar_row(row: dict[str, str], seconds: float, courses: Courses) -> None:
             available = None if None in parts else sum(p for p in parts if p is not None)
         if available is not None:
             courses.used["memory"].append((seconds, 1 - available / (used * 100 / share)))
+
+
+def _sar_amounts(row: dict[str, str], seconds: float, courses: Courses) -> None:
+    """Rates of one row of sar's: bytes and packets of an interface, requests of a disk."""
+    interface, device = row.get("IFACE"), row.get("DEV") or row.get("device")
+    if interface:
+        ways = [_number(row, f"{way}kB/s") for way in ("rx", "tx")]
+        if None not in ways:
+            moved = sum(1024 * way for way in ways if way is not None)
+            courses.amounts[f"interface {interface}", "bytes"].append((seconds, moved))
+        ways = [_number(row, f"{way}pck/s") for way in ("rx", "tx")]
+        if None not in ways:
+            courses.amounts[f"interface {interface}", "packets"].append(
+                (seconds, sum(way for way in ways if way is not None))
+            )
+    requests = _number(row, "tps", "r+w/s")
+    if device and requests is not None:
+        courses.amounts[f"disk {device}", "requests"].append((seconds, requests))
+    switches = _number(row, "cswch/s", "pswch/s")
+    if switches is not None and "CPU" not in row:
+        courses.amounts["kernel", "context switches"].append((seconds, switches))

@@ -3,8 +3,8 @@
     python benches/outside/check.py --out DIR [--json]
 
 DIR is that of `run.py`. For each archive: mean, 95th percentile, greatest use and time short of each
-resource, the time observed, the headroom, the busiest device, and a bend that is claimed. Every difference is
-listed; exit code 1 when one is beyond its tolerance.
+resource, the time observed, the headroom, the busiest device, what is said to have been carried or free at
+least, and a bend that is claimed. Every difference is listed; exit code 1 when one is beyond its tolerance.
 
 Tolerances: of the mean 0.01 (one per cent of the resource) or 5 % of the value, whichever is greater, since
 text has rounded figures; of the 95th percentile 0.02 or 10 %, and it may lie anywhere between the 92nd and
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
+from _amounts import pcp_amounts
 from _courses import Courses, read
 
 Course = list[tuple[float, float]]
@@ -35,6 +36,11 @@ HIGH, HIGH_PART = 0.02, 0.1
 SHORT = 0.02
 HEADROOM_PART = 0.1
 SEEN_PART = 0.1
+# Of rates: the greatest beyond the tool's, the mean; the part of the time that a counter must have been read
+# for its mean and usual rate to be held against the tool's; fewer observations have no percentile.
+RATE_PART, MEAN_OF_RATE = 0.05, 0.1
+READ = 0.95
+FEW = 20
 GAP = 2.5
 TICK_S = 0.01
 
@@ -136,9 +142,26 @@ def check(result: dict[str, Any]) -> list[dict[str, Any]]:
         statements.append({"archive": name, "what": what, "said": said, "tool": known, "holds": holds})
 
     observation = standing["seconds"] / max(1, standing["observations"])
+    if standing.get("carried"):
+        if result["kind"] == "pcp":
+            pcp_amounts(Path(result["path"]), courses)
+        for row in standing["carried"]:
+            amounts = courses.amounts.get((row["resource"], row["what"]))
+            if amounts:
+                bounded(row, amounts, observation, say)
     for use in standing["uses"]:
         course = named(courses, use["resource"])
         if use["mean"] is None or not course:
+            continue
+        if use.get("upper_bound"):
+            # A bound from above: what the tool finds is no more.
+            known = mean(clipped(course))
+            say(
+                f"{use['resource']}: mean at most",
+                use["mean"]["value"],
+                known,
+                known <= use["mean"]["value"] + MEAN,
+            )
             continue
         if use["resource"] == "CPU":
             say(
@@ -162,6 +185,39 @@ def check(result: dict[str, Any]) -> list[dict[str, Any]]:
     headroom(standing, courses, observation, say)
     bend(result["answer"], say)
     return statements
+
+
+def bounded(row: dict[str, Any], amounts: Course, observation: float, say: Any) -> None:
+    """A bound without a capacity: what is said to have been carried was, for so long; the usual amount and
+    the mean are those of the tool."""
+    name = f"{row['resource']} {row['what']}"
+    course = joined(amounts, observation)
+    free = row["kind"] == "free"
+    if free:
+        least = min(v for _, v in course)
+        say(f"{name}: at least", row["extreme"], least, row["extreme"] >= least * (1 - RATE_PART) - 1e-9)
+    most = greatest(usual(amounts, observation), row["over_s"])
+    if row["kind"] == "carried":
+        holds = row["extreme"] <= most * (1 + RATE_PART) + 1e-9
+        say(f"{name}: carried at least", row["extreme"], most, holds)
+        if row["relative"] is not None:
+            part = row["usual"] / row["extreme"]
+            say(f"{name}: at most of that", row["relative"], part, abs(row["relative"] - part) < 1e-9)
+    if row["seen"] < READ:
+        # The observations in which a counter was not read to the end are left out, which the answer says.
+        return
+    known = mean(course)
+    say(f"{name}: mean", row["mean"], known, abs(row["mean"] - known) <= tolerance(known, 1e-9, MEAN_OF_RATE))
+    signed = [(s, -v) for s, v in course] if free else course
+    # Of few observations the 95th percentile is the greatest, wherever they begin.
+    ends = [quantile(signed, 0.92 if row["observations"] >= FEW else 0.5), quantile(signed, 0.98)]
+    low, high = (
+        (-ends[1], -ends[0])
+        if free
+        else (ends[0], max(ends[1], most) if row["observations"] < FEW else ends[1])
+    )
+    near = low * (1 - HIGH_PART) - 1e-9 <= row["usual"] <= high * (1 + HIGH_PART) + 1e-9
+    say(f"{name}: usual", row["usual"], -quantile(signed, 0.95) if free else quantile(signed, 0.95), near)
 
 
 def named(courses: Courses, resource: str) -> Course | None:

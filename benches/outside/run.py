@@ -29,9 +29,11 @@ from _holds import holds as held_about_host
 SATLINE = [sys.executable, "-m", "satline.cli"]
 SURE = 0.8
 LEAST_VERDICTS = 0.95
+ANSWERED = ("answered", "bounds alone")
 OUTCOMES = (
     "answered",
-    "rates or levels alone",
+    "bounds alone",
+    "levels alone",
     "without a verdict",
     "refused by import",
     "refused by diagnose",
@@ -76,9 +78,17 @@ def diagnose(archive: Archive, work: Path, limit: float) -> dict[str, Any]:
     if code != 0:
         return result | failure("diagnose", code, errors, limit)
     answer = json.loads(output)
-    known = (answer["standing"] or {}).get("known")
-    outcome = "answered" if verdict(answer) else "rates or levels alone" if known else "without a verdict"
-    return result | {"outcome": outcome, "answer": answer}
+    return result | {"outcome": graded(answer), "answer": answer}
+
+
+def graded(answer: dict[str, Any]) -> str:
+    """What an answer is worth: a use or what was short, a bound without a capacity, or levels."""
+    standing = answer["standing"] or {}
+    if verdict(answer):
+        return "answered"
+    if any(row["kind"] != "level" for row in standing.get("carried", ())):
+        return "bounds alone"
+    return "levels alone" if standing.get("carried") or standing.get("known") else "without a verdict"
 
 
 def verdict(answer: dict[str, Any]) -> bool:
@@ -120,9 +130,17 @@ def uses(answer: dict[str, Any]) -> str:
     return (", ".join(parts[:5]) + more) or "none"
 
 
+def bounds(answer: dict[str, Any]) -> str:
+    """What was bounded without a capacity: the first three."""
+    rows = (answer["standing"] or {}).get("carried", ())
+    parts = [f"{r['resource']} {r['kind']} {r['extreme']:.2g} {r['unit']} {r['what']}" for r in rows]
+    more = f", {len(parts) - 3} more" if len(parts) > 3 else ""
+    return (", ".join(parts[:3]) + more) or "none"
+
+
 def holds(result: dict[str, Any]) -> str:
     """What an archive without an answer holds about a host; empty: not looked up."""
-    if result["outcome"] == "answered":
+    if result["outcome"] in ANSWERED:
         return ""
     return held_about_host(result["kind"], Path(result["path"]))
 
@@ -138,6 +156,7 @@ def lines(result: dict[str, Any]) -> list[str]:
     words += [
         f"    {result['readings']} readings; {standing.get('state', 'no standing')}; {answer['headline']}",
         f"    used (mean/95th percentile): {uses(answer)}",
+        f"    bounds: {bounds(answer)}",
         f"    headroom: {'unknown' if room is None else format(room['value'], '.2g') + ' ×'}",
         f"    next: {standing.get('next_step', '')}",
     ]
@@ -237,7 +256,7 @@ def main() -> int:
         for result in results:
             print("\n".join(lines(result)))
         show(total)
-    answered = total["outcomes"]["answered"]
+    answered = sum(total["outcomes"][name] for name in ANSWERED)
     to_answer = [r for r in results if r.get("holds") not in ("nothing", "single readings")]
     return 0 if to_answer and answered >= LEAST_VERDICTS * len(to_answer) else 1
 

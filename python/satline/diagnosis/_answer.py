@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from satline.diagnosis._carried_words import bounds_words, needs_words
+from satline.diagnosis._figures import percent, span_words, two_digits
 from satline.diagnosis._left import place_words
 from satline.diagnosis._load import load_units
-from satline.diagnosis._results import Finding, Likely, ResourceUse, Saturation, Standing, Together
+from satline.diagnosis._results import Carried, Finding, Likely, ResourceUse, Saturation, Standing, Together
 from satline.diagnosis.rules._worth import undecided
 
 # The rule to speak of for a component that was short, when no rule of it holds.
@@ -21,6 +23,8 @@ COMPONENTS: Mapping[str, str] = {
     "quota": "quota bound",
     "server": "one thread is the bottleneck",
     "lock": "lock bound",
+    "network": "network bound",
+    "gpu": "GPU bound",
 }
 # Components of findings that speak of the same shortage as a component of the standing.
 SAME: Mapping[str, tuple[str, ...]] = {
@@ -132,6 +136,8 @@ def _partly(verdict: Saturation, named: list[Finding], standing: Standing | None
     if standing is None or standing.state == "unknown":
         if curve:
             return _capital(curve)
+        if standing is not None and standing.carried:
+            return _bounds(standing.carried)
         text = "Nothing that was recorded tells how full anything was: no CPU, disk or memory use is in it"
         known = standing.known[:MOST_KNOWN] if standing is not None else ()
         return text + (f"; known on average: {', '.join(known)}" if known else "")
@@ -142,6 +148,17 @@ def _partly(verdict: Saturation, named: list[Finding], standing: Standing | None
     else:
         what = _capital(_short_words(standing, named))
     return what + (f"; {curve}" if curve else "")
+
+
+def _bounds(rows: Sequence[Carried]) -> str:
+    """What is known where no use is: bounds, else how many there were."""
+    words = bounds_words(rows)
+    if all(row.kind == "level" for row in rows):
+        return f"How full anything was cannot be told; known: {words}"
+    text = f"How full anything was cannot be told, but bounds can: {words}"
+    if any(row.kind == "carried" and row.extreme > 0 for row in rows):
+        text += "; how much more could be carried is not known"
+    return text
 
 
 def _curve_words(verdict: Saturation) -> str:
@@ -209,31 +226,12 @@ def times(value: float) -> str:
     return f"{two_digits(math.floor(value / step + 1e-9) * step)} ×"
 
 
-def two_digits(value: float) -> str:
-    """A number to two digits."""
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    # Of the rounded number: 0.996 has two digits as 1.0.
-    places = max(0, 1 - math.floor(math.log10(abs(float(f"{value:.1e}")))))
-    return f"{value:.{places}f}" if abs(value) < 100 else f"{float(f'{value:.2g}'):,.0f}"
-
-
-def percent(part: float) -> str:
-    """A part of one as a percentage to two digits; never 0 for what is not 0, nor 100 for what is less."""
-    shown = 100 * part
-    if 0 < shown < 0.01:
-        return "less than 0.01 %"
-    if 99.5 <= shown < 100:
-        return "nearly 100 %"
-    return f"{two_digits(shown)} %"
-
-
 def _fullest(uses: tuple[ResourceUse, ...]) -> list[str]:
     """The CPU, the busiest disk and memory, as "CPU ≤ 4.4 %" by what it exceeds in 5 % of the time."""
     known = [use for use in uses if use.high95 is not None]
     chosen: list[ResourceUse] = []
-    for kind in ("CPU", "disk", "memory", "CPU quota"):
-        own = [u for u in known if u.resource == kind or u.resource.startswith(f"{kind} ")]
+    for kind in ("CPU", "disk", "memory", "CPU quota", "interface", "GPU", "GPU memory"):
+        own = [u for u in known if _is_of(u, kind)]
         if own:
             chosen.append(max(own, key=lambda u: u.high95 or 0.0))
     return [
@@ -242,8 +240,16 @@ def _fullest(uses: tuple[ResourceUse, ...]) -> list[str]:
     ]
 
 
+def _is_of(use: ResourceUse, kind: str) -> bool:
+    if kind == "GPU" and use.resource.startswith("GPU memory "):
+        return False
+    return use.resource == kind or use.resource.startswith(f"{kind} ")
+
+
 def _name(use: ResourceUse) -> str:
     name = resource_words(use.resource)
+    if use.resource.startswith("interface "):
+        return f"busiest {name}"
     return f"busiest disk {name.removeprefix('disk ')}" if use.resource.startswith("disk ") else name
 
 
@@ -262,14 +268,6 @@ def seen_words(standing: Standing) -> str:
     if standing.seen < 0.95:
         text += f", {percent(standing.seen)} of the span"
     return text
-
-
-def span_words(seconds: float) -> str:
-    """A length of time to two digits in its best unit."""
-    for unit, size in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= 2 * size:
-            return f"{two_digits(seconds / size)} {unit}"
-    return f"{two_digits(seconds)} s"
 
 
 def _short_words(standing: Standing, named: list[Finding]) -> str:
@@ -345,6 +343,10 @@ def next_step(verdict: Saturation, standing: Standing, *, named: bool = True) ->
     """
     have = {use.resource.partition(" ")[0] for use in standing.uses}
     disks = [use for use in standing.uses if use.resource.startswith("disk")]
+    if standing.state == "unknown" and (needs := needs_words(standing.carried)):
+        return f"Record {needs}; or record it all with satline record."
+    if any(use.resource == "CPU" and use.upper_bound for use in standing.uses):
+        return "Record CPU times: its load average bounds them alone (sar -u; kernel.all.cpu in PCP)."
     if "CPU" not in have:
         return "Record CPU times too (sar -u; kernel.all.cpu in PCP; satline record)."
     if any(use.resource == "CPU" and use.lower_bound for use in standing.uses):

@@ -74,6 +74,8 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
         verdict = _withdrawn(verdict, absent, LOG_ON_ADVICE)
     if verdict is not before:
         reservation = verdict.reasons[0]
+    unlisted = unlisted_processors(recording.description)
+    reservation = "; but ".join(text for text in (reservation, unlisted) if text)
     context = context_of(recording, reduction, verdict)
     history = context.history
     assert history is not None
@@ -120,7 +122,7 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
         findings=holding,
         others=others,
         unseen=unseen(recording.sources, reduction),
-        warnings=warnings(recording, context, late, absent),
+        warnings=(*warnings(recording, context, late, absent), *([unlisted] if unlisted else [])),
         conditions=conditions(recording, reduction),
         waits=wait_shares(reduction, recording),
         standing=standing,
@@ -152,6 +154,15 @@ def context_of(recording: Source, reduction: Reduction, verdict: Saturation) -> 
         {k: float(v) for k, v in limits.items() if isinstance(v, (int, float)) and k not in not_set},
         Histories(recording, reduction),
     )
+
+
+def unlisted_processors(description: Mapping[str, Any]) -> str:
+    """That only some of the host's processors were recorded, where that is known; else empty."""
+    host = description.get("host", {})
+    listed, many = host.get("processors"), host.get("processors_of_host")
+    if not listed or not many or listed >= many:
+        return ""
+    return f"of the host's {many} CPUs {listed} were recorded: what is said of the CPU is of those alone"
 
 
 def vm_words(description: Mapping[str, Any]) -> bool:

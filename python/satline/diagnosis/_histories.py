@@ -20,6 +20,8 @@ from satline.reduction import Reduction, Source
 MOST_ENTITIES = 40
 ROUNDING_NS = 1000
 """Bounds of observations come as floating-point numbers, exact to the nanosecond for 104 days only."""
+FILLED = 0.98
+"""Part of an observation for which a counter must have been read for its gain to be that of all of it."""
 Courses = dict[str, dict[str, Floats]]
 PROCESSOR_STATES = (
     "user_us",
@@ -86,13 +88,30 @@ class Histories:
         the first counter."""
         return self._course(table, entity, names, where)
 
-    def _differences(self, table: str, entity: str, names: tuple[str, ...], where: str) -> Courses:
+    def whole_counters(self, table: str, entity: str, names: tuple[str, ...], where: str = "TRUE") -> Courses:
+        """The same of all entities, without a value where a counter fell, or was not read, within an
+        observation: what it gained there is not known."""
+        return self._course(table, entity, names, where, whole=True)
+
+    def _differences(
+        self, table: str, entity: str, names: tuple[str, ...], where: str, *, whole: bool = False
+    ) -> Courses:
         gains = ", ".join(
             f'CASE WHEN "{n}" >= lag("{n}") OVER w THEN "{n}" - lag("{n}") OVER w END AS "{n}"' for n in names
         )
         # A reading after a gap tells what was gained in all of it: this observation has its share by time.
         share = "least(1, (o.t1 - o.t0)::DOUBLE / greatest(g.elapsed, 1))"
         sums = ", ".join(f'sum("{n}" * part)::DOUBLE AS "{n}"' for n in names)
+        if whole:
+            # The part of a reading's time that lies in the observation; together they must fill it.
+            begin = f"greatest(o.t0 - {ROUNDING_NS}, g.t - g.elapsed)"
+            share = f"(g.t - {begin})::DOUBLE / greatest(g.elapsed, 1)"
+            filled = f"{FILLED} * max(o_length)"
+            sums = ", ".join(
+                f'CASE WHEN count("{n}") = count(*) AND sum(part * elapsed) FILTER ("{n}" IS NOT NULL)'
+                f' >= {filled} THEN sum("{n}" * part)::DOUBLE END AS "{n}"'
+                for n in names
+            )
         own = ", pid, tid, start_ticks" if table == "task" else ""
         return self._courses(
             f"""
@@ -102,10 +121,11 @@ class Histories:
                 FROM "{table}" WHERE {where}
                 WINDOW w AS (PARTITION BY run, {entity}{own} ORDER BY monotonic_ns)),
             placed AS (
-                SELECT o.place, {share} AS part, g.* FROM gain g
+                SELECT o.place, {share} AS part, o.t1 - o.t0 AS o_length, g.* FROM gain g
                 ASOF JOIN history_observation o ON g.run = o.run AND g.t > o.t0 WHERE g.t <= o.t1)
             SELECT place, entity, {sums} FROM placed GROUP BY place, entity""",
             names,
+            None if whole else MOST_ENTITIES,
         )
 
     def levels(self, table: str, entity: str, names: tuple[str, ...], where: str = "TRUE") -> Courses:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import duckdb
 
-from satline.diagnosis._answer import percent, two_digits
+from satline.diagnosis._figures import percent, size, two_digits
 from satline.errors import InputError
 from satline.reduction import Settings, Source
 
-_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 # Of table system: what is said of the mean.
 _LEVELS = {
     "load_average_1": "load average {}",
@@ -20,6 +19,8 @@ _LEVELS = {
     "tasks_blocked": "{} tasks blocked",
     "users_logged_on": "{} users logged on",
     "tasks_total": "{} processes",
+    "processes_seen": "{} processes listed",
+    "tcp_connections": "{} TCP connections",
 }
 _RATES = {"context_switches": "{} context switches/s", "forks": "{} processes created/s"}
 
@@ -131,9 +132,3 @@ def _devices(connection: duckdb.DuckDBPyConnection) -> list[str]:
             called = f"all {one}s" if name == "all" else f"{one} {name}"
             found.append(f"{called} {' and '.join(parts)}{busiest}")
     return found
-
-
-def size(value: float) -> str:
-    """Bytes to two digits in their best unit."""
-    unit, name = next(((u, n) for u, n in _UNITS if value >= u), (1.0, "B"))
-    return f"{two_digits(value / unit)} {name}"

@@ -8,7 +8,7 @@ mode alone), its use is a lower bound, and says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -32,12 +32,17 @@ from satline.diagnosis._use import (
     Use,
     above,
     any_of,
+    quantile,
 )
 from satline.reduction import Reduction
 
 # From here on a resource is short: work that comes has to wait.
 DISK_SHORT = 0.9
 IO_PRESSURE = 0.3
+LINK_SHORT = 0.9
+GPU_SHORT = 0.9
+# By how much of its speed a link may seem to carry more: bytes counted that are not sent, ends of intervals.
+_ABOVE_SPEED = 1.05
 # Waiting beyond this confirms that a full resource is also waited for.
 RUN_QUEUE = 1.25
 DISK_QUEUE = 2.0
@@ -132,7 +137,7 @@ def _processors(courses: Courses) -> list[Use]:
     of them where it is much busier than the others."""
     states = courses.history.processors()
     if states is None:
-        return []
+        return _by_load(courses)
     reduction = courses.reduction
     whole = _accounted(states.total, states.elapsed_us)
     busy_part, bound = _busy(states.total, whole)
@@ -171,6 +176,28 @@ def _processors(courses: Courses) -> list[Use]:
                 )
             )
     return found
+
+
+def _by_load(courses: Courses) -> list[Use]:
+    """A bound by the load average where no times of processors tell: no more processors can be at work than
+    there are tasks that run, are ready, or wait for a disk. Without their number there is one at least."""
+    load = courses.level("load_average_1")
+    if load is None:
+        return []
+    many = courses.reduction.settings.host_processors
+    fraction = np.clip(load / (many or 1), 0, 1)
+    if not _holds_below(fraction, courses.reduction.seconds, CPU_SHORT):
+        return []
+    on = f"{many} CPU{'s' if many > 1 else ''}" if many else "even if there is a single CPU"
+    none = np.zeros(courses.count, dtype=bool)
+    of = f"load average, {on}"
+    return [Use("CPU", "processor", fraction, none, None, limit=CPU_SHORT, of=of, upper_bound=True)]
+
+
+def _holds_below(fraction: Floats, seconds: Floats, limit: float) -> bool:
+    """Does a bound tell that a resource was not short: is it below the limit for 95 % of the time?"""
+    known = np.isfinite(fraction)
+    return bool(known.any()) and quantile(fraction[known], seconds[known], 0.95) < limit
 
 
 def _accounted(total: Mapping[str, Floats], elapsed: Floats) -> Floats:
@@ -283,20 +310,31 @@ def layered(busy: Mapping[str, Floats]) -> set[str]:
     if not known:
         return set()
     busiest = np.max([np.nan_to_num(course) for course in known], axis=0)
-    found = set()
+    found = on_others(busy)
     for name, course in busy.items():
-        if name in disks:
+        if name in disks or name in found:
             continue
-        whole = _PART_OF.fullmatch(name)
-        part = _ON_DISKS.fullmatch(name) or (whole is not None and whole.group(1) in disks)
-        if part or np.all(np.nan_to_num(course) <= busiest + _OF_ITS_OWN):
+        if np.all(np.nan_to_num(course) <= busiest + _OF_ITS_OWN):
             found.add(name)
     return found
 
 
+def on_others(names: Iterable[str]) -> set[str]:
+    """Devices that lie on others by their names, where there are disks: partitions, slices and volumes."""
+    every = set(names)
+    disks = {name for name in every if _WHOLE_DISK.fullmatch(name)}
+    parts = {name: _PART_OF.fullmatch(name) for name in every - disks}
+    return {
+        name
+        for name, whole in parts.items()
+        if disks and (_ON_DISKS.fullmatch(name) or (whole is not None and whole.group(1) in disks))
+    }
+
+
 def _disks(courses: Courses) -> list[Use]:
     """Each block device by its busy time; a queue or a slow request confirms that it is short."""
-    names = ("busy_us", "queue_us", "reads", "writes", "read_wait_us", "write_wait_us")
+    waits = ("read_wait_us", "write_wait_us", "request_wait_us")
+    names = ("busy_us", "queue_us", "reads", "writes", "requests", *waits)
     devices = courses.history.counters("device", "device", names, "device_kind = 'block'")
     rates = {
         device: courses.rate(counters, "busy_us")
@@ -311,7 +349,15 @@ def _disks(courses: Courses) -> list[Use]:
             continue
         none = np.zeros(courses.count, dtype=bool)
         if busy is None:
-            if np.nansum(counters["reads"]) + np.nansum(counters["writes"]) > 0:
+            outstanding = _outstanding(courses, counters)
+            if outstanding is not None and device != "all":
+                fraction = np.clip(outstanding, 0, 1)
+                if _holds_below(fraction, courses.reduction.seconds, DISK_SHORT):
+                    of = "mean number of requests outstanding (rate times response)"
+                    own = Use(f"disk {device}", "io", fraction, none, None, limit=DISK_SHORT, of=of)
+                    found.append(replace(own, upper_bound=True))
+                    continue
+            if sum(np.nansum(counters[name]) for name in ("reads", "writes", "requests")) > 0:
                 of = "requests only: its busy time was not recorded"
                 name = "disks together" if device == "all" else f"disk {device}"
                 found.append(Use(name, "io", None, none, None, of=of))
@@ -333,6 +379,74 @@ def _disks(courses: Courses) -> list[Use]:
                 of="time with a request outstanding",
             )
         )
+    return found
+
+
+def _outstanding(courses: Courses, counters: Mapping[str, Floats]) -> Floats | None:
+    """Mean number of requests outstanding: by its integral, else by the times that requests took (Little's
+    law). A device has a request outstanding for at most that part of the time."""
+    queue = courses.rate(counters, "queue_us")
+    if queue is not None:
+        return queue
+    both = courses.rate(counters, "request_wait_us")
+    if both is not None:
+        return both
+    reads, writes = (courses.rate(counters, f"{what}_wait_us") for what in ("read", "write"))
+    return None if reads is None or writes is None else reads + writes
+
+
+# Interfaces that are no link of the host: what they carry, another carries, or none.
+_NO_LINK = re.compile(r"(?:lo|veth|docker|virbr|vnet|br-|tap|tun|cali|cni|flannel|ifb|dummy).*|br\d+")
+
+
+def _links(courses: Courses) -> list[Use]:
+    """Network interfaces whose speed was recorded, by the direction that carries more."""
+    where = "device_kind = 'network'"
+    speeds = courses.history.levels("device", "device", ("speed_bytes_per_s",), where)
+    known = {
+        name: own["speed_bytes_per_s"]
+        for name, own in speeds.items()
+        if not _NO_LINK.fullmatch(name) and np.nanmax(own["speed_bytes_per_s"], initial=0.0) > 0
+    }
+    if not known:
+        return []
+    moved = courses.history.whole_counters("device", "device", ("read_bytes", "write_bytes"), where)
+    found = []
+    for name, speed in known.items():
+        if name not in moved:
+            continue
+        ways = [moved[name][way] for way in ("read_bytes", "write_bytes")]
+        if not all(np.isfinite(way).any() for way in ways):
+            continue
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fraction = np.maximum(*ways) / courses.reduction.seconds / np.where(speed > 0, speed, np.nan)
+        # More than the link can carry: the driver does not tell its true speed.
+        if not np.isfinite(fraction).any() or np.nanmax(fraction) > _ABOVE_SPEED:
+            continue
+        fraction = np.clip(fraction, 0, 1)
+        full = np.nan_to_num(fraction) >= LINK_SHORT
+        of = "of its link's speed, the busier direction"
+        found.append(Use(f"interface {name}", "network", fraction, full, None, limit=LINK_SHORT, of=of))
+    return found
+
+
+def _gpus(courses: Courses) -> list[Use]:
+    """GPUs, by what the card tells of itself at each reading, and their memory."""
+    names = ("busy_part", "used_bytes", "size_bytes")
+    found = []
+    for name, own in courses.history.levels("device", "device", names, "device_kind = 'gpu'").items():
+        busy = own["busy_part"]
+        if np.isfinite(busy).any():
+            fraction = np.clip(busy, 0, 1)
+            full = np.nan_to_num(fraction) >= GPU_SHORT
+            of = "time with work, as the card tells it at each reading"
+            found.append(Use(f"GPU {name}", "gpu", fraction, full, None, limit=GPU_SHORT, of=of))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            held = own["used_bytes"] / np.where(own["size_bytes"] > 0, own["size_bytes"], np.nan)
+        if np.isfinite(held).any():
+            none = np.zeros(courses.count, dtype=bool)
+            held = np.clip(held, 0, 1)
+            found.append(Use(f"GPU memory of {name}", "gpu", held, none, None, scales=False, of="in use"))
     return found
 
 
@@ -373,10 +487,10 @@ def _memory(courses: Courses) -> list[Use]:
     """Memory by what cannot be had without paging; short where tasks stall for it, or pages come back that
     were just taken."""
     used = courses.course("memory_used_fraction")
-    total, free = courses.course("mem_total_bytes"), courses.course("mem_free_bytes")
     of, bound = "not available without paging", False
+    parts = ("mem_total_bytes", "mem_free_bytes", "cached_bytes")
+    total, free, cached = (None, None, None) if used is not None else map(courses.level, parts)
     if used is None and total is not None and free is not None:
-        cached = courses.course("cached_bytes")
         used = 1 - (free + (0.0 if cached is None else cached)) / np.maximum(total, 1)
         of = "neither free nor file cache" if cached is not None else "not free, file cache included"
     stall = above(courses.course("pressure_memory"), MEMORY_PRESSURE)
@@ -436,6 +550,8 @@ READERS: tuple[Callable[[Courses], list[Use]], ...] = (
     quotas,
     _disks,
     _io_stalls,
+    _links,
+    _gpus,
     _memory,
     group_memory,
     _swap,

@@ -7,6 +7,7 @@ from typing import Literal
 
 Outcome = Literal["not-saturated", "saturated", "partly-known", "nongranular"]
 Room = Literal["room", "short at times", "short", "unknown"]
+Bound = Literal["carried", "at most", "free", "level"]
 State = Literal["holds", "does-not-hold", "cannot-judge"]
 
 
@@ -136,6 +137,9 @@ class ResourceUse:
         What was measured.
     seen
         Part of the time observed in which it was recorded; the other figures are of that part.
+    upper_bound
+        A bound on its use was recorded, not the use itself: the true use is at most this, and the headroom
+        at least as told.
     """
 
     resource: str
@@ -150,6 +154,55 @@ class ResourceUse:
     lower_bound: bool
     of: str
     seen: float = 1.0
+    upper_bound: bool = False
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A bound on something whose capacity is not known; never a utilisation.
+
+    kind
+        carried: a rate or amount that was sustained over `over_s`: the capacity is no less than `extreme`,
+        and in 95 % of the time no more than `relative` of that was asked for; what could be carried beyond
+        is not known. at most: the true value is no more. free: so much was not in use. level: how many there
+        were, which bounds nothing.
+    what, unit
+        Of what, in which unit.
+    mean
+        By time.
+    usual
+        Not exceeded for 95 % of the time; of what is free: not fallen below for 95 % of it.
+    extreme
+        The greatest mean over an observation, of what is free the least; those much shorter than usual are
+        left out.
+    over_s
+        Length of that observation.
+    relative
+        usual / extreme; only of what was carried, in three observations or more.
+    observations
+        How many it rests on.
+    seen
+        Part of the time observed in which it was recorded.
+    needs
+        What would have to be recorded to know its use; empty: nothing would tell.
+    alike
+        How many disks, or interfaces, there are of which as much is known; those that did most are listed.
+    """
+
+    resource: str
+    component: str
+    kind: Bound
+    what: str
+    unit: str
+    mean: float
+    usual: float
+    extreme: float
+    over_s: float
+    relative: float | None
+    observations: int
+    seen: float
+    needs: str
+    alike: int = 1
 
 
 @dataclass(frozen=True)
@@ -188,6 +241,8 @@ class Standing:
         The one thing to record, or to do, next.
     known
         In words, where the state is unknown: levels, and rates without a capacity.
+    carried
+        Bounds on what was recorded of resources whose use is not known.
     """
 
     state: Room
@@ -201,6 +256,7 @@ class Standing:
     observations: int
     next_step: str = ""
     known: tuple[str, ...] = ()
+    carried: tuple[Carried, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satline.diagnosis._blocks import student
+from satline.diagnosis._carried import carried
 from satline.diagnosis._histories import Histories
 from satline.diagnosis._resources import uses
 from satline.diagnosis._results import Estimate, Likely, ResourceUse, Room, Standing
-from satline.diagnosis._use import Mask, Use
+from satline.diagnosis._use import Mask, Use, quantile
 from satline.reduction import Reduction
 
 Floats = NDArray[np.float64]
@@ -99,6 +100,7 @@ def assess(reduction: Reduction, history: Histories) -> Assessment:
         min(1.0, whole / span) if span > 0 else 1.0,
         _when(pressed, times, seconds) if not seldom else "",
         len(seconds),
+        carried=carried(reduction, history, found),
     )
     return Assessment(standing, short, found)
 
@@ -145,6 +147,7 @@ def _summed(use: Use, reduction: Reduction) -> ResourceUse:
         use.lower_bound,
         use.of,
         part,
+        use.upper_bound,
     )
 
 
@@ -169,14 +172,6 @@ def _mean(values: Floats, weight: Floats, block: NDArray[np.int64]) -> Estimate:
     error = math.sqrt(float((share**2 * (means - mean) ** 2).sum()) * count / (count - 1))
     wide = 1.96 * student(max(1.0, count - 1.0)) * error
     return Estimate(mean, max(0.0, mean - wide), min(1.0, mean + wide), "fraction")
-
-
-def quantile(values: Floats, weight: Floats, part: float) -> float:
-    """The least value that is not exceeded for `part` of the time."""
-    order = np.argsort(values)
-    passed = np.cumsum(weight[order])
-    place = int(np.searchsorted(passed, part * passed[-1] * (1 - 1e-12)))
-    return float(values[order][min(place, len(values) - 1)])
 
 
 def _headroom(rows: Sequence[ResourceUse]) -> Estimate | None:

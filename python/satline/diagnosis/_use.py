@@ -43,6 +43,8 @@ class Use:
         Where it was short and something waited for it; ``None``: no signal of waiting was recorded.
     lower_bound
         Only a part of its use was recorded: the true use is at least this.
+    upper_bound
+        A bound on its use was recorded, not the use itself: the true use is at most this.
     scales
         Its use grows in proportion to the load, so that a headroom can be told from it.
     limit
@@ -75,6 +77,7 @@ class Use:
     says: str = ""
     remedy: str = ""
     probe: bool = False
+    upper_bound: bool = False
 
     @property
     def counted(self) -> Mask:
@@ -108,6 +111,12 @@ class Courses:
         values = np.asarray(observed[name], dtype=np.float64)
         return values if np.isfinite(values).any() else None
 
+    def level(self, name: str) -> Floats | None:
+        """A level of table system by observation, also one that no variable is made of; ``None`` where it has
+        no value at all."""
+        found = self.history.levels("system", "'all'", (name,)).get("all")
+        return None if found is None or not np.isfinite(found[name]).any() else found[name]
+
     def rate(self, counters: Mapping[str, Floats], name: str) -> Floats | None:
         """A counter's growth per microsecond of the observation; ``None`` where it is missing."""
         values = counters[name]
@@ -125,6 +134,14 @@ def any_of(masks: list[Mask | None]) -> Mask | None:
     """Where any of the signals that were recorded speaks; ``None``: none was."""
     known = [m for m in masks if m is not None]
     return np.logical_or.reduce(known) if known else None
+
+
+def quantile(values: Floats, weight: Floats, part: float) -> float:
+    """The least value that is not exceeded for `part` of the time."""
+    order = np.argsort(values)
+    passed = np.cumsum(weight[order])
+    place = int(np.searchsorted(passed, part * passed[-1] * (1 - 1e-12)))
+    return float(values[order][min(place, len(values) - 1)])
 
 
 def over(values: Floats, where: Mask, seconds: Floats) -> float:

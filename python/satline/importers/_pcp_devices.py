@@ -113,6 +113,7 @@ def _count(columns: Columns, whole: dict[str, Floats], single: int, sink: Sink) 
 def devices(columns: Columns, sink: Sink) -> Entities:
     """By device its columns and its kind; all disks as device `all` where no single one was logged."""
     made: Entities = {}
+    idle: Entities = {}
     for prefix, (kind, choices) in pcp_map.DEVICES.items():
         if prefix == pcp_map.DISKS_BY_NAME and any(d["device_kind"] == "block" for d in made.values()):
             continue
@@ -122,8 +123,13 @@ def devices(columns: Columns, sink: Sink) -> Entities:
                 made.setdefault(name, {"device_kind": kind}).update(found)
                 if kind != "block":
                     made[name]["device_kind"] = kind
+            elif kind == "block" and prefix != pcp_map.DISKS_BY_NAME:
+                idle.setdefault(name, {"device_kind": kind}).update(found)
     if not any(d["device_kind"] == "block" for d in made.values()):
         _all_disks(columns, made, sink)
+    if not any(d["device_kind"] == "block" for d in made.values()):
+        # That no disk had any request is an answer; one such disk beside others is none.
+        made |= {name: found for name, found in idle.items() if name not in made}
     return made
 
 
@@ -143,7 +149,7 @@ def _all_disks(columns: Columns, made: Entities, sink: Sink) -> None:
     if single:
         busy = columns.scalar(pcp_map.ALL_DISKS_BUSY, "disk.all")
         found |= {} if busy is None else {"busy_us": busy}
-    if not used(found) or ALL in made:
+    if not found or ALL in made or (not used(found) and columns.archive.get("disk.dev.total") is not None):
         return
     made[ALL] = {"device_kind": "block", **found}
     sink.note(

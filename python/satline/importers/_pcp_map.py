@@ -30,6 +30,10 @@ SYSTEM: Final[dict[str, Choices]] = {
     "anonymous_bytes": ("mem.util.anonpages",),
     "dirty_bytes": ("mem.util.dirty",),
     "slab_bytes": ("mem.util.slab",),
+    "tcp_connections": ("network.tcp.currestab",),
+    "tcp_segments_in": ("network.tcp.insegs",),
+    "tcp_segments_out": ("network.tcp.outsegs",),
+    "tcp_segments_resent": ("network.tcp.retranssegs",),
     "swap_total_bytes": ("mem.util.swapTotal", "swap.length"),
     "swap_free_bytes": ("mem.util.swapFree", "swap.free"),
     "swap_in_pages": ("mem.vmstat.pswpin", "swap.pagesin"),
@@ -54,8 +58,22 @@ SYSTEM: Final[dict[str, Choices]] = {
     "pressure_irq_full_us": ("kernel.all.pressure.irq.full.total",),
 }
 
-# Bytes of one, where PCP's units say that it is a count.
-BYTES_EACH: Final = {
+# Columns of table system by metrics that have an instance for each zone, order or cache, and are added up;
+# taken where SYSTEM has nothing.
+SUMMED: Final[dict[str, Choices]] = {
+    "mem_total_bytes": ("mem.zoneinfo.managed",),
+    "mem_free_bytes": ("mem.zoneinfo.free", "mem.buddyinfo.total"),
+    "cached_bytes": ("mem.zoneinfo.nr_file_pages",),
+    "slab_bytes": ("mem.slabinfo.slabs.total_size",),
+}
+
+# What one is in the catalogue's unit, where PCP's units do not say it.
+EACH: Final = {
+    # A link of 1 Gbit/s has 125.
+    "network.interface.speed": 1e6,
+    # In percent.
+    "nvidia.gpuactive": 0.01,
+    "amdgpu.gpu.load": 0.01,
     "mem.vmstat.pgpgin": 1024.0,
     "mem.vmstat.pgpgout": 1024.0,
     **{
@@ -115,6 +133,8 @@ DEVICES: Final[dict[str, tuple[str, dict[str, Choices]]]] = {
             "write_bytes": ("out.bytes",),
             "requests": ("total.packets",),
             "moved_bytes": ("total.bytes",),
+            # The rate of the link, where the driver tells it.
+            "speed_bytes_per_s": ("baudrate", "speed"),
             "errors": ("in.errors + in.drops + out.errors + out.drops", "in.errors + out.errors"),
         },
     ),
@@ -129,6 +149,14 @@ DEVICES: Final[dict[str, tuple[str, dict[str, Choices]]]] = {
             "used_bytes": ("mm_stat.data_size.original",),
             "stored_bytes": ("mm_stat.data_size.compressed",),
         },
+    ),
+    "nvidia": (
+        "gpu",
+        {"busy_part": ("gpuactive",), "size_bytes": ("memtotal",), "used_bytes": ("memused",)},
+    ),
+    "amdgpu": (
+        "gpu",
+        {"busy_part": ("gpu.load",), "size_bytes": ("memory.total",), "used_bytes": ("memory.used",)},
     ),
 }
 
@@ -155,7 +183,18 @@ CGROUPS: Final[dict[str, Choices]] = {
 
 # Logged once, or when they change: the latest value holds.
 CONSTANT: Final = frozenset(
-    {"mem.physmem", "swap.length", "swapdev.length", "swapdev.priority", "zram.capacity"}
+    {
+        "mem.physmem",
+        "swap.length",
+        "swapdev.length",
+        "swapdev.priority",
+        "zram.capacity",
+        "network.interface.baudrate",
+        "network.interface.speed",
+        "nvidia.memtotal",
+        "amdgpu.memory.total",
+        "mem.zoneinfo.managed",
+    }
 )
 LOAD, UPTIME = "kernel.all.load", "kernel.all.uptime"
 # IRIX adds the length of the run queue to this counter every second.
@@ -163,8 +202,10 @@ RUN_QUEUE: Final = "kernel.all.runque"
 SESSIONS: Final = ("kernel.all.nusers",)
 FACTS: Final = (
     "hinv.ncpu", "hinv.ndisk", "hinv.pagesize", "hinv.physmem", "kernel.uname.release",
-    "kernel.uname.machine", "kernel.uname.distro", UPTIME,
+    "kernel.uname.machine", "kernel.uname.distro", "hinv.cpu.clock", "hinv.map.cpu_num", UPTIME,
 )  # fmt: skip
+# Facts that have an instance for each processor.
+OF_EACH_PROCESSOR: Final = ("hinv.cpu.clock", "hinv.map.cpu_num")
 
 # Of a process, by the name of its column. Those with an attribute's nature hold until they are logged again.
 PROCESS_ATTRIBUTES: Final = {
@@ -184,6 +225,10 @@ PROCESS_VALUES: Final = {
     "resident_bytes": "proc.psinfo.rss",
     "state": "proc.psinfo.sname",
 }
+# Metrics by which processes can be counted, where the kernel's own number of them was not logged.
+PROCESS_LIST: Final = ("proc.psinfo.pid", "proc.psinfo.nice", "proc.psinfo.priority")
+# The state of each socket, by protocol and address.
+SOCKET_STATE: Final = "network.persocket.state"
 
 
 def terms(choice: str, prefix: str = "") -> list[tuple[float, str]]:
@@ -200,7 +245,7 @@ def terms(choice: str, prefix: str = "") -> list[tuple[float, str]]:
 def plain_metrics() -> list[str]:
     """Every metric whose instances nobody but the administrator names."""
     names = [LOAD, RUN_QUEUE, *SESSIONS, *FACTS]
-    names += [m for cs in SYSTEM.values() for c in cs for _, m in terms(c)]
+    names += [m for cs in (*SYSTEM.values(), *SUMMED.values()) for c in cs for _, m in terms(c)]
     for prefix in (EACH_CPU, ALL_CPU, NODE_CPU):
         names += [m for cs in PROCESSOR.values() for c in cs for _, m in terms(c, prefix)]
     for prefix, (_, columns) in DEVICES.items():
@@ -212,4 +257,5 @@ def plain_metrics() -> list[str]:
 def hostile_metrics() -> list[str]:
     """Metrics of processes and control groups: users name their instances."""
     groups = [m for cs in CGROUPS.values() for c in cs for _, m in terms(c, "cgroup")]
-    return [*PROCESS_ATTRIBUTES.values(), *PROCESS_VALUES.values(), *groups]
+    processes = (*PROCESS_ATTRIBUTES.values(), *PROCESS_VALUES.values(), *PROCESS_LIST)
+    return [*processes, SOCKET_STATE, *groups]

@@ -41,9 +41,6 @@ def nothing_in(source: str, archives: Sequence[Archive], logged: Set[str], *, in
         )
     if valued:
         words = f"of what Satline reads it has {_some(valued)} alone, which tells nothing without others"
-        if set(valued) & set(pcp_map.PROCESS_VALUES.values()):
-            words = f"processes were logged ({_some(valued)}) without whose they were"
-            return InputError(f"{source}: {words}{damage}", hint="log proc.id.uid_nm or proc.id.uid too")
         return InputError(f"{source}: {words}{damage}", hint=_LOG_THEM)
     if known:
         words = f"it describes {_some(known)}, and no record holds a value of them"

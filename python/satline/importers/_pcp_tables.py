@@ -26,6 +26,10 @@ _SLOWER = 1.5
 # By how much of the interval the distance of a counter from its reading may change.
 _SHIFT = 0.01
 _HOLE = 2.5
+# How much faster than ever else a counter may be where it is taken to have turned over.
+_FASTER = 16.0
+# Columns that say what a device is, not what it did.
+_NO_USE = ("priority", "speed_bytes_per_s")
 
 
 @dataclass(frozen=True)
@@ -140,6 +144,15 @@ class Columns:
                 return total
         return None
 
+    def summed(self, choices: pcp_map.Choices) -> Floats | None:
+        """Sum over the instances of the first choice that has values; None where none has. A reading that
+        lacks any of them has none."""
+        for choice in choices:
+            found = [values for _, values in self._instances(choice)]
+            if found:
+                return np.asarray(np.sum(found, axis=0))
+        return None
+
     def instances(self, metric: str) -> list[tuple[str, Floats]]:
         """Name and values at the readings of each instance: counts, or in microseconds or bytes."""
         return list(self._instances(metric))
@@ -166,7 +179,7 @@ class Columns:
             return
         known = self.archive.metrics[metric]
         time, number, name, value = series.arrays()
-        scale = pcp_map.BYTES_EACH.get(metric, known.scale)
+        scale = pcp_map.EACH.get(metric, known.scale)
         if instance is not None:
             groups = [("", number == instance)]
         else:
@@ -222,11 +235,20 @@ class Columns:
         return "" if key == -1 else str(-2 - key)
 
     def _unwrapped(self, times: Integers, values: Floats, bits: int) -> Floats:
-        """Add a turn wherever a counter of so many bits fell from its upper half to its lower in one run."""
+        """Add a turn wherever a counter of so many bits fell from its upper half to its lower in one run.
+
+        A counter that was set to 0 falls so too. It is no turn where that would make it much faster than it
+        ever was: a rate that nobody had would be taken for one that was carried.
+        """
         span = 2.0**bits
         fell = np.zeros(len(values))
         fell[1:] = (values[:-1] >= span / 2) & (values[1:] < span / 2)
         fell[1:] *= values[1:] - values[:-1] + span < span / 2
+        steps = np.diff(values) / np.maximum(np.diff(times), 1)
+        rose = steps[steps > 0]
+        if fell.any() and len(rose):
+            turned = (values[1:] - values[:-1] + span) / np.maximum(np.diff(times), 1)
+            fell[1:] *= turned <= _FASTER * rose.max()
         run = self._run_of(times)
         fell[1:] *= run[1:] == run[:-1]
         return values + span * np.cumsum(fell)
@@ -253,4 +275,4 @@ def find_runs(archive: Archive, grid: Grid) -> tuple[list[slice], int]:
 
 def used(columns: dict[str, Floats]) -> bool:
     """Did the device do or hold anything? One that the kernel only made ready did not."""
-    return any(np.nansum(np.abs(v)) > 0 for c, v in columns.items() if c != "priority")
+    return any(np.nansum(np.abs(v)) > 0 for c, v in columns.items() if c not in _NO_USE)

@@ -23,7 +23,13 @@ from satline.importers import _pcp_map as pcp_map
 from satline.importers import _users
 from satline.importers._importer import Importer, Options
 from satline.importers._metrics import EACH, Mapped, Metric, place, read_metrics
-from satline.importers._pcp_devices import devices, note_busy, processors
+from satline.importers._pcp_counts import (
+    connection_counts,
+    process_counts,
+    process_time,
+    processor_count,
+)
+from satline.importers._pcp_devices import ALL, devices, note_busy, processors
 from satline.importers._pcp_nothing import nothing_in
 from satline.importers._pcp_processes import process_users
 from satline.importers._pcp_reader import Archive, archive_bases, open_archive, read_values, tool_version
@@ -188,7 +194,7 @@ def _facts(archive: Archive, columns: Columns, sink: Sink) -> None:
         kernel=text("kernel.uname.release"),
         machine=text("kernel.uname.machine"),
         os=text("kernel.uname.distro"),
-        processors=number("hinv.ncpu"),
+        processors=processor_count(archive),
         memory_bytes=int(known[-1]) if len(known) else number("hinv.physmem"),
         page_bytes=number("hinv.pagesize"),
     )
@@ -216,6 +222,15 @@ def _system(columns: Columns, users: dict[str, Any] | None, mapped: Mapped, run:
         found = columns.scalar(choices)
         if found is not None:
             values[column] = found[run]
+    for column, choices in pcp_map.SUMMED.items():
+        if column not in values and (found := columns.summed(choices)) is not None:
+            values[column] = found[run]
+    for column, known, count in (
+        ("processes_seen", "tasks_total", process_counts),
+        ("tcp_connections", "tcp_connections", connection_counts),
+    ):
+        if known not in values and (found := count(columns)) is not None:
+            values[column] = found[run]
     load = columns.scalar((pcp_map.LOAD,), instance=1)
     if load is not None:
         values["load_average_1"] = load[run]
@@ -242,7 +257,14 @@ def _tables(columns: Columns, sink: Sink) -> list[tuple[str, str, dict[str, dict
     """Table, key column, and by entity its columns."""
     groups = columns.entities(pcp_map.CGROUPS, "cgroup")
     each = processors(columns, sink)
-    note_busy(columns, each, sink)
+    if not each and (used := process_time(columns)) is not None:
+        each = {ALL: {"user_us": used}}
+        sink.note(
+            f"{columns.archive.base.name}: no times of processors were logged: they were busy at least"
+            " for the user time of the processes that two readings in a row list"
+        )
+    else:
+        note_busy(columns, each, sink)
     return [
         ("processor", "processor", each),
         ("device", "device", devices(columns, sink)),

@@ -286,6 +286,7 @@ def _describe(path: Path, text: Text, options: Options, series: _Collected, sink
     if names and names != {"all"}:
         sink.processors(len(names))
         if facts.processors is not None and len(names) < facts.processors and "all" not in names:
+            sink.host(processors_of_host=facts.processors)
             sink.note(
                 f"{path}: it lists {len(names)} of {facts.processors} processors and no row for all: what the"
                 " others did is not in it, and an answer about the CPU is about those listed"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from satline.diagnosis._answer import chance_words, resource_words, span_words, times, two_digits
+from satline.diagnosis._answer import chance_words, resource_words, times
+from satline.diagnosis._carried_words import amount
+from satline.diagnosis._figures import span_words, two_digits
 from satline.diagnosis._load import load_units
 from satline.diagnosis._results import (
     Alarm,
@@ -186,7 +188,7 @@ def use_rows(standing: Standing) -> list[list[str]]:
         if use.mean is None:
             rows.append([resource_words(use.resource), "–", "–", "–", _percent(use.short), "–"])
             continue
-        bound = "≥ " if use.lower_bound else ""
+        bound = "≥ " if use.lower_bound else "≤ " if use.upper_bound else ""
         room = "–" if use.headroom is None else _factor(use.headroom)
         figures = [bound + _percent(x) for x in (use.mean.value, use.high95 or 0.0, use.most or 0.0)]
         rows.append([resource_words(use.resource), *figures, _percent(use.short), room])
@@ -211,6 +213,45 @@ def use_notes(standing: Standing) -> list[str]:
         notes.append(f"Short {standing.when}.")
     if len(standing.uses) > MOST_USES:
         notes.append(f"{len(standing.uses) - MOST_USES} more resources were less full (--json lists them).")
+    return notes
+
+
+MOST_BOUNDS = 8
+
+
+def bound_rows(standing: Standing) -> list[list[str]]:
+    """A heading row, then a row for each of the bounds that tell most.
+
+    Mean, what held in 95 % of the time (of a rate at most so much, of what is free at least), and the
+    greatest, of what is free the least; the part of the greatest that 95 % of the time asked for.
+    """
+    rows = [["bound", "of", "mean", "95 % of time", "extreme", "of that %"]]
+    for row in standing.carried[:MOST_BOUNDS]:
+        sign = "≥ " if row.kind in ("carried", "free") else "≤ " if row.kind == "at most" else ""
+        figures = [amount(x, row.unit if row.unit.startswith("bytes") else "") for x in (row.mean, row.usual)]
+        shown = amount(row.extreme, row.unit if row.unit.startswith("bytes") else "")
+        part = "–" if row.relative is None else _percent(row.relative)
+        what = row.what if row.unit.startswith("bytes") else row.unit
+        if row.kind in ("free", "at most"):
+            what = f"{row.unit} {row.what}" if not row.unit.startswith("bytes") else row.what
+            figures[1] = sign + figures[1]
+        elif row.kind == "carried":
+            shown = sign + shown
+        rows.append([resource_words(row.resource), what, *figures, shown, part])
+    return rows
+
+
+def bound_notes(standing: Standing) -> list[str]:
+    """What the bounds mean, and how many are not shown."""
+    notes = []
+    if any(row.kind == "carried" for row in standing.carried):
+        notes.append(
+            "A rate is no utilisation: what was carried over an observation bounds the capacity from below;"
+            " how much more could be carried is not known."
+        )
+    left = len(standing.carried) - MOST_BOUNDS
+    if left > 0:
+        notes.append(f"{left} more bounds are not shown (--json lists them).")
     return notes
 
 

@@ -121,6 +121,8 @@ def render(
         wait_notes=_words.wait_notes(diagnosis.waits),
         uses=_words.use_rows(diagnosis.standing) if diagnosis.standing else (),
         use_notes=_words.use_notes(diagnosis.standing) if diagnosis.standing else (),
+        bounds=_words.bound_rows(diagnosis.standing) if diagnosis.standing else (),
+        bound_notes=_words.bound_notes(diagnosis.standing) if diagnosis.standing else (),
         curves=curves,
         plots=[drawn for sheet in sheets for drawn in _drawn(make_plots(sheet, saturation))],
         tasks=curves.tasks[:_MOST_TASKS] if isinstance(curves, Reduction) else (),

@@ -136,8 +136,26 @@ class _Page:
             self._console.print(Padding(table, (0, 0, 0, 2), expand=False), width=self._width)
             for note in _words.use_notes(standing):
                 self._line(note, indent=2)
+        self._bounds(standing)
         self._section("Next step")
         self._line(standing.next_step or "None.", indent=2)
+
+    def _bounds(self, standing: Standing) -> None:
+        """What is bounded though its capacity is not known."""
+        rows = _words.bound_rows(standing)
+        if len(rows) == 1:
+            return
+        if self._width < NARROW:
+            rows = [[row[0], row[1], row[4]] for row in rows]
+        self._section("Bounds where the capacity is not known")
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for k, head in enumerate(rows[0]):
+            table.add_column(self._cell(head), justify="right" if k > 1 else "left", no_wrap=k > 1)
+        for row in rows[1:]:
+            table.add_row(*map(self._cell, row))
+        self._console.print(Padding(table, (0, 0, 0, 2), expand=False), width=self._width)
+        for note in _words.bound_notes(standing):
+            self._line(note, indent=2)
 
     def _folded(self, diagnosis: Diagnosis) -> None:
         """Rules that name nothing, and signals that were not there, in a line each."""

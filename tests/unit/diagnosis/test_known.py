@@ -33,7 +33,7 @@ def test_an_answer_without_any_use_says_what_rates_and_levels_were() -> None:
     rows: dict[str, list[dict[str, Any]]] = {"system": [], "device": []}
     for k in range(21):
         now = at(10 * k)
-        rows["system"].append({**now, "sample": k, "load_average_1": 0.5, "context_switches": 1000 * k})
+        rows["system"].append({**now, "sample": k, "load_average_1": 2.5, "context_switches": 1000 * k})
         for name, kind, each in (("eth0", "network", 20), ("lo", "network", 1)):
             counters = {"reads": each * k, "writes": 0, "read_bytes": each * 1000 * k, "write_bytes": 0}
             rows["device"].append({**now, "device": name, "device_kind": kind, **counters})
@@ -41,8 +41,7 @@ def test_an_answer_without_any_use_says_what_rates_and_levels_were() -> None:
     assert answer.standing is not None
     assert answer.standing.state == "unknown"
     assert answer.standing.known == (
-        "load average 0.50",
+        "load average 2.5",
         "interface eth0 2.0 packets/s and 2.0 kB/s (busiest of 2)",
         "100 context switches/s",
     )
-    assert answer.headline.endswith(f"; known on average: {', '.join(answer.standing.known)}")

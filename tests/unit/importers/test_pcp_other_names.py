@@ -122,17 +122,6 @@ def test_a_refusal_names_what_is_in_the_archive_and_what_was_looked_for(tmp_path
     assert "kernel.all.cpu.*" in caught.value.hint
 
 
-def test_processes_without_users_are_told_from_an_archive_that_lacks_all(tmp_path: Path) -> None:
-    with pytest.raises(InputError) as caught:
-        archive(
-            tmp_path,
-            {"proc.psinfo.utime": ["u64", "counter", "ms", "proc"]},
-            lambda k: {"proc.psinfo.utime": {"000001 init": k}},
-        )
-    assert "without whose they were" in caught.value.message
-    assert "proc.id.uid_nm" in caught.value.hint
-
-
 def test_a_range_of_time_that_leaves_nothing_is_told_with_the_archives_beginning(tmp_path: Path) -> None:
     options = Options(start=datetime(2030, 1, 1, tzinfo=UTC))
     with pytest.raises(InputError) as caught:

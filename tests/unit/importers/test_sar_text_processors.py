@@ -6,6 +6,7 @@ import pytest
 from imports import rows
 from sar_texts import AIX, LINUX, Import, differences
 
+from satline.diagnosis import diagnose
 from satline.reduction import reduce
 
 
@@ -167,6 +168,10 @@ def test_single_processors_count_where_all_of_them_are_there(imported: Import) -
 def test_processors_that_are_not_listed_are_said_to_be_lacking(imported: Import) -> None:
     recording = imported(of_single(*[{"1": 90}] * 4))
     assert any("it lists 1 of 2 processors" in note for note in recording.sources["import"]["notes"])
+    answer = diagnose(recording)
+    said = "of the host's 2 CPUs 1 were recorded: what is said of the CPU is of those alone"
+    assert answer.headline.endswith(f"; but {said}")
+    assert said in answer.warnings
 
 
 def test_memory_nodes_are_no_processors(imported: Import) -> None:
