@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from satline.diagnosis._cells import ALIKE, Cell, cells_of
 from satline.diagnosis._hinge import Floats, Integers
 from satline.diagnosis._results import Estimate, Finding, LeftCpu, Saturation
 from satline.diagnosis._series import Series
@@ -26,8 +27,6 @@ from satline.reduction import Reduction
 TAKEN, LEAST = 0.05, 0.02
 # The CPU that was left limits where so much of it is used, users wait for it and lose throughput by it.
 USED, LOST, WAITED, FILLED = 0.85, 0.85, 0.4, 0.9
-# Observations of one load are parted where c differs by more than this factor, and levels are like within it.
-ALIKE = 1.2
 UNEVEN = 1.05
 # Others that let a light load use so much of what they leave take all that nobody else wants.
 EATEN = 0.9
@@ -36,32 +35,11 @@ EATEN = 0.9
 PRESSED, EXTRAPOLATED, MEASURED = 0.7, 0.15, 0.01
 # Below this part of the lightest load at which c is known it was not seen, and may be less by the second.
 UNSEEN, LESS = 0.9, 0.7
+# Loads up to this part of that of saturation tell how long one user's cycle is.
+LIGHT = 2 / 3
 # Strengths that a finding may have at most: where more than these parts were taken, or vary as much.
 STRONG, MODERATE = 0.79, 0.59
 MUCH, MOST = 0.3, 0.6
-
-
-@dataclass(frozen=True)
-class _Cell:
-    """Observations of one load under like conditions.
-
-    left
-        Mean c: what was left of the CPU, had it all been wanted.
-    used, own
-        Part of what was left in fact, and of the whole, that the load used.
-    waited
-        Part of the users' transaction time in which they run or wait for a processor.
-    """
-
-    users: float
-    rows: Integers
-    left: float
-    seconds: float
-    rate: float
-    error: float
-    used: float
-    own: float
-    waited: float
 
 
 @dataclass(frozen=True)
@@ -79,8 +57,8 @@ class Shares:
     low, high, top
         Of c over what it limits at the upper third of the loads; top: its mean there.
     light
-        Mean response, think time and the part of the response that was no wait for a processor, at the
-        lightest load; ``None``: not known.
+        What one user's cycle would be on a whole CPU, in parts of what it was at light load: at least, most
+        likely, at most; ``None``: not known.
     dropped
         Observations left out because only what others took held them back.
     yields
@@ -119,7 +97,7 @@ def shared(series: Series, reduction: Reduction) -> Shares | None:
     left = np.asarray(reduction.observations["left_fraction"], dtype=np.float64)
     if not series.closed:
         return _at_rest(series, reduction, left)
-    cells = _cells(series, reduction, left)
+    cells = cells_of(series, reduction, left)
     if not cells:
         return None
     base = max((cell.rate - cell.error) / cell.users for cell in cells)
@@ -143,10 +121,7 @@ def shared(series: Series, reduction: Reduction) -> Shares | None:
     usual = _mean(limited)
     # Do others leave idle what a light load does not want? If not, what it would have got is not seen there.
     half = loads[len(loads) // 2]
-    light_used = [
-        cell.used for cell, is_so in zip(cells, limits, strict=True) if not is_so and cell.users <= half
-    ]
-    yields = bool(light_used) and float(np.median(light_used)) >= EATEN
+    yields = _eaten([c for c, is_so in zip(cells, limits, strict=True) if not is_so and c.users <= half])
     known = [is_so or not yields for is_so in limits]
     used = [cell.left if k else max(cell.left, usual) for cell, k in zip(cells, known, strict=True)]
     # Of those who yield only what they leave to a load that presses for it tells what is left to be had.
@@ -162,27 +137,59 @@ def shared(series: Series, reduction: Reduction) -> Shares | None:
     low, high = min(parts), max(parts)
     if min(used) < 1e-3 or (1 - usual <= LEAST and max(used) / min(used) < UNEVEN):
         return None
-    light, span = _light(reduction, series), (loads[0], loads[-1])
+    light, span = _light(cells, used, base), (loads[0], loads[-1])
     full = full or all(
         cell.used >= FILLED and cell.waited >= WAITED for cell in cells if cell.users == loads[-1]
     )
     if max(used) / min(used) < UNEVEN:
         return Shares(series, False, ((loads[-1], usual),), span, low, high, top, light, full=full)
-    scale = np.full(len(series.load), np.nan)
+    made = _scaled(series, left, cells, used, limits)
+    return Shares(made, True, steps, span, low, high, top, light, full=full, yields=yields)
+
+
+def _eaten(light: list[Cell]) -> bool:
+    """Do others take what a light load does not want? Only where they take something can it be told."""
+    taken = np.array([(1 - cell.left) * cell.seconds for cell in light])
+    if not taken.sum() > 0:
+        return False
+    order = np.argsort([cell.used for cell in light])
+    middle = int(np.searchsorted(np.cumsum(taken[order]), taken.sum() / 2))
+    return bool(light[order[min(middle, len(order) - 1)]].used >= EATEN)
+
+
+def _scaled(series: Series, left: Floats, cells: list[Cell], used: list[float], limits: list[bool]) -> Series:
+    """The series on the scale of a whole CPU, each cell a level.
+
+    Where the CPU limits, throughput differs between the blocks of a cell as c does. That is no error: it is
+    taken out, so that the cell's mean stays and only what c does not explain of its scatter.
+    """
+    load, rate = series.load.copy(), np.full(len(series.load), np.nan)
+    inside = None if series.in_transaction is None else series.in_transaction.copy()
     number = np.full(len(series.number), -1, dtype=np.int64)
     order = np.argsort([cell.users / c for cell, c in zip(cells, used, strict=True)], kind="stable")
     for rank, k in enumerate(order):
-        scale[cells[k].rows] = 1 / used[k]
-        number[cells[k].rows] = rank
-    inside = series.in_transaction
-    made = replace(
-        series,
-        load=np.where(number >= 0, series.load * scale, series.load),
-        throughput=series.throughput * scale,
-        in_transaction=None if inside is None else inside * scale,
-        number=number,
-    )
-    return Shares(made, True, steps, span, low, high, top, light, full=full, yields=yields)
+        rows = cells[k].rows
+        more = _more(series, left, rows) if limits[k] else np.zeros(len(rows))
+
+        def alike(values: Floats, rows: Integers = rows, more: Floats = more, c: float = used[k]) -> Floats:
+            good = np.isfinite(values)
+            mean = np.average(values[good], weights=series.seconds[rows][good]) if good.any() else np.nan
+            return np.asarray((values - mean * more) / c)
+
+        number[rows] = rank
+        load[rows] = series.load[rows] / used[k]
+        rate[rows] = alike(series.throughput[rows])
+        if inside is not None and series.in_transaction is not None:
+            inside[rows] = load[rows] - alike(series.load[rows] - series.in_transaction[rows])
+    return replace(series, load=load, throughput=rate, in_transaction=inside, number=number)
+
+
+def _more(series: Series, left: Floats, rows: Integers) -> Floats:
+    """By what part more was left in the block of each of these observations than in all of them."""
+    _, at = np.unique(series.batches[rows], return_inverse=True)
+    seconds = series.seconds[rows]
+    each = np.bincount(at, seconds * left[rows]) / np.bincount(at, seconds)
+    return np.asarray(each[at] / max(float(np.average(each[at], weights=seconds)), 1e-9) - 1)
 
 
 def told(verdict: Saturation, shares: Shares) -> Saturation:
@@ -211,17 +218,16 @@ def told(verdict: Saturation, shares: Shares) -> Saturation:
         return replace(verdict, reasons=(*verdict.reasons, *words)) if words else verdict
     if not shares.scaled:
         part, at, is_seen = shares.steps[-1][1], verdict.at, True
-        whole = _times(verdict.at, 1 / part, MEASURED)
+        whole = _times(verdict.at, 1 / part)
     else:
         part, at, is_seen = _read_back(shares, verdict.at)
-        whole = _times(verdict.at, 1.0, MEASURED)
+        whole = verdict.at
     seen = f"others left {shares.low:.0%}" + (
         f" to {shares.high:.0%}" if shares.high - shares.low >= 0.005 else ""
     )
     words.append(f"{seen} of the CPU where the CPU held users back")
-    left = LeftCpu(
-        part, min(part, shares.low), max(part, shares.high), _whole(whole, part, shares.light), is_seen
-    )
+    whole = _whole(None if whole is None else _doubted(whole, MEASURED, MEASURED), shares.light)
+    left = LeftCpu(part, min(part, shares.low), max(part, shares.high), whole, is_seen)
     if not shares.scaled:
         return replace(
             verdict,
@@ -290,112 +296,47 @@ def tempered(findings: list[Finding], verdict: Saturation) -> list[Finding]:
     return [replace(f, strength=f.strength * most / strongest) for f in findings]
 
 
-def _mean(cells: list[_Cell]) -> float:
+def _mean(cells: list[Cell]) -> float:
     seconds = sum(cell.seconds for cell in cells)
     return sum(cell.left * cell.seconds for cell in cells) / max(seconds, 1e-9)
 
 
-def _cells(series: Series, reduction: Reduction, left: Floats) -> list[_Cell]:
-    """Each load's observations, parted by blocks of like c where it varies; each part has two blocks."""
-    usable = series.usable & np.isfinite(left)
-    found = []
-    for k in np.unique(series.number[usable]):
-        own = np.flatnonzero(usable & (series.number == k))
-        _, at = np.unique(series.batches[own], return_inverse=True)
-        seconds = np.bincount(at, series.seconds[own])
-        mean = np.bincount(at, series.seconds[own] * left[own]) / seconds
-        for group in _alike(mean):
-            rows = own[np.isin(at, group)]
-            found.append(_cell(series, reduction, left, rows))
-    return [cell for cell in found if cell.users > 0]
-
-
-def _alike(mean: Floats) -> list[Integers]:
-    """Blocks in groups of like c, at least two in each."""
-    order = np.argsort(mean, kind="stable")
-    groups: list[list[int]] = [[]]
-    for place, k in enumerate(order):
-        first = mean[groups[-1][0]] if groups[-1] else mean[k]
-        rest = len(order) - place
-        if len(groups[-1]) >= 2 and rest >= 2 and mean[k] > ALIKE * first + 0.02:
-            groups.append([])
-        groups[-1].append(int(k))
-    return [np.array(group, dtype=np.int64) for group in groups]
-
-
-def _cell(series: Series, reduction: Reduction, left: Floats, rows: Integers) -> _Cell:
-    seconds = series.seconds[rows]
-    length = float(seconds.sum())
-
-    def mean(values: Floats) -> float:
-        good = np.isfinite(values)
-        return float(np.average(values[good], weights=seconds[good])) if good.any() else float("nan")
-
-    _, at = np.unique(series.batches[rows], return_inverse=True)
-    each = np.bincount(at, seconds * series.throughput[rows]) / np.bincount(at, seconds)
-    error = float(each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else float("inf")
-    observed = reduction.observations
-    capacity = np.asarray(observed["capacity_processors"], dtype=np.float64)[rows]
-    own = mean(np.asarray(observed["busy_of_left"], dtype=np.float64)[rows] * left[rows] * capacity)
-    total, stolen = (
-        mean(np.asarray(observed[name], dtype=np.float64)[rows]) for name in ("total_cpu", "stolen")
-    )
-    part = mean(left[rows] * capacity)
-    # A hypervisor withholds only what is wanted: of the idle rest it would as much as of what was.
-    granted = total / (total + stolen) if total > 0 and stolen > 0 else 1.0
-    return _Cell(
-        float(np.average(series.load[rows], weights=seconds)),
-        rows,
-        (own + max(0.0, part - own) * granted) / mean(capacity),
-        length,
-        mean(series.throughput[rows]),
-        error if np.isfinite(error) else mean(series.throughput[rows]) / 2,
-        own / part if part > 0 else 1.0,
-        own / mean(capacity),
-        _waited(reduction, rows, mean),
-    )
-
-
-def _waited(reduction: Reduction, rows: Integers, mean: object) -> float:
-    """Part of the users' transaction time in which they run or wait for a processor; 1 where it was not
-    recorded."""
-    observed = reduction.observations
-    names = ("users_in_transaction", "user_run", "user_cpu_wait")
-    whole, run, wait = (
-        mean(np.asarray(observed[name], dtype=np.float64)[rows])  # type: ignore[operator]
-        for name in names
-    )
-    if not np.isfinite(whole) or whole <= 0 or not np.isfinite(run):
-        return 1.0
-    if not np.isfinite(wait):
-        return 1.0
-    return float((run + wait) / max(whole, run + wait))
-
-
-def _light(reduction: Reduction, series: Series) -> tuple[float, float, float] | None:
-    """Response, think time and what of the response was no wait for a processor, at the lightest load."""
-    curves = reduction.curves
-    response = curves["response"].points[0].mean if "response" in curves else None
-    if response is None or not series.think_s:
+def _light(cells: list[Cell], used: list[float], base: float) -> tuple[float, float, float] | None:
+    """One user's cycle on a whole CPU by that at light load, least, likely and greatest."""
+    place = np.array([cell.users / c for cell, c in zip(cells, used, strict=True)])
+    full = max(cell.rate / c for cell, c in zip(cells, used, strict=True)) / base
+    light = [c for c, x in zip(cells, place, strict=True) if x <= max(LIGHT * full, place.min())]
+    known = [(cell, cell.robbed) for cell in light if cell.robbed is not None]
+    if not known:
         return None
-    wait = curves["share_cpu_wait"].points[0].mean if "share_cpu_wait" in curves else None
-    return response, series.think_s, 1.0 if wait is None else max(0.0, 1 - wait)
+    weight = np.array([cell.users * cell.seconds for cell, _ in known])
+    least, likely, most = np.average([robbed for _, robbed in known], axis=0, weights=weight)
+    return 1 - float(most), 1 - float(likely), 1 - float(least)
 
 
-def _whole(at: Estimate | None, part: float, light: tuple[float, float, float] | None) -> Estimate | None:
+def _whole(at: Estimate | None, light: tuple[float, float, float] | None) -> Estimate | None:
     """The load of saturation on a whole CPU, where one user's response is shorter too.
 
-    N* = m / s, s = 1 / (Z + R0). What others took may have stretched R0 to R0 / c, or not at all, if they
-    yield to one who comes seldom; its wait for a processor tells how likely which.
+    N* = m / s, s = 1 / (Z + R0). What others took may have stretched R0, or not, if they yield to one who
+    comes seldom; its wait for a processor tells.
     """
-    if at is None:
-        return None
-    if light is None:
+    if at is None or light is None:
         return at
-    response, think, unwaited = light
-    least = (think + min(part, unwaited) * response) / (think + response)
-    likely = (think + max(part, unwaited) * response) / (think + response)
-    return Estimate(at.value * likely, at.low * least, at.high, at.unit)
+    least, likely, most = (max(part, 0.05) for part in light)
+    made = replace(at, value=at.value * likely, low=at.low * likely, high=at.high * likely)
+    return _doubted(made, likely / least - 1, most / likely - 1)
+
+
+def _doubted(estimate: Estimate, less: float, more: float) -> Estimate:
+    """The estimate with an interval for a factor too that may be less or more by these parts: two errors that
+    have nothing to do with each other."""
+    if not estimate.low > 0:
+        return replace(estimate, high=estimate.high * (1 + more))
+    low = np.hypot(np.log(estimate.value / estimate.low), np.log1p(less))
+    high = np.hypot(np.log(estimate.high / estimate.value), np.log1p(more))
+    return replace(
+        estimate, low=float(estimate.value * np.exp(-low)), high=float(estimate.value * np.exp(high))
+    )
 
 
 def _read_back(shares: Shares, whole: Estimate | None) -> tuple[float, Estimate | None, bool]:
@@ -408,9 +349,11 @@ def _read_back(shares: Shares, whole: Estimate | None) -> tuple[float, Estimate 
         return _part_at(shares, None)[0], None, True
     parts = [_part_at(shares, value) for value in (whole.low, whole.value, whole.high)]
     (low, _), (part, doubt), (high, _) = parts
-    doubt += MEASURED
+    doubt = float(np.hypot(doubt, MEASURED))
     ends = [whole.low * low, whole.value * part, whole.high * high]
-    ends = [min(ends) * (1 - min(doubt, 0.9)), max(ends) * (1 + doubt)]
+    made = replace(whole, value=whole.value * part, low=min(ends), high=max(ends))
+    made = _doubted(made, doubt, doubt)
+    ends = [made.low, made.high]
     is_seen = not shares.yields or whole.value * part >= UNSEEN * shares.steps[0][0]
     if not is_seen:
         ends = [min(ends[0], whole.low * LESS * part), max(ends[1], whole.high)]
@@ -468,13 +411,10 @@ def _at_rest(series: Series, reduction: Reduction, left: Floats) -> Shares | Non
     )
 
 
-def _times(estimate: Estimate | None, factor: float, doubt: float = 0.0) -> Estimate | None:
-    """The estimate by a factor that may be wrong by the part `doubt`."""
+def _times(estimate: Estimate | None, factor: float) -> Estimate | None:
+    """The estimate by a factor."""
     if estimate is None:
         return None
     return replace(
-        estimate,
-        value=estimate.value * factor,
-        low=estimate.low * factor * (1 - min(doubt, 0.9)),
-        high=estimate.high * factor * (1 + doubt),
+        estimate, value=estimate.value * factor, low=estimate.low * factor, high=estimate.high * factor
     )

@@ -16,6 +16,9 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "benches/contamination"))
 from contaminated import Shared, made
 
 from satline.diagnosis import Diagnosis, diagnose
+from satline.diagnosis._cells import Cell
+from satline.diagnosis._left import _eaten, _scaled
+from satline.diagnosis._series import Series
 from satline.reduction import reduce
 
 LEVELS = (1, 2, 4, 6, 8, 10, 13, 16, 20)
@@ -105,6 +108,64 @@ def test_what_was_left_where_it_was_not_seen_is_not_guessed(index: int) -> None:
     assert left.whole.low <= truth.whole <= left.whole.high
     assert f"Saturates at {left.whole.value:.1f} users" in answer.headline
     assert "on a whole CPU" in answer.headline
+
+
+@pytest.mark.slow
+def test_who_eats_what_a_light_load_leaves_is_known_where_he_is_there() -> None:
+    """Others hardly there at the lightest load do not show that they leave idle what it does not want."""
+    recording, truth = made(6387).run()
+    answer = diagnose(recording)
+    at, left = answer.saturation.at, answer.saturation.left
+    assert at is not None
+    assert left is not None
+    assert left.whole is not None
+    assert truth.knee is not None
+    assert truth.whole is not None
+    assert not left.seen
+    assert at.low <= truth.knee[0] <= truth.knee[1] <= at.high
+    assert near(left.whole.value, truth.whole, 0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ["hypervisor", "neighbour", "group"])
+def test_a_whole_cpu_is_as_well_known_as_what_was_left(source: str) -> None:
+    """Users' waits tell what others cost one user alone: no more is unknown of it than of the knee."""
+    system = replace(CPU, source=source, taken=0.6)
+    verdict = answered(system).saturation
+    assert verdict.at is not None
+    assert verdict.left is not None
+    assert verdict.left.whole is not None
+    at, whole = verdict.at, verdict.left.whole
+    assert whole.low <= system.whole <= whole.high
+    assert whole.high / whole.low < at.high / at.low * 1.03
+
+
+def series(left: float, other: float) -> tuple[Series, np.ndarray, Cell]:
+    """One load of ten users in two blocks of ten observations, whose throughput is 20 times what was left."""
+    c = np.repeat([left, other], 10)
+    rows, batches = np.arange(20), np.repeat([0, 1], 10)
+    one = Series(np.full(20, 10.0), np.zeros(20, dtype=np.int64), 20 * c, np.ones(20), batches, 10 - 4 * c)
+    cell = Cell(10.0, rows, float(c.mean()), 20.0, float(20 * c.mean()), 1.0, 1.0, float(c.mean()), 1.0, None)
+    return one, c, cell
+
+
+def test_what_others_left_is_no_scatter_where_the_cpu_limits() -> None:
+    plain, c, cell = series(0.4, 0.5)
+    scaled = _scaled(plain, c, [cell], [cell.left], [True])
+    assert scaled.throughput == pytest.approx(np.full(20, 20.0))
+    assert scaled.in_transaction is not None
+    assert scaled.load - scaled.in_transaction == pytest.approx(np.full(20, 4.0))
+    free = _scaled(plain, c, [cell], [cell.left], [False])
+    assert free.throughput == pytest.approx(plain.throughput / 0.45)
+
+
+def test_who_takes_nothing_does_not_show_what_he_would_leave() -> None:
+    _, _, cell = series(0.4, 0.5)
+    idle = [replace(cell, left=1.0, used=0.1)] * 5
+    assert _eaten([*idle, replace(cell, left=0.3, used=1.0)])
+    assert not _eaten([*idle, replace(cell, left=0.3, used=0.5)])
+    assert not _eaten(idle)
+    assert not _eaten([])
 
 
 @pytest.mark.slow
