@@ -162,7 +162,12 @@ def work(kind: str, lifetime: float, values: dict[str, str]) -> None:
     signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
     signal.setitimer(signal.ITIMER_REAL, lifetime)
     random.seed()
-    KINDS[kind](values)
+    if kind in KINDS:
+        KINDS[kind](values)
+    else:
+        import more
+
+        more.KINDS[kind](values)
 
 
 # ------------------------------------------------------------------ groups, files, processes
@@ -183,7 +188,7 @@ class Planted:
     lifetime: float
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     groups: list[Path] = field(default_factory=list)
-    swap: Path | None = None
+    undo: list[Callable[[], None]] = field(default_factory=list)
 
     def group(self, controller: str, name: str, settings: dict[str, str] | None = None) -> Path:
         """A control group (v1) of this controller with these settings; its path below the hierarchy."""
@@ -214,20 +219,27 @@ class Planted:
         made = subprocess.run(["mkswap", "-q", path], capture_output=True)
         if made.returncode or subprocess.run(["swapon", path], capture_output=True).returncode:
             return False
-        self.swap = path
+        self.undo.append(lambda: _run("swapoff", path))
         return True
 
-    def start(self, kind: str, uid: int, *groups: Path, **values: object) -> None:
-        """A process of this user in these groups."""
-        program = self.scratch / "work.py"
+    def start(
+        self, kind: str, uid: int, *groups: Path, nice: int = 0, netns: Path | None = None, **values: object
+    ) -> None:
+        """A process of this user in these groups, and in this network namespace."""
+        program = self.scratch / "plants.py"
         if not program.exists():
-            shutil.copy(__file__, program)
-            program.chmod(0o644)
+            for source in (Path(__file__), Path(__file__).with_name("more.py")):
+                copied = Path(shutil.copy(source, self.scratch))
+                copied.chmod(0o644)
         told = [f"{k}={v}" for k, v in {**values, "parent": os.getpid()}.items()]
 
         def enter() -> None:
             for group in groups:
                 (group / "cgroup.procs").write_text(str(os.getpid()))
+            if netns is not None:
+                with netns.open() as place:
+                    ctypes.CDLL(None).setns(place.fileno(), 0)
+            os.nice(nice)
             os.setgroups([])
             os.setgid(uid)
             os.setuid(uid)
@@ -246,16 +258,21 @@ class Planted:
         return [code for p in self.processes if (code := p.poll()) is not None]
 
     def remove(self) -> None:
-        """End the processes, and only them; remove groups, swap and files."""
+        """End the processes, and only them; remove groups, swap, devices and files."""
         for process in self.processes:
             process.kill()
         for process in self.processes:
             process.wait()
-        if self.swap is not None:
-            subprocess.run(["swapoff", self.swap], check=False)
+        for undo in reversed(self.undo):
+            undo()
         for group in self.groups:
             take_away(group)
         shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+def _run(*command: object) -> None:
+    """Run a program, whatever comes of it."""
+    subprocess.run([str(word) for word in command], check=False, capture_output=True)
 
 
 def take_away(group: Path) -> None:
@@ -274,7 +291,10 @@ def leftovers(scratch: Path) -> None:
     """Remove what a run that was killed left: its processes ended with it."""
     for line in Path("/proc/swaps").read_text().splitlines()[1:]:
         if line.split()[0].startswith(f"{scratch}/"):
-            subprocess.run(["swapoff", line.split()[0]], check=False)
+            _run("swapoff", line.split()[0])
+    for told in sorted(scratch.glob("undo-*"), reverse=True):
+        for command in told.read_text().splitlines():
+            _run(*command.split())
     for controller in ("cpu", "memory", "blkio"):
         for group in (CGROUP / controller).glob(f"{MARK}*"):
             take_away(group)
@@ -296,6 +316,8 @@ class Truth:
         Further options of `satline record`.
     parameters
         What was planted, to be kept with the result.
+    requests
+        Its processes keep a log of requests (see `more.py`), to be joined to the recording.
     counter, least
         A count that the kernel keeps of the fault, and what it gains a second where the fault is in force: a
         limit that nobody runs into is no fault. ``None``: it is in force as long as its processes live.
@@ -307,6 +329,7 @@ class Truth:
     parameters: dict[str, object] = field(default_factory=dict)
     counter: Callable[[], int] | None = None
     least: float = 0.0
+    requests: bool = False
 
 
 def _stat(file: Path, name: str) -> Callable[[], int]:

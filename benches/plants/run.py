@@ -2,6 +2,7 @@
 
     python benches/plants/run.py RESULTS [--seconds 600] [--seed 1] [--only quota,flock] [--rounds 3]
                                          [--thermometer trivial,io] [--collectors] [--again] [--json]
+                                         [--rules]
 
 As root, on a Linux host with control groups of version 1. Plants one fault at a time (see plants.py), records
 the host meanwhile, and keeps recording, truth and verdict below RESULTS. What is there already is not done
@@ -19,6 +20,10 @@ undecided anything else;
 void      the kernel's own count shows that the fault never took hold: there was nothing to name.
 
 and "culprit" says whether the group, file, process or user is in that finding's words.
+
+`--rules` adds the plants of more.py, one for each further rule that a live host can show, and prints by rule
+whether it names its own plant (it holds, as a remark or not, and with the culprit in its words), and where it
+holds though that is neither planted nor known to be true besides.
 """
 
 from __future__ import annotations
@@ -42,11 +47,23 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "python"), str(Path(__file__).parent)]
 
+import more  # noqa: E402
 import plants  # noqa: E402
 from collectors import Collectors  # noqa: E402
 from foreign import SURE, compared, surety, verdicts  # noqa: E402
 
 SPARE_S = 60.0
+ALL = {**plants.PLANTS, **more.PLANTS}
+REQUESTS = """\
+[time]
+column = "begin"
+format = "unix_s"
+[transaction]
+time_is = "begin"
+response_column = "duration"
+unit = "ms"
+user_column = "user"
+"""
 
 
 def stop(_number: int, _frame: FrameType | None) -> None:
@@ -72,7 +89,7 @@ def record(name: str, seed: int, seconds: float, thermometer: str, beside: bool,
     recording: subprocess.Popen[bytes] | None = None
     others = Collectors()
     try:
-        truth = plants.PLANTS[name](planted, random.Random(f"{name} {seed}"))
+        truth = ALL[name](planted, random.Random(f"{name} {seed}"))
         time.sleep(2)
         if beside:
             others.start(place, plants.end_with_parent)
@@ -90,6 +107,8 @@ def record(name: str, seed: int, seconds: float, thermometer: str, beside: bool,
             raise RuntimeError(f"satline record ended with {status}: {(place / 'record.log').read_text()}")
         if planted.dead():
             raise RuntimeError(f"processes of the plant ended early: {planted.dead()}")
+        if truth.requests:
+            join_requests(scratch, place)
         gained = (truth.counter() - before) / seconds if truth.counter is not None else None
         kept = {
             "in_force": gained is None or gained >= truth.least,
@@ -111,6 +130,16 @@ def record(name: str, seed: int, seconds: float, thermometer: str, beside: bool,
         planted.remove()
         if recording is not None:
             recording.wait(SPARE_S)
+
+
+def join_requests(scratch: Path, place: Path) -> None:
+    """Join the log that the plant's processes kept of their requests."""
+    lines = [line for log in sorted(scratch.glob("requests-*.csv")) for line in log.read_text().splitlines()]
+    (place / "requests.csv").write_text("\n".join(["begin,user,duration", *sorted(lines)]) + "\n")
+    (place / "requests.toml").write_text(REQUESTS)
+    command = [sys.executable, "-m", "satline.cli", "join", str(place / "host.satline")]
+    command += [str(place / "requests.csv"), "--mapping", str(place / "requests.toml")]
+    subprocess.run(command, check=True, capture_output=True, env=environment())
 
 
 def environment() -> dict[str, str]:
@@ -171,22 +200,68 @@ def judged(truth: dict[str, Any], verdict: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def by_rule(name: str, truth: dict[str, Any], verdict: dict[str, Any]) -> dict[str, Any]:
+    """What the rules say of a plant: its own, and those that hold with no reason."""
+    own = more.RULES[name]
+    holding = {f["rule"]: f for f in verdict["findings"]}
+    found = holding.get(own.name)
+    wrong = set(holding) - {own.name} - set(own.also)
+    state = next((f for f in verdict["others"] if f["rule"] == own.name), None)
+    return {
+        "rule": own.name,
+        "named": None if not own.name else found is not None,
+        "culprit_in_it": found is not None and _says(truth["culprit"], found["summary"]),
+        "words": (found or state or {"summary": ""})["summary"],
+        "besides": sorted(
+            f"{rule} {surety(holding[rule]):.2f}: {own.also[rule]}" for rule in set(holding) & set(own.also)
+        ),
+        "unexpected": sorted(f"{rule} {surety(holding[rule]):.2f}" for rule in wrong),
+    }
+
+
+def _says(words: list[str], text: str) -> bool:
+    return not words or any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) for word in words)
+
+
+def show_rules(rows: list[dict[str, Any]]) -> None:
+    """A table by rule: how often it named its own plant, and where it held without a reason."""
+    print("\nby rule")
+    for rule in dict.fromkeys(row["by_rule"]["rule"] for row in rows):
+        own = [row for row in rows if row["by_rule"]["rule"] == rule and row["outcome"] != "void"]
+        named = sum(bool(row["by_rule"]["named"]) for row in own)
+        told = sum(bool(row["by_rule"]["culprit_in_it"]) for row in own)
+        elsewhere = [
+            f"{row['plant']}-{row['seed']} {text.split()[1]}"
+            for row in rows
+            for text in row["by_rule"]["unexpected"]
+            if rule and text.split()[0] == rule
+        ]
+        text = f"named {named} of {len(own)}, culprit {told}" if rule else "nothing planted"
+        print(f"{rule or '-':22} {text}; holds elsewhere: {', '.join(elsewhere) or '-'}")
+    known = {row["by_rule"]["rule"] for row in rows}
+    for row in rows:
+        rest = [text for text in row["by_rule"]["unexpected"] if text.split()[0] not in known]
+        if rest:
+            print(f"{'':22} on {row['plant']}-{row['seed']}: {', '.join(rest)}")
+
+
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("results", type=Path)
     options.add_argument("--seconds", type=float, default=600)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--rounds", type=int, default=1)
-    options.add_argument("--only", default=",".join(plants.PLANTS))
+    options.add_argument("--only", default="")
+    options.add_argument("--rules", action="store_true")
     options.add_argument("--thermometer", default="")
     options.add_argument("--collectors", action="store_true")
     options.add_argument("--again", action="store_true")
     options.add_argument("--json", action="store_true")
     told = options.parse_args()
-    names = told.only.split(",")
-    unknown = [name for name in names if name not in plants.PLANTS]
+    names = told.only.split(",") if told.only else list(ALL if told.rules else plants.PLANTS)
+    unknown = [name for name in names if name not in ALL]
     if unknown:
-        options.error(f"no such plant: {', '.join(unknown)}; there are {', '.join(plants.PLANTS)}")
+        options.error(f"no such plant: {', '.join(unknown)}; there are {', '.join(ALL)}")
     if not told.again and os.geteuid() != 0:
         options.error("control groups and users of their own need root")
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -206,7 +281,15 @@ def main() -> int:
                 truth = json.loads((place / "truth.json").read_text())
                 others = verdicts(place, environment(), told.again)
                 beside = {who: compared(truth, verdict, other) for who, other in others.items()}
-                rows.append({"plant": name, "seed": seed, **judged(truth, verdict), "archives": beside})
+                rows.append(
+                    {
+                        "plant": name,
+                        "seed": seed,
+                        **judged(truth, verdict),
+                        "by_rule": by_rule(name, truth, verdict),
+                        "archives": beside,
+                    }
+                )
     except KeyboardInterrupt:
         print("ended; start it again to go on", file=sys.stderr)
         return 130
@@ -216,16 +299,25 @@ def main() -> int:
     for row in rows:
         chance = "" if row["chance"] is None else f"{row['chance']:.2f}"
         print(
-            f"{row['plant']:9} {row['seed']:3}  {row['outcome']:9} "
+            f"{row['plant']:12} {row['seed']:3}  {row['outcome']:9} "
             f"{'culprit' if row['culprit'] else '-':7} {row['first'] or '-':18} {chance:4} "
             f"{'; '.join(row['sure_of_wrong'])}\n    {row['headline']}"
         )
+        own = row["by_rule"]
+        if told.rules:
+            state = {None: "", True: "holds", False: "does not hold"}[own["named"]]
+            print(f"    {own['rule'] or 'no rule'} {state}: {own['words']}")
+            for what in ("besides", "unexpected"):
+                if own[what]:
+                    print(f"    {what}: {'; '.join(own[what])}")
         for who, other in row["archives"].items():
             print(f"    {who:8} {other['outcome']:7} {other['why']}")
     count = {
         kind: sum(row["outcome"] == kind for row in rows) for kind in ("right", "wrong", "undecided", "void")
     }
     print(", ".join(f"{kind} {n}" for kind, n in count.items()), f"of {len(rows)}")
+    if told.rules:
+        show_rules(rows)
     archives = Counter(other["outcome"] for row in rows for other in row["archives"].values())
     if archives:
         print("archives:", ", ".join(f"{kind} {n}" for kind, n in archives.most_common()))

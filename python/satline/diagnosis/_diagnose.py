@@ -80,6 +80,7 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
     history = context.history
     assert history is not None
     assessment = assess(reduction, history)
+    context = replace(context, uses=assessment.uses)
     standing = assessment.standing
     if standing.state == "unknown":
         standing = replace(standing, known=known(recording))

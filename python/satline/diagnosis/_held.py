@@ -8,6 +8,7 @@ that are older than the accounting stay at zero, so that sampled states stand in
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ Mask = NDArray[np.bool_]
 MOST_NAMED = 3
 # A user who takes at least this part of the CPU time used is worth naming.
 TAKES = 0.15
+# Background work: its users never rest and together take so much; others are at work for such a part of the
+# time, and hardly wait where their waits for the CPU are less than half of what they run.
+RESTLESS, MOST, AT_WORK, HARMED = 0.9, 0.6, 0.005, 0.5
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,9 @@ class Waits:
         The control group with a limit that most of its processes were in; empty: none.
     processes
         Mean number of them.
+    paged
+        The part of `io` that is a wait for pages: of what the user read, the pages that it faulted in; where
+        that was not recorded, as for the whole host. ``None``: neither was.
     """
 
     cpu: Floats
@@ -49,6 +56,12 @@ class Waits:
     standby: float
     group: str
     processes: float
+    paged: Floats | None = None
+
+    @property
+    def wanted(self) -> Floats:
+        """Part of the time in which it ran or waited for anything: with several processes up to 2."""
+        return np.asarray(np.clip(self.cpu, 0, 1) + self.delay + self.io + self.page + self.lock)
 
 
 @dataclass(frozen=True)
@@ -98,11 +111,69 @@ class Held:
         return sum(float((own.cpu * weight).sum()) for own in inside.values()) / total
 
 
+_KNOWN: WeakKeyDictionary[Histories, Held | None] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class Background:
+    """Work that never rests and takes most of the CPU time used, beside users whom it hardly holds back.
+
+    takers
+        Its users, the most first; part: of the CPU time used.
+    others
+        How many other users were at work; delay, run: their mean time waiting for a processor and running,
+        in users.
+    """
+
+    takers: tuple[str, ...]
+    part: float
+    others: int
+    delay: float
+    run: float
+
+    @property
+    def yields(self) -> bool:
+        """Do the others get the CPU nearly as soon as they want it?"""
+        return self.delay < HARMED * self.run
+
+
+def background(held: Held, where: Mask, seconds: Floats) -> Background | None:
+    """The background work there; ``None``: nobody takes most without rest, or nobody else was at work."""
+    weight = np.where(where, seconds, 0.0)
+    length, used = float(weight.sum()), float((held.used * weight).sum())
+    if not used > 0:
+        return None
+
+    def mean(course: Floats) -> float:
+        return float((course * weight).sum()) / length
+
+    takers = [
+        (name, mean(own.cpu) * length / used)
+        for name, own in held.users.items()
+        if mean(own.cpu) * length >= TAKES * used and mean(own.cpu + own.delay) >= RESTLESS
+    ]
+    part = sum(share for _, share in takers)
+    if part < MOST:
+        return None
+    names = tuple(name for name, _ in sorted(takers, key=lambda one: -one[1]))
+    rest = [own for name, own in held.users.items() if name not in names and mean(own.wanted) >= AT_WORK]
+    if not rest:
+        return None
+    delay, run = (np.sum([getattr(own, what) for own in rest], axis=0) for what in ("delay", "cpu"))
+    return Background(names, part, len(rest), mean(delay), mean(run))
+
+
 def held_back(reduction: Reduction, history: Histories) -> Held | None:
     """Every user's waits; ``None`` where no waits of single users were recorded."""
+    if history not in _KNOWN:
+        _KNOWN[history] = _held_back(reduction, history)
+    return _KNOWN[history]
+
+
+def _held_back(reduction: Reduction, history: Histories) -> Held | None:
     clocks = ("run_delay_us", "cpu_us", "cpu_system_us", "io_delay_us", "page_delay_us")
     exact = ("io_wait_us", "page_wait_us")
-    counters = history.counters("user", '"user"', (*clocks, *exact))
+    counters = history.counters("user", '"user"', (*clocks, *exact, "major_faults", "read_bytes"))
     if not any(np.isfinite(own["run_delay_us"]).any() for own in counters.values()):
         return None
     levels = history.levels(
@@ -111,6 +182,7 @@ def held_back(reduction: Reduction, history: Histories) -> Held | None:
     groups = _groups(history)
     time_us = reduction.seconds * 1e6
     nothing = np.zeros(len(time_us))
+    fault_bytes, of_host = _fault_bytes(reduction), reduction.observations.get("page_share")
 
     def part(own: dict[str, Floats], name: str) -> Floats:
         return np.asarray(np.nan_to_num(own[name]) / time_us) if name in own else nothing
@@ -145,6 +217,9 @@ def held_back(reduction: Reduction, history: Histories) -> Held | None:
         ]
         whole = np.maximum(np.sum(waits, axis=0), 1.0)
         delay, io, page, lock = (np.asarray(wait / whole) for wait in waits)
+        of_pages = _of_pages(own, fault_bytes)
+        if of_pages is None and of_host is not None and np.isfinite(of_host).any():
+            of_pages = np.nan_to_num(of_host)
         count = seen.get("processes")
         processes = float(np.nanmean(count)) if count is not None and np.isfinite(count).any() else 0.0
         place = others if name.startswith("_") else users
@@ -158,6 +233,7 @@ def held_back(reduction: Reduction, history: Histories) -> Held | None:
             _standby(sampled("tasks_lock_wait")),
             groups.get(name, ""),
             processes,
+            None if of_pages is None else np.asarray(io * of_pages),
         )
     sources = {
         "delay": ("run_delay_us",),
@@ -173,6 +249,27 @@ def held_back(reduction: Reduction, history: Histories) -> Held | None:
     }
     known = frozenset(kind for kind, names in sources.items() if recorded & set(names))
     return Held(users, others, used, known)
+
+
+def _fault_bytes(reduction: Reduction) -> Floats:
+    """Bytes that a major fault brings: a page, or as many as swap reads ahead."""
+    page = float(reduction.settings.page_bytes)
+    rates = [reduction.observations.get(name) for name in ("swap_in_rate", "major_fault_rate")]
+    if any(rate is None for rate in rates):
+        return np.full(len(reduction.seconds), page)
+    pages, faults = (np.nan_to_num(np.asarray(rate, dtype=np.float64)) for rate in rates)
+    return np.asarray(page * np.maximum(pages / np.maximum(faults, 1.0), 1.0))
+
+
+def _of_pages(own: dict[str, Floats], fault_bytes: Floats) -> Floats | None:
+    """Part of what a user read that is pages; where it read nothing, its usual part."""
+    faults, read = own["major_faults"], own["read_bytes"]
+    if not np.isfinite(faults).any() or not np.isfinite(read).any():
+        return None
+    paged, read = np.nan_to_num(faults) * fault_bytes, np.nan_to_num(read)
+    total = float(read.sum())
+    usual = min(1.0, float(paged.sum()) / total) if total > 0 else float(paged.sum() > 0)
+    return np.asarray(np.clip(np.where(read > 0, paged / np.maximum(read, 1.0), usual), 0, 1))
 
 
 def _standby(waiting: Floats) -> float:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
+from satline.diagnosis._histories import Histories
 from satline.diagnosis._use import (
     CPU_SHORT,
     DELAYED,
@@ -77,18 +79,54 @@ def quotas(courses: Courses) -> list[Use]:
     return found
 
 
-def group_memory(courses: Courses) -> list[Use]:
-    """Control groups with a memory limit: short where they run into it and lose pages that they need."""
-    levels = courses.history.levels("cgroup", "cgroup", ("memory_bytes", "memory_limit_bytes"))
+@dataclass(frozen=True)
+class LimitedGroup:
+    """A control group with a memory limit, by observation.
+
+    limit, used
+        Bytes; fraction: used of the limit.
+    file
+        File pages, as a part of `used`; NaN where unknown.
+    counters
+        What it counted in each observation: ``limit_hits``, ``major_faults``, ``refault_pages``,
+        ``pressure_memory_some_us``; empty where nothing was.
+    """
+
+    name: str
+    limit: Floats
+    fraction: Floats
+    file: Floats
+    counters: Mapping[str, Floats]
+
+    def rate(self, name: str, seconds: Floats) -> Floats | None:
+        """What it counted per second; ``None`` where it was not recorded."""
+        course = self.counters.get(name)
+        if course is None or not np.isfinite(course).any():
+            return None
+        return np.asarray(course / seconds)
+
+
+def memory_groups(history: Histories) -> list[LimitedGroup]:
+    """The control groups that have a memory limit."""
+    levels = history.levels("cgroup", "cgroup", ("memory_bytes", "memory_limit_bytes", "file_bytes"))
     names = ("limit_hits", "major_faults", "refault_pages", "pressure_memory_some_us")
-    counters = courses.history.counters("cgroup", "cgroup", names)
+    counters = history.counters("cgroup", "cgroup", names)
     found = []
     for group, level in levels.items():
         limit, used = level["memory_limit_bytes"], level["memory_bytes"]
         if not (np.isfinite(limit).any() and np.isfinite(used).any()):
             continue
         fraction = np.clip(used / np.maximum(limit, 1), 0, 1)
-        own = counters.get(group, {})
+        file = np.clip(level["file_bytes"] / np.maximum(used, 1), 0, 1)
+        found.append(LimitedGroup(group, limit, fraction, file, counters.get(group, {})))
+    return found
+
+
+def group_memory(courses: Courses) -> list[Use]:
+    """Control groups with a memory limit: short where they run into it and lose pages that they need."""
+    found = []
+    for one in memory_groups(courses.history):
+        group, limit, fraction, own = one.name, one.limit, one.fraction, one.counters
         signals: list[Mask | None] = []
         for name, least in (("major_faults", LEAST_PAGES), ("refault_pages", LEAST_REFAULTS)):
             if name in own and np.isfinite(own[name]).any():

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from satline.diagnosis._held import held_back, listed
+from satline.diagnosis._held import background, held_back, listed
 from satline.diagnosis._histories import Histories
 from satline.diagnosis._limits import group_memory, io_caps, quotas
 from satline.diagnosis._probes import probes
@@ -147,6 +147,11 @@ def _processors(courses: Courses) -> list[Use]:
         fraction = np.clip(busy_part / np.maximum(left, 1e-3), 0, 1)
         waited = _cpu_waited(courses, states.count)
         short = np.nan_to_num(fraction) >= CPU_SHORT
+        if waited is not None and courses.held is not None and short.any():
+            others = background(courses.held, short, reduction.seconds)
+            if others is not None and others.yields:
+                # What waits is the background work itself; nobody else does.
+                waited = np.zeros(courses.count, dtype=bool)
         found.append(
             Use(
                 "CPU",

@@ -53,7 +53,7 @@ class Context:
         load: classes are of load. periods: the topmost class are the observations in which something was
         short, the lowest those in which nothing was; see `satline.diagnosis._periods`.
     uses
-        With periods: how full each resource was, and whom it held back.
+        How full each resource was, and whom it held back.
     """
 
     reduction: Reduction
@@ -67,6 +67,13 @@ class Context:
     def saturated(self) -> bool:
         """Is the verdict that it saturates, or is the topmost class one in which something was short?"""
         return self.saturation.outcome == "saturated" or self.basis == "periods"
+
+    @property
+    def watched(self) -> bool:
+        """Did Satline's own monitor record a live host? It looks for limits of groups, swap devices, file
+        locks and threads by itself: what it does not tell of is then known not to be there."""
+        history = self.history
+        return history is not None and "monitor" in history.recording.sources
 
     @property
     def classes(self) -> range:

@@ -66,7 +66,8 @@ def _parts(context: Context, component: str) -> tuple[Mask, Mask]:
     number = context.reduction.number
     here, calm = (np.isin(number, classes) for classes in (context.top, context.bottom))
     # Of all that was short in short periods, what the finding names; by other signs than the probe's own.
-    own = [use.counted for use in context.uses if use.component == component and not use.probe]
+    periods = context.basis == "periods"
+    own = [u.counted for u in context.uses if periods and u.component == component and not u.probe]
     named = np.logical_or.reduce(own) & here if own else here
     return (named if named.any() else here), calm
 

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from satline.diagnosis._needs import would_need
 from satline.diagnosis._results import Evidence, Finding, State
 from satline.diagnosis.rules._context import Context
 
 NOT_SATURATED = "not saturated in the range seen: no bottleneck is named"
+# By the component of a rule the resource that it is about, and what may stand in for it.
+_OF_HOST: Mapping[str, tuple[str, ...]] = {
+    "processor": ("CPU",),
+    "supervisor": ("CPU",),
+    "io": ("disk", "I/O"),
+    "storage": ("memory",),
+    "paging": ("memory",),
+    "paging and io": ("memory", "disk", "I/O"),
+    "quota": ("CPU quota",),
+    "server": ("thread", "busiest thread"),
+    "lock": ("lock", "locks"),
+}
 
 
 @dataclass(frozen=True)
@@ -105,8 +120,28 @@ class Rule:
         if outcome == "not-saturated":
             near = context.nearest()
             return self.finding("does-not-hold", NOT_SATURATED + (f"; {near}" if near else ""))
-        return self.finding(
+        return self._had_room(context) or self.finding(
             "cannot-judge",
             "nothing that was recorded was short, and no load is known to saturate it",
             missing=("a saturated range, or periods in which something was short",),
         )
+
+    def _had_room(self, context: Context) -> Finding | None:
+        """That what this rule names had room all the time, by absolute levels; ``None``: not known."""
+        kinds = _OF_HOST.get(self.component, ())
+        own = [
+            use
+            for use in context.uses
+            if use.name.partition(" of ")[0] in kinds or use.name.partition(" ")[0] in kinds
+        ]
+        seconds = context.reduction.seconds
+        full = {}
+        for use in own:
+            if use.counted.any() or use.lower_bound:
+                return None
+            if use.fraction is not None and (known := np.isfinite(use.fraction)).any():
+                full[use.name] = float(np.average(use.fraction[known], weights=seconds[known]))
+        if full:
+            name = max(full, key=lambda one: full[one])
+            return self.finding("does-not-hold", f"never short: {name} {full[name]:.0%} in use on average")
+        return self.finding("does-not-hold", "nobody waits for one") if own else None

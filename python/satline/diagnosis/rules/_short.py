@@ -94,6 +94,7 @@ def cpu_takers(context: Context) -> tuple[str, str]:
     seconds = context.reduction.seconds
     short = [use.short for use in context.uses if use.component == "processor"]
     where = np.logical_or.reduce(short) if short else np.ones(len(seconds), dtype=bool)
+    where = where if where.any() else ~where
     takers = held.takers(where, seconds)
     text = taker_words(takers)
     if not text:

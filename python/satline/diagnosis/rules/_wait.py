@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from satline.diagnosis._results import Evidence
 from satline.diagnosis.rules._context import Context
+from satline.diagnosis.rules._live import inside, times_of
 
 LARGE_SHARE = 0.3
 LARGE_PROCESSORS = 0.25
@@ -77,7 +78,13 @@ def held_back(context: Context) -> Held | None:
 
 
 def wait_at_saturation(context: Context, user_part: str, processor_part: str) -> Wait | None:
-    """Users' wait, or idle processors with such a wait outstanding; ``None`` when neither was recorded."""
+    """Users' wait, or idle processors with such a wait outstanding; ``None`` when neither was recorded.
+
+    On a live host, without transactions, by each user's own time.
+    """
+    own = _by_user(context, user_part)
+    if own is not None:
+        return own
     share = context.inside(user_part)
     if share is not None:
         of = context.whole
@@ -92,6 +99,22 @@ def wait_at_saturation(context: Context, user_part: str, processor_part: str) ->
     large = part >= LARGE_PROCESSORS and wait.low / processors.value > LARGE_PROCESSORS / 2
     fact = context.evidence(processor_part, f"at least {LARGE_PROCESSORS:g} of capacity", large)
     return Wait(min(1.0, part), wait.low / processors.value, "processor time", large, fact)
+
+
+def _by_user(context: Context, user_part: str) -> Wait | None:
+    """The wait as a part of the time that single users ran or waited; ``None`` with transactions, or where
+    users' own waits were not recorded."""
+    if context.basis != "periods" or context.high("users_in_transaction") is not None:
+        return None
+    times = times_of(context, inside(context, context.top))
+    share = {} if times is None else {"user_page_wait": times.page, "user_io_wait": times.io}
+    if user_part not in share:
+        return None
+    part, of = share[user_part], "the time that users ran or waited"
+    large = part.value >= LARGE_SHARE and part.low > LARGE_SHARE / 2
+    name = user_part.replace("user_", "share_")
+    fact = context.evidence(name, f"at least {LARGE_SHARE:g} of {of}", large, value=part)
+    return Wait(min(1.0, part.value), part.low, of, large, fact)
 
 
 LONGER = 1.5

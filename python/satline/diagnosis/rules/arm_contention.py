@@ -48,6 +48,10 @@ def judge(context: Context) -> Finding:
     wait = wait_at_saturation(context, "user_io_wait", "io_wait")
     if wait is None:
         return RULE.blind(context, "share_io_wait", "io_wait")
+    if not wait.large:
+        return RULE.finding(
+            "does-not-hold", f"I/O wait is only {wait.value:.0%} of {wait.of}", evidence=[wait.evidence]
+        )
     level, light = context.high("mpl"), context.low("mpl")
     if level is None or light is None:
         return RULE.blind(context, "mpl")
@@ -77,7 +81,6 @@ def judge(context: Context) -> Finding:
     lacking = [
         why
         for why, ok in (
-            (f"I/O wait is only {wait.value:.0%} of {wait.of}", wait.large),
             ("the multiprogramming level is not much higher than at light load", many),
             ("no device is full", full),
             ("the fullest device takes no longer for a request than at light load", slower),

@@ -3,6 +3,8 @@
 What: the processors are full at every load, yet not because of the users.
 Why: compute-bound work takes whatever the users leave; total CPU then says nothing about saturation.
 Signs: total CPU near capacity at every load, the lowest included; interactive response still good.
+On a live host, without loads to compare or responses: who takes the CPU never rests, and the other users
+hardly wait for it.
 False readings: a range that begins in saturation looks the same, but there response grows with load.
 Remedy: none unless that work's own response matters; lower its priority.
 References: [Bard].
@@ -10,9 +12,13 @@ References: [Bard].
 
 from __future__ import annotations
 
+import numpy as np
+
+from satline.diagnosis._held import background, listed
 from satline.diagnosis._results import Evidence, Finding
 from satline.diagnosis.rules._context import Context, Measure
 from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._short import users_held
 
 RULE = Rule(
     name="cpu_background",
@@ -34,13 +40,15 @@ RULE = Rule(
         "Lower its priority in the directory.",
     ),
 )
-FULL = 0.9
+FULL, ALWAYS = 0.9, 0.8
 
 
 def judge(context: Context) -> Finding:
     """Holds when total CPU is near capacity in every class and users' response or CPU wait does not grow
     with load."""
     classes = range(len(context.reduction.classes))
+    if context.high("response") is None and (by_user := _by_user(context)) is not None:
+        return by_user
     if len(classes) < 2:
         return RULE.finding("cannot-judge", "one load class shows no trend", missing=("a range of loads",))
     means = [context.mean("total_cpu_fraction", (k,)) for k in classes]
@@ -99,3 +107,57 @@ def _holds(lowest: Measure, evidence: list[Evidence], why: str) -> Finding:
         f"included, {why}"
     )
     return RULE.finding("holds", text, strength=0.3, evidence=evidence)
+
+
+def _by_user(context: Context) -> Finding | None:
+    """By whom the CPU goes to and whether others wait for it; ``None``: users' waits, or the CPU, were not
+    recorded."""
+    held = users_held(context) if context.history is not None else None
+    course, seconds = context.course("total_cpu_fraction"), context.reduction.seconds
+    if held is None or "delay" not in held.known or course is None:
+        return None
+    known = np.isfinite(course)
+    # The quietest twentieth of the time, so that one pause does not count.
+    least = float(np.quantile(course[known], 0.05))
+    mean = float(np.average(course[known], weights=seconds[known]))
+    where = context.where(tuple(context.classes))
+    full = mean >= FULL and least >= ALWAYS
+    facts = [
+        Evidence("total_cpu_fraction", "fraction", where, mean, None, f"at least {FULL:g}", mean >= FULL),
+        Evidence(
+            "total_cpu_fraction, quietest 5 %", "fraction", where, least, None, f"at least {ALWAYS:g}", full
+        ),
+    ]
+    if not full:
+        text = f"the processors are not full all the time: {least:.0%} in the quietest twentieth of it"
+        return RULE.finding("does-not-hold", text, evidence=facts)
+    found = background(held, known, seconds)
+    if found is None:
+        return RULE.finding(
+            "does-not-hold",
+            "the processors are full, but not of work that never rests while other users are at work",
+            evidence=facts,
+        )
+    harmed = f"below half of the {found.run:.2g} that run"
+    facts += [
+        Evidence(
+            "CPU time of work that never rests", "fraction of all", where, found.part, None, "most", True
+        ),
+        Evidence("others waiting for the CPU", "users", where, found.delay, None, harmed, found.yields),
+    ]
+    who = f"work of {listed(list(found.takers))} that never rests takes {found.part:.0%} of the CPU time used"
+    if not found.yields:
+        return RULE.finding(
+            "does-not-hold",
+            f"{who}, and {found.others} others wait for the CPU: {found.delay:.2g} of them at any time",
+            evidence=facts,
+        )
+    niced, total = context.high("niced_state"), context.high("total_cpu")
+    if niced is not None and total is not None and niced.value >= 0.2 * total.value:
+        who += f" ({niced.value / max(total.value, 1e-9):.0%} of it at lowered priority)"
+    text = (
+        f"the processors are {mean:.0%} busy all the time: {who}, while {found.others} other user"
+        f"{'s' if found.others > 1 else ''} hardly wait{'' if found.others > 1 else 's'} for the CPU"
+        f" ({found.delay:.2g} at any time)"
+    )
+    return RULE.finding("holds", text, strength=0.3, evidence=facts)

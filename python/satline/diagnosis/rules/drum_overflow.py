@@ -66,6 +66,10 @@ def judge(context: Context) -> Finding:
     if unfit is not None:
         return unfit
     overflow = _by_devices(context) or _by_share(context)
+    if overflow is None and context.watched:
+        swap = context.entities("device_priority")
+        text = "all swap devices are of one priority" if swap else "there is no swap device"
+        return RULE.finding("does-not-hold", text)
     if overflow is None:
         return RULE.blind(context, "device_priority", "fast_paging_share")
     wait = next((n for n in ("user_page_wait", "page_wait") if context.high(n) is not None), None)

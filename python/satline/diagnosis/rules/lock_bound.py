@@ -48,6 +48,8 @@ RULE = Rule(
     ),
 )
 SPIN, WAIT = 0.05, 0.3
+# Fewer than so many that wait for locks on files at a time are nobody to speak of.
+FEW = 0.1
 
 
 def judge(context: Context) -> Finding:
@@ -61,6 +63,14 @@ def judge(context: Context) -> Finding:
         return short
     names = [n for n in RULE.needs if context.high(n) is not None and context.low(n) is not None]
     if not names:
+        waiting = context.high("lock_wait")
+        if context.watched and waiting is not None and waiting.high < FEW:
+            return RULE.finding(
+                "does-not-hold",
+                f"hardly anyone waits for a lock on a file ({waiting.value:.2g} at a time); the kernel's own"
+                " locks were not recorded",
+                evidence=[context.evidence("lock_wait", f"at least {FEW:g}", False)],
+            )
         return RULE.blind(context, *RULE.needs)
     growing = [n for n in names if context.rises(n, 1.5)]
     spin, wait = context.high("lock_spin_fraction"), _waiting(context)

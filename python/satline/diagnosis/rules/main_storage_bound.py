@@ -50,6 +50,14 @@ def judge(context: Context) -> Finding:
     short = from_periods(RULE, context, "memory limit of ", "memory limit too low")
     if short is not None:
         return short
+    memory = [u for u in context.uses if u.name == "memory" or u.name.startswith("memory limit of ")]
+    if (
+        context.watched
+        and not context.recorded("user_eligible")
+        and memory
+        and not any(use.counted.any() for use in memory)
+    ):
+        return RULE.finding("does-not-hold", "neither a memory limit nor the host's memory was short")
     eligible, level = context.high("user_eligible"), context.high("mpl")
     paging, problem = context.high("paging_rate"), context.high("problem_fraction")
     wait = wait_at_saturation(context, "user_page_wait", "page_wait")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context
+from satline.diagnosis.rules._live import waiters
 from satline.diagnosis.rules._rule import Rule
 from satline.diagnosis.rules._wait import cap_note, device_evidence, wait_at_saturation
 
@@ -51,7 +52,7 @@ def judge(context: Context) -> Finding:
     io = wait_at_saturation(context, "user_io_wait", "io_wait")
     if page is None or io is None:
         return RULE.blind(context, "share_page_wait", "share_io_wait")
-    if context.high("page_share") is None:
+    if context.high("page_share") is None and context.basis != "periods":
         return RULE.blind(context, "page_share")
     evidence = [
         wait.evidence_that(f"at least {EACH:g}, and surely above {EACH / 2:g}", wait.surely(EACH))
@@ -63,6 +64,10 @@ def judge(context: Context) -> Finding:
     text = f"page wait is {page.value:.0%} and I/O wait {io.value:.0%} of {page.of}"
     if not both or page.of != io.of:
         return RULE.finding("does-not-hold", text, evidence=evidence)
+    if context.basis == "periods":
+        for kind, what in (("page", "pages"), ("io", "other I/O")):
+            who = waiters(context, kind)
+            text += f"; for {what} wait {who}" if who else ""
     evidence += device_evidence(context)
     remedy, note = cap_note(context, evidence)
     return RULE.finding(

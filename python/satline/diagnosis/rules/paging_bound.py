@@ -16,7 +16,9 @@ References: [Bard]; [TB84].
 from __future__ import annotations
 
 from satline.diagnosis._results import Finding
+from satline.diagnosis._use import LEAST_PAGES
 from satline.diagnosis.rules._context import Context
+from satline.diagnosis.rules._live import waiters
 from satline.diagnosis.rules._rule import Rule
 from satline.diagnosis.rules._wait import cap_note, device_evidence, wait_at_saturation
 
@@ -49,20 +51,32 @@ RULE = Rule(
 
 def judge(context: Context) -> Finding:
     """Holds when page wait is a large part of users' time (or of idle processors) at saturation and paging
-    climbs."""
+    climbs; where something was short all the time, when pages are read at a high rate."""
     unfit = RULE.unfit(context)
     if unfit is not None:
         return unfit
     names = ("paging_rate", "major_fault_rate", "load_major_fault_rate")
-    # A rate that was not recorded at light load cannot be seen to climb.
-    rates = [n for n in names if context.high(n) is not None and context.low(n) is not None]
+    wait = wait_at_saturation(context, "user_page_wait", "page_wait")
+    alone = context.basis == "periods" and not context.bottom
+    if alone and wait is not None and not wait.large:
+        return RULE.finding(
+            "does-not-hold", f"page wait is only {wait.value:.0%} of {wait.of}", evidence=[wait.evidence]
+        )
+    # A rate that was not recorded at light load cannot be seen to climb; where it was short all the time, its
+    # level tells.
+    rates = [n for n in names if context.high(n) is not None and (alone or context.low(n) is not None)]
     if not rates:
         return RULE.blind(context, "paging_rate", "major_fault_rate")
-    wait = wait_at_saturation(context, "user_page_wait", "page_wait")
     if wait is None:
         return RULE.blind(context, "share_page_wait", "page_wait")
     climbs = False
     evidence = [wait.evidence]
+    if alone:
+        for name in rates:
+            high = context.high(name)
+            many = high is not None and high.low > LEAST_PAGES
+            climbs = climbs or many
+            evidence.append(context.evidence(name, f"surely above {LEAST_PAGES:g} per second", many))
     for name in rates:
         high, low = context.high(name), context.low(name)
         if high is None or low is None:
@@ -80,9 +94,13 @@ def judge(context: Context) -> Finding:
     if not wait.large or not climbs or context.filled_by_users:
         lacking = ["users fill the processors"] if context.filled_by_users else []
         lacking += [] if wait.large else [f"page wait is only {wait.value:.0%} of {wait.of}"]
-        lacking += [] if climbs else ["paging does not climb with load"]
+        slow = "hardly any page is read" if alone else "paging does not climb with load"
+        lacking += [] if climbs else [slow]
         return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
     text = f"page wait is {wait.value:.0%} of {wait.of}"
+    if alone or context.basis == "periods":
+        who = waiters(context, "page")
+        text += f"; those who wait are {who}" if who else ""
     remedy, note = cap_note(context, evidence)
     problem, peak = context.high("problem_fraction"), _peak(context)
     if problem is not None and peak is not None and problem.high < 0.8 * peak:

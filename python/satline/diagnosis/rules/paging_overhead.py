@@ -46,6 +46,7 @@ RULE = Rule(
 # Lowering the MPL to where problem state peaked would bring more, 1/(1 − 0.4) = 1.67 times, than half as much
 # processor again, which brings a little more than its 1.5: transactions leave storage sooner, too.
 LOST = 0.4
+FULL, PAGES = 0.85, 50.0
 
 
 def judge(context: Context) -> Finding:
@@ -55,10 +56,16 @@ def judge(context: Context) -> Finding:
         return unfit
     problem = context.problem
     needed = (context.busy, problem, "supervisor_fraction", "paging_rate")
+    total, paging = context.high(context.busy), context.high("paging_rate")
     missing = tuple(n for n in needed if context.high(n) is None or context.low(n) is None)
     if missing:
+        # What is not there needs no second load to be seen.
+        if total is not None and total.high < FULL:
+            return RULE.finding("does-not-hold", f"the processors are only {total.value:.0%} busy")
+        if paging is not None and paging.high < PAGES:
+            return RULE.finding("does-not-hold", f"hardly any paging: {paging.value:.2g} pages/s")
         return RULE.blind(context, *missing)
-    total, supervisor = context.high(context.busy), context.high("supervisor_fraction")
+    supervisor = context.high("supervisor_fraction")
     last = (len(context.reduction.classes) - 1,)
     problem_top, paging_top = context.mean(problem, last), context.mean("paging_rate", last)
     means = [context.mean(problem, (k,)) for k in range(len(context.reduction.classes))]
@@ -68,15 +75,18 @@ def judge(context: Context) -> Finding:
         return RULE.blind(context, problem, "paging_rate")
     if total is None or supervisor is None or paging_low is None or supervisor_low is None:
         return RULE.blind(context, *needed)
-    full = total.value >= 0.85
+    full = total.value >= FULL
     falls = problem_top.high < peak.low and problem_top.value < 0.9 * peak.value
-    climbs = paging_top.low > paging_low.high and paging_top.value > max(50.0, 2 * paging_low.value)
+    climbs = paging_top.low > paging_low.high and paging_top.value > max(PAGES, 2 * paging_low.value)
     kernel = supervisor.low > supervisor_low.high
     evidence = [
-        context.evidence(context.busy, "at least 0.85 of capacity", full),
+        context.evidence(context.busy, f"at least {FULL:g} of capacity", full),
         context.evidence(problem, f"below its peak of {peak.value:.3g}", falls, value=problem_top),
         context.evidence(
-            "paging_rate", "above 50, and more than twice that at light load", climbs, value=paging_top
+            "paging_rate",
+            f"above {PAGES:g}, and more than twice that at light load",
+            climbs,
+            value=paging_top,
         ),
         context.evidence("supervisor_fraction", "grows with load", kernel),
     ]

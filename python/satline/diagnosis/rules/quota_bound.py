@@ -56,7 +56,13 @@ def judge(context: Context) -> Finding:
         if context.partition_cap() is not None:
             return _partition(context)
         if context.reduction.settings.cgroup is None:
-            return RULE.blind(context, "throttled_periods")
+            if not context.watched:
+                return RULE.blind(context, "throttled_periods")
+            quotas = [use for use in context.uses if use.name.startswith("CPU quota of ")]
+            return RULE.finding(
+                "does-not-hold",
+                "no CPU quota holds its group back" if quotas else "no control group has a CPU quota",
+            )
         if context.reduction.settings.quota is None:
             return RULE.finding("does-not-hold", "the load has no processor quota")
         return RULE.blind(context, "throttled_periods")

@@ -83,6 +83,14 @@ def judge(context: Context) -> Finding:
         return short
     other = context.share("user_other")
     if other is None:
+        busiest = context.high("busiest_task")
+        if context.watched and busiest is not None and busiest.high < FULL:
+            return RULE.finding(
+                "does-not-hold",
+                "requests wait in front of no thread that never rests; the busiest one runs"
+                f" {busiest.value:.0%} of the time",
+                evidence=[context.evidence("busiest_task", f"at least {FULL:g} of a processor", False)],
+            )
         return RULE.blind(context, "share_other")
     if context.share("user_cpu_wait") is None:
         return RULE.blind(context, "user_cpu_wait")

@@ -12,8 +12,10 @@ References: [Bard].
 
 from __future__ import annotations
 
+from satline.diagnosis._limits import memory_groups
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context, Measure
+from satline.diagnosis.rules._live import inside, mean_over, members, times_of
 from satline.diagnosis.rules._rule import Rule
 from satline.diagnosis.rules._wait import held_back
 
@@ -53,6 +55,8 @@ def judge(context: Context) -> Finding:
         return RULE.blind(context, "load_memory_fraction", "memory_used_fraction", "user_eligible")
     if total is None or paging is None:
         return RULE.blind(context, context.busy, "paging_rate")
+    groups = _groups(context)
+    looks += groups
     name, most = max(looks, key=lambda item: item[1].value, default=("", Measure(0.0, 0.0)))
     held = held_back(context)
     crowded = held is not None and held.holds
@@ -66,15 +70,25 @@ def judge(context: Context) -> Finding:
         if wait is None or capacity is None or not capacity.value > 0:
             return RULE.blind(context, "share_page_wait", "page_wait")
         waited = wait.value / capacity.value
-    calm = waited < 0.1
+    if context.basis == "periods" and (times := times_of(context, inside(context, context.top))) is not None:
+        waited = max(waited, times.page.value)
+    # A limit that costs its group pages that it needs is a bottleneck, whatever the others wait for.
+    wanted = [u.name for u in context.uses if u.name.startswith("memory limit of ") and u.counted.any()]
+    calm = waited < 0.1 and not wanted
     evidence = [
-        *([context.evidence(name, "at least 0.9: it looks full", most.value >= 0.9)] if name else []),
+        *(
+            [context.evidence(name, "at least 0.9: it looks full", most.value >= 0.9, value=most)]
+            if name
+            else []
+        ),
         *(held.evidence if held is not None else ()),
         context.evidence(context.busy, "at least 0.9 of capacity", busy),
         context.evidence("paging_rate", "moderate: nobody waits for it", calm),
     ]
     if full and busy and calm:
-        looks_full = f"storage is {most.value:.0%} full" if most.value >= 0.9 else "users are held back"
+        what = name.removeprefix("memory of ") if dict(groups).get(name) else ""
+        looks_full = f"{'the memory limit of ' + what if what else 'storage'} is {most.value:.0%} full"
+        looks_full = looks_full if most.value >= 0.9 else "users are held back"
         text = f"{looks_full}, but page wait is only {waited:.0%}"
         text += "; the processors are used up"
         return RULE.finding("holds", text, strength=0.2, evidence=evidence)
@@ -83,8 +97,27 @@ def judge(context: Context) -> Finding:
         for why, ok in (
             ("storage is not full", full),
             ("the processors are not used up", busy),
-            (f"users wait for pages ({waited:.0%})", calm),
+            (
+                f"{wanted[0]} is short"
+                if wanted and waited < 0.1
+                else f"users wait for pages ({waited:.0%})",
+                calm,
+            ),
         )
         if not ok
     ]
     return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+
+
+def _groups(context: Context) -> list[tuple[str, Measure]]:
+    """Control groups with a memory limit whose users mostly run or wait for processors: how full each is."""
+    if context.history is None or context.basis != "periods":
+        return []
+    where, found = inside(context, context.top), []
+    for group in memory_groups(context.history):
+        full = mean_over(context, group.fraction, where)
+        own = members(context, group.name)
+        times = times_of(context, where, own) if own else None
+        if full is not None and times is not None and times.run.value + times.delay.value >= 0.4:
+            found.append((f"memory of {group.name}", full))
+    return found

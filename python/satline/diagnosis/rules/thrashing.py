@@ -7,6 +7,8 @@ Signs: the multiprogramming level is high and rises with load, paging climbs (wh
 full: paging for each unit of work), problem state falls, users wait for pages, processors stand idle. Where
 admission is recorded, somebody sets the level: then it comes before the paging and the overflow that it
 causes.
+Without a knee: in a control group that is short of its memory limit at times, its users' work (time in user
+mode) against that in calm periods, whatever other work the host does.
 False readings: where the processors are full, it is paging_overhead; where few users are admitted and yet
 page heavily, storage itself is too small (main_storage_bound). A failing load also brings problem state down,
 but without paging.
@@ -16,10 +18,15 @@ References: [Bard].
 
 from __future__ import annotations
 
-from satline.diagnosis._results import Finding
-from satline.diagnosis.rules._context import Context
+import numpy as np
+
+from satline.diagnosis._held import listed
+from satline.diagnosis._limits import memory_groups
+from satline.diagnosis._results import Evidence, Finding
+from satline.diagnosis.rules._context import Context, Measure
+from satline.diagnosis.rules._live import mean_over, members, times_of
 from satline.diagnosis.rules._rule import Rule
-from satline.diagnosis.rules._wait import as_cause, wait_at_saturation
+from satline.diagnosis.rules._wait import LARGE_SHARE, as_cause, wait_at_saturation
 
 RULE = Rule(
     name="thrashing",
@@ -41,6 +48,7 @@ RULE = Rule(
 )
 
 CAUSE = 0.15
+LEAST_CALM = 10
 
 
 def judge(context: Context) -> Finding:
@@ -52,6 +60,9 @@ def judge(context: Context) -> Finding:
     wait = wait_at_saturation(context, "user_page_wait", "page_wait")
     if wait is None:
         return RULE.blind(context, "share_page_wait", "page_wait")
+    inside = _in_group(context)
+    if inside is not None:
+        return inside
     problem = context.problem
     peak = context.peak(problem)
     last = (len(context.reduction.classes) - 1,)
@@ -61,6 +72,16 @@ def judge(context: Context) -> Finding:
         for name in (problem, "mpl", "paging_rate", context.busy)
     }
     (p0, p1), (m0, m1), (g0, g1), (_, busy) = pairs.values()
+    if context.basis == "periods" and not wait.large:
+        text = f"page wait is only {wait.value:.0%} of {wait.of}"
+        return RULE.finding("does-not-hold", text, evidence=[wait.evidence])
+    if context.basis == "periods" and not context.bottom:
+        return RULE.finding(
+            "cannot-judge",
+            "users wait for pages all the time: whether fewer of them at once would do more was not seen",
+            evidence=[wait.evidence],
+            missing=("a time with fewer users at work",),
+        )
     if not (p0 and p1 and m0 and m1 and g0 and g1 and busy):
         return RULE.blind(context, *(name for name, pair in pairs.items() if None in pair))
     falls = p1.high < p0.low and p1.value < 0.8 * p0.value
@@ -108,3 +129,74 @@ def judge(context: Context) -> Finding:
     # Where somebody sets the level, too high a level is the cause: paging and overflow are its effects.
     strength = as_cause(wait.value, CAUSE if context.high("user_eligible") is not None else 0.0)
     return RULE.finding("holds", text, strength=strength, evidence=evidence)
+
+
+def _in_group(context: Context) -> Finding | None:
+    """By the users of a control group whose memory limit is short at times; ``None``: there is none, or it
+    was short all the time."""
+    if context.basis != "periods" or context.history is None:
+        return None
+    seconds = context.reduction.seconds
+    groups = {one.name: one for one in memory_groups(context.history)}
+    short = [use for use in context.uses if use.name.startswith("memory limit of ") and use.counted.any()]
+    for use in sorted(short, key=lambda use: -use.weight(seconds)):
+        name = use.name.partition(" of ")[2]
+        own = members(context, name)
+        # Before its processes came, a group did nothing, and that is no light load.
+        work = np.sum([one.cpu - one.system for one in own.values()], axis=0) if own else np.zeros(0)
+        level = np.sum([one.wanted > 0.05 for one in own.values()], axis=0) if own else np.zeros(0)
+        if not own or not len(work):
+            continue
+        now = use.counted
+        calm = ~now & (level > 0)
+        if min(int(calm.sum()), int(now.sum())) < LEAST_CALM:
+            continue
+        rates = [groups[name].rate(what, seconds) for what in ("major_faults", "refault_pages")]
+        paging = np.max([np.nan_to_num(rate) for rate in rates if rate is not None], axis=0)
+        pairs = [
+            (mean_over(context, course, calm), mean_over(context, course, now))
+            for course in (work, level.astype(np.float64), paging)
+        ]
+        times = times_of(context, now, own)
+        if any(m is None for pair in pairs for m in pair) or times is None:
+            continue
+        return _judged(name, sorted(own), [(a, b) for a, b in pairs if a and b], times.page)
+    return None
+
+
+def _judged(group: str, users: list[str], pairs: list[tuple[Measure, Measure]], wait: Measure) -> Finding:
+    """Work, users at work and paging of a group, in its calm and its short periods."""
+    (w0, w1), (m0, m1), (g0, g1) = pairs
+    falls = w1.high < w0.low and w1.value < 0.8 * w0.value
+    rises = m1.low > m0.high and m1.value > 1.2 * m0.value
+    climbs = g1.low > g0.high and g1.value > max(20.0, 1.5 * g0.value)
+    waits = wait.value >= LARGE_SHARE and wait.low > LARGE_SHARE / 2
+    where = f"when {group} is short of memory"
+    facts = [
+        Evidence(name, unit, where, measure.value, measure.error, threshold, supports)
+        for name, unit, measure, threshold, supports in (
+            ("user time of the group's users", "processors", w1, f"below {w0.value:.2g}, as else", falls),
+            ("users at work at once", "users", m1, f"above {m0.value:.2g}, as else", rises),
+            ("pages that come back", "pages/s", g1, f"above {g0.value:.2g}, as else", climbs),
+            ("share_page_wait", "fraction", wait, f"at least {LARGE_SHARE:g} of their time", waits),
+        )
+    ]
+    lacking = [
+        why
+        for why, ok in (
+            (f"the users of {group} get no less done when they are short of memory", falls),
+            (f"no more users of {group} are at work then", rises),
+            ("paging does not climb then", climbs),
+            (f"page wait is only {wait.value:.0%} of their time", waits),
+        )
+        if not ok
+    ]
+    if lacking:
+        return RULE.finding("does-not-hold", "; ".join(lacking), evidence=facts)
+    text = (
+        f"in group {group} ({listed(users)}) work falls from {w0.value:.2g} to {w1.value:.2g} CPUs in user"
+        f" mode when {m1.value:.1f} of its users are at work at once instead of {m0.value:.1f}, while"
+        f" {g1.value:,.0f} pages a second come back just after they were taken, and page wait is"
+        f" {wait.value:.0%} of their time"
+    )
+    return RULE.finding("holds", text, strength=min(1.0, wait.value + CAUSE), evidence=facts)

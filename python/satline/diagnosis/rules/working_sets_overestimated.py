@@ -48,6 +48,8 @@ def judge(context: Context) -> Finding:
     held = held_back(context)
     page = wait_at_saturation(context, "user_page_wait", "page_wait")
     io = wait_at_saturation(context, "user_io_wait", "io_wait")
+    if (eligible is None or held is None) and context.watched:
+        return RULE.finding("does-not-hold", "nothing admits users here: there is no swapper")
     if eligible is None or held is None:
         return RULE.blind(context, "user_eligible")
     if total is None:

@@ -1,0 +1,547 @@
+"""Further plants, one for each rule beyond those of plants.py that a live host can show.
+
+Like the eight of plants.py: users that think and work, parameters from a seed, one fault each, and a count
+that shows that it took hold. What they stand on (swap on modelled disks and in compressed memory, network
+namespaces) is taken away at their end, and by the next run where this one was killed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import mmap
+import os
+import random
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from plants import MARK, Planted, Truth, _name, _run, _stat, _uids, burn, think
+
+# ------------------------------------------------------------------ what the processes do
+
+
+def shifts(values: dict[str, str]) -> None:
+    """Touch pages of memory of its own, here and there, and compute; with `off` only in every other spell of
+    time, with `from` only from then on, before with `few` bytes of it."""
+    size, few = int(values["bytes"]), int(values.get("few", 0))
+    on, off, start = (float(values.get(name, 0)) for name in ("on", "off", "from"))
+    pages = mmap.mmap(-1, size)
+    begun = time.time()
+    filled = 0
+    while True:
+        now = time.time()
+        at_work = now >= start and (not off or (now - begun) % (on + off) >= off)
+        part = size if at_work else few
+        if not part:
+            time.sleep(0.2)
+            continue
+        for place in range(filled, part, 4096):
+            pages[place] = 1
+        filled = max(filled, part)
+        think(float(values["think"]))
+        for _ in range(int(values["touches"])):
+            pages[random.randrange(0, part, 4096)] = 1
+        burn(float(values["cpu"]))
+
+
+def scan(values: dict[str, str]) -> None:
+    """Read a file through the file cache, from begin to end, again and again."""
+    size, piece = int(values["bytes"]), 64 << 10
+    file = os.open(values["file"], os.O_RDONLY)
+    while True:
+        for place in range(0, size, piece):
+            os.pread(file, piece, place)
+            burn(float(values["cpu"]))
+            think(float(values["think"]))
+
+
+def once(values: dict[str, str]) -> None:
+    """Read a file through the file cache once, then do nothing."""
+    file = os.open(values["file"], os.O_RDONLY)
+    while os.read(file, 1 << 20):
+        pass
+    time.sleep(1e6)
+
+
+def answer(values: dict[str, str]) -> None:
+    """Answer each client in a thread of its own."""
+    import threading
+
+    def serve(client: socket.socket) -> None:
+        with suppress(OSError):
+            while client.recv(200):
+                client.sendall(b"x" * 2000)
+
+    listening = socket.create_server((values["address"], int(values["port"])), backlog=64)
+    while True:
+        client, _ = listening.accept()
+        threading.Thread(target=serve, args=(client,), daemon=True).start()
+
+
+def fetch(values: dict[str, str]) -> None:
+    """Ask over the network, compute with what came, think."""
+    for _ in range(100):
+        with suppress(OSError):
+            server = socket.create_connection((values["address"], int(values["port"])))
+            break
+        time.sleep(0.2)
+    while True:
+        think(float(values["think"]))
+        server.sendall(b"please\n")
+        left = 2000
+        while left:
+            got = server.recv(left)
+            if not got:
+                return
+            left -= len(got)
+        burn(float(values["cpu"]))
+
+
+def order(values: dict[str, str]) -> None:
+    """Users' requests, each under a lock on a file; they are logged as begin, user, duration in ms."""
+    user = os.getuid()
+    with Path(values["file"]).open("r+b") as file, Path(values["log"]).open("a") as log:
+        while True:
+            think(float(values["think"]))
+            begin = time.time()
+            fcntl.flock(file, fcntl.LOCK_EX)
+            end = begin + float(values.get("hold", 0))
+            burn(random.uniform(0.5, 1.5) * float(values["cpu"]))
+            # A long transaction that computes now and then, and lets go of nothing.
+            while time.time() < end:
+                burn(0.05)
+                time.sleep(0.05)
+            fcntl.flock(file, fcntl.LOCK_UN)
+            log.write(f"{begin:.6f},{user},{(time.time() - begin) * 1000:.3f}\n")
+            log.flush()
+
+
+def reindex(values: dict[str, str]) -> None:
+    """Seldom, and long: work under the users' lock, as a program of its own name."""
+    ctypes.CDLL(None).prctl(15, values["name"].encode()[:15])
+    with Path(values["file"]).open("r+b") as file:
+        while True:
+            time.sleep(float(values["every"]))
+            fcntl.flock(file, fcntl.LOCK_EX)
+            end = time.time() + float(values["hold"])
+            while time.time() < end:
+                burn(0.05)
+                time.sleep(0.02)
+            fcntl.flock(file, fcntl.LOCK_UN)
+
+
+KINDS: dict[str, Callable[[dict[str, str]], None]] = {
+    f.__name__: f for f in (shifts, scan, once, answer, fetch, order, reindex)
+}
+
+# ------------------------------------------------------------------ what they stand on
+
+
+def _later(planted: Planted, *command: object) -> None:
+    """A program to run when all is taken away, also by the next run after a kill."""
+    number = len(list(planted.scratch.glob("undo-*")))
+    words = " ".join(str(word) for word in command)
+    (planted.scratch / f"undo-{number:03}").write_text(f"{words}\n")
+    planted.undo.append(lambda: _run(*command))
+
+
+def _swap_on(planted: Planted, device: str, priority: int) -> None:
+    for command in (("mkswap", "-q", device), ("swapon", "-p", str(priority), device)):
+        subprocess.run(command, check=True, capture_output=True)
+    _later(planted, "swapoff", device)
+
+
+def modelled_swap(planted: Planted, size: int, iops: int, priority: int = 5) -> str:
+    """Swap on a disk that does so many requests a second: satline-disk under a loop device."""
+    from satline.systems.binaries import find_binary
+
+    file = planted.scratch / f"disk{iops}"
+    file.touch()
+    character = ("network", "--latency-us", "500", "--iops", str(iops))
+    program = subprocess.Popen(
+        [str(find_binary("satline-disk")), str(file), "--bytes", str(size), *character],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        cwd="/",
+        start_new_session=True,
+    )
+    assert program.stdout is not None
+    if program.stdout.readline().strip() != b"ready":
+        raise RuntimeError("satline-disk did not get ready")
+    planted.undo.append(lambda: _ended(program))
+    _later(planted, "umount", file)
+    made = subprocess.run(
+        ["losetup", "--find", "--show", "--direct-io=on", str(file)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    device = made.stdout.strip()
+    _later(planted, "losetup", "--detach", device)
+    _swap_on(planted, device, priority)
+    return device
+
+
+def _ended(program: subprocess.Popen[bytes]) -> None:
+    """Wait for it: it ends when its file is unmounted."""
+    with suppress(subprocess.TimeoutExpired):
+        program.wait(30)
+
+
+def compressed_swap(planted: Planted, size: int, priority: int = 10) -> str:
+    """Swap in compressed memory (zram)."""
+    made = subprocess.run(
+        ["zramctl", "--find", "--size", str(size)], check=True, capture_output=True, text=True
+    )
+    device = made.stdout.strip()
+    _later(planted, "zramctl", "--reset", device)
+    _swap_on(planted, device, priority)
+    return device
+
+
+def _swap_used(device: str) -> Callable[[], int]:
+    """Bytes of a swap device in use."""
+
+    def read() -> int:
+        for line in Path("/proc/swaps").read_text().splitlines()[1:]:
+            name, _, _, used, _ = line.split()
+            if name == device:
+                return int(used) << 10
+        return 0
+
+    return read
+
+
+def _requests(device: str) -> Callable[[], int]:
+    """Reads and writes of a block device."""
+
+    def read() -> int:
+        fields = Path(f"/sys/class/block/{Path(device).name}/stat").read_text().split()
+        return int(fields[0]) + int(fields[4])
+
+    return read
+
+
+# ------------------------------------------------------------------ the plants
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Which rule a plant is for.
+
+    also
+        Other rules that may hold too, as they are true of it, and why.
+    """
+
+    name: str
+    also: dict[str, str]
+
+
+FULL = "its users fill the processors"
+LIMIT = "the limit of its group is what makes them page"
+WAITS = "its users wait for pages"
+
+
+def slow_swap(planted: Planted, draw: random.Random) -> Truth:
+    """Users whose memory is more than the limit of their group, with swap on a slow disk."""
+    name, users, limit = _name(draw), draw.randint(3, 5), draw.choice((96, 128)) << 20
+    group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
+    each, iops = int(limit * draw.uniform(0.6, 0.8)) >> 12 << 12, draw.choice((400, 600, 800))
+    device = modelled_swap(planted, 1 << 30, iops)
+    for uid in _uids(draw, users):
+        planted.start("shifts", uid, group, bytes=each, think=0.02, touches=draw.randint(50, 150), cpu=0.005)
+    return Truth(
+        ("paging", "storage"),
+        (f"/{MARK}{name}",),
+        parameters={"users": users, "limit": limit, "each": each, "iops": iops},
+        counter=_requests(device),
+        least=100.0,
+    )
+
+
+def too_many(planted: Planted, draw: random.Random) -> Truth:
+    """Two users fit into the memory of their group; in spells four more come, and all steal pages."""
+    name, each = _name(draw), draw.randint(40, 48) << 20
+    limit, iops = 170 << 20, draw.choice((400, 600))
+    group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
+    device = modelled_swap(planted, 1 << 30, iops)
+    on, off = draw.uniform(24, 30), draw.uniform(34, 40)
+    work = {"bytes": each, "think": 0.01, "touches": 150, "cpu": 0.05}
+    for k, uid in enumerate(_uids(draw, 6)):
+        planted.start("shifts", uid, group, **work, **({"on": on, "off": off} if k >= 2 else {}))
+    return Truth(
+        ("storage", "paging"),
+        (f"/{MARK}{name}",),
+        parameters={"each": each, "limit": limit, "on": on, "off": off, "iops": iops},
+        counter=_requests(device),
+        least=50.0,
+    )
+
+
+def two_waits(planted: Planted, draw: random.Random) -> Truth:
+    """Of one group, some page to a slow disk, others read past the cache at the group's cap on I/O."""
+    name, some = _name(draw), draw.randint(3, 4)
+    limit, iops = 128 << 20, draw.choice((400, 600))
+    group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
+    size, piece, rate = 128 << 20, 128 << 10, draw.choice((2, 4)) << 20
+    file = planted.file("data", size)
+    where = f"{os.major(file.stat().st_dev)}:{os.minor(file.stat().st_dev)} {rate}"
+    caps = {f"blkio.throttle.{way}_bps_device": where for way in ("read", "write")}
+    capped = planted.group("blkio", name, caps)
+    device = modelled_swap(planted, 1 << 30, iops)
+    for k, uid in enumerate(_uids(draw, 2 * some)):
+        if k % 2:
+            planted.start("shifts", uid, group, bytes=64 << 20, think=0.02, touches=100, cpu=0.005)
+        else:
+            planted.start(
+                "copy",
+                uid,
+                group,
+                capped,
+                file=file,
+                bytes=size,
+                piece=piece,
+                way="read",
+                think=0.03,
+                cpu=0.002,
+            )
+    return Truth(
+        ("paging and io", "storage", "paging", "io"),
+        (f"/{MARK}{name}",),
+        parameters={"users": 2 * some, "limit": limit, "iops": iops, "rate": rate},
+        counter=_requests(device),
+        least=100.0,
+    )
+
+
+def overflow(planted: Planted, draw: random.Random) -> Truth:
+    """Swap in compressed memory is filled first; then users need more, and the rest goes to a slow disk."""
+    name, users, limit = _name(draw), draw.randint(3, 4), 128 << 20
+    group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
+    slow = modelled_swap(planted, 1 << 30, draw.choice((400, 600)), priority=5)
+    fast = compressed_swap(planted, draw.choice((32, 48)) << 20, priority=100)
+    # Of the time that is recorded, the first part is calm.
+    start = time.time() + 2 + 0.35 * max(0.0, planted.lifetime - 120)
+    for uid in _uids(draw, users):
+        planted.start(
+            "shifts",
+            uid,
+            group,
+            bytes=80 << 20,
+            few=16 << 20,
+            think=0.02,
+            touches=draw.randint(60, 120),
+            cpu=0.01,
+            **{"from": start},
+        )
+    return Truth(
+        ("paging", "storage"),
+        (fast, slow),
+        parameters={"users": users, "limit": limit, "fast": fast, "slow": slow},
+        counter=_swap_used(slow),
+        least=1000.0,
+    )
+
+
+def reclaim(planted: Planted, draw: random.Random) -> Truth:
+    """Users fill the processors; in spells they need more memory than their group may have, and then the
+    kernel fills them, with compressed swap."""
+    name, users, limit = _name(draw), draw.randint(4, 6), 160 << 20
+    group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
+    compressed_swap(planted, 1 << 30)
+    on, off = draw.uniform(22, 30), draw.uniform(26, 34)
+    for uid in _uids(draw, users):
+        planted.start(
+            "shifts",
+            uid,
+            group,
+            bytes=64 << 20,
+            few=8 << 20,
+            on=on,
+            off=off,
+            think=0.0,
+            touches=2000,
+            cpu=0.02,
+        )
+    return Truth(
+        ("storage", "paging"),
+        (),
+        parameters={"users": users, "limit": limit, "on": on, "off": off},
+        counter=_stat(group / "memory.stat", "total_pgmajfault"),
+        least=100.0,
+    )
+
+
+def small_cache(planted: Planted, draw: random.Random) -> Truth:
+    """Users who read files again and again, in a group whose memory limit is too small for them."""
+    name, users, limit = _name(draw), draw.randint(3, 5), draw.choice((64, 96, 128)) << 20
+    group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
+    each = int(limit * draw.uniform(0.5, 0.7)) >> 20 << 20
+    for k, uid in enumerate(_uids(draw, users)):
+        file = planted.file(f"table{k}", each)
+        planted.start("scan", uid, group, file=file, bytes=each, think=0.002, cpu=0.001)
+    whole = draw.random() < 0.5
+    return Truth(
+        ("cache", "storage", "io"),
+        (f"/{MARK}{name}",),
+        ("--cgroup", f"/{MARK}{name}") if whole else (),
+        {"users": users, "limit": limit, "each": each, "as_load": whole},
+        counter=_stat(group / "memory.stat", "total_pgpgin"),
+        least=200.0,
+    )
+
+
+def background(planted: Planted, draw: random.Random) -> Truth:
+    """Compute-bound work of low priority fills the processors; others do a little, and hardly notice."""
+    uid, processes, nice = 2500 + draw.randint(1, 99), draw.randint(4, 8), draw.choice((15, 17, 19))
+    for _ in range(processes):
+        planted.start("compute", uid, nice=nice)
+    for other in _uids(draw, draw.randint(4, 6)):
+        planted.start("edit", other, think=draw.uniform(0.4, 1.0), cpu=draw.uniform(0.04, 0.08))
+    return Truth((), (str(uid),), parameters={"uid": uid, "processes": processes, "nice": nice})
+
+
+def full_storage(planted: Planted, draw: random.Random) -> Truth:
+    """The memory of a group is full of files that nobody reads again; its users want more CPU."""
+    name, users, limit = _name(draw), draw.randint(5, 7), draw.choice((128, 192, 256)) << 20
+    group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
+    file = planted.file("old", limit + (64 << 20))
+    uids = _uids(draw, users)
+    planted.start("once", uids[0], group, file=file)
+    for uid in uids[1:]:
+        planted.start("edit", uid, group, think=draw.uniform(0.01, 0.05), cpu=draw.uniform(0.1, 0.2))
+    return Truth(("processor",), (f"/{MARK}{name}",), parameters={"users": users, "limit": limit})
+
+
+def network(planted: Planted, draw: random.Random) -> Truth:
+    """Clients of a server over a network without a fault; what is slow is the CPU."""
+    number, port = draw.randint(10, 99), 20000 + draw.randint(1, 9999)
+    space, here, there = f"{MARK}net{number}", f"plant{number}a", f"plant{number}b"
+    for command in (
+        ("ip", "netns", "add", space),
+        ("ip", "link", "add", here, "type", "veth", "peer", "name", there, "netns", space),
+        ("ip", "address", "add", f"10.213.{number}.1/30", "dev", here),
+        ("ip", "link", "set", here, "up"),
+        ("ip", "-n", space, "address", "add", f"10.213.{number}.2/30", "dev", there),
+        ("ip", "-n", space, "link", "set", there, "up"),
+    ):
+        subprocess.run(command, check=True, capture_output=True)
+        if command[2] == "add" and command[1] == "netns":
+            # The pair of interfaces goes with the namespace.
+            _later(planted, "ip", "netns", "delete", space)
+    address = f"10.213.{number}.2"
+    planted.start("answer", 2700, netns=Path("/run/netns") / space, address=address, port=port)
+    users = draw.randint(7, 9)
+    for uid in _uids(draw, users):
+        planted.start("fetch", uid, address=address, port=port, think=0.02, cpu=draw.uniform(0.01, 0.02))
+    received = Path(f"/sys/class/net/{here}/statistics/rx_packets")
+    return Truth(
+        ("processor",),
+        (here,),
+        parameters={"users": users, "interface": here},
+        counter=lambda: int(received.read_text()),
+        least=50.0,
+    )
+
+
+def _orders(planted: Planted, draw: random.Random, users: list[int]) -> Path:
+    """Users whose requests take a lock; its file."""
+    file = planted.file("orders", 4096)
+    for uid in users:
+        log = planted.scratch / f"requests-{uid}.csv"
+        log.touch()
+        log.chmod(0o666)
+        planted.start("order", uid, file=file, log=log, think=draw.uniform(0.15, 0.3), cpu=0.003)
+    return file
+
+
+def holder(planted: Planted, draw: random.Random) -> Truth:
+    """Of users who share a lock one holds it for seconds; the users' requests are logged."""
+    users = _uids(draw, draw.randint(6, 8))
+    file = _orders(planted, draw, users[1:])
+    hold, pause = draw.uniform(4, 7), draw.uniform(12, 20)
+    log = planted.scratch / f"requests-{users[0]}.csv"
+    log.touch()
+    log.chmod(0o666)
+    planted.start("order", users[0], file=file, log=log, think=pause, cpu=0.003, hold=hold)
+    return Truth(
+        ("server", "lock"),
+        (str(users[0]),),
+        parameters={"users": len(users), "hold": hold, "think": pause, "holder": users[0]},
+        requests=True,
+    )
+
+
+def maintenance(planted: Planted, draw: random.Random) -> Truth:
+    """Every minute or so a program works for seconds under the users' lock; their requests are logged."""
+    file = _orders(planted, draw, _uids(draw, draw.randint(6, 8)))
+    name, uid = draw.choice(("reindex", "vacuumd", "checkpt")), 2900 + draw.randint(1, 99)
+    every, hold = draw.uniform(28, 36), draw.uniform(3, 4.5)
+    planted.start("reindex", uid, file=file, name=name, every=every, hold=hold)
+    return Truth(
+        ("none", "lock", "server"),
+        (name,),
+        parameters={"name": name, "uid": uid, "every": every, "hold": hold},
+        requests=True,
+    )
+
+
+PLANTS: dict[str, Callable[[Planted, random.Random], Truth]] = {
+    f.__name__: f
+    for f in (
+        slow_swap,
+        too_many,
+        two_waits,
+        overflow,
+        reclaim,
+        small_cache,
+        background,
+        full_storage,
+        network,
+        holder,
+        maintenance,
+    )
+}
+
+# The rule that each plant is for, the eight of plants.py too, and what else is true of it.
+RULES: dict[str, Rule] = {
+    "quota": Rule("quota_bound", {}),
+    "flock": Rule("lock_bound", {}),
+    "server": Rule("serialised_server", {}),
+    "thrash": Rule("main_storage_bound", {"paging_bound": WAITS, "paging_overhead": "reclaim takes the CPU"}),
+    "io_cap": Rule("io_bound", {}),
+    "hog": Rule("cpu_bound", {}),
+    "neighbour": Rule("cpu_bound", {}),
+    "healthy": Rule("", {}),
+    "slow_swap": Rule("paging_bound", {"main_storage_bound": LIMIT}),
+    "too_many": Rule("thrashing", {"main_storage_bound": LIMIT, "paging_bound": WAITS}),
+    "two_waits": Rule(
+        "page_and_io_wait",
+        {"main_storage_bound": LIMIT, "io_bound": "its cap makes half of them wait", "paging_bound": WAITS},
+    ),
+    "overflow": Rule("drum_overflow", {"main_storage_bound": LIMIT, "paging_bound": WAITS}),
+    "reclaim": Rule("paging_overhead", {"main_storage_bound": LIMIT, "cpu_bound": FULL}),
+    "small_cache": Rule(
+        "cache_throttled",
+        {
+            "main_storage_bound": "its limit is what bounds the cache",
+            "io_bound": "they wait for what they read again",
+        },
+    ),
+    "background": Rule("cpu_background", {}),
+    "full_storage": Rule("storage_not_bottleneck", {"cpu_bound": FULL}),
+    "network": Rule("network_blamed", {"cpu_bound": FULL}),
+    "holder": Rule("one_user_locks_out", {"lock_bound": "they wait for the lock that the one holds"}),
+    "maintenance": Rule(
+        "daytime_maintenance",
+        {
+            "lock_bound": "they wait for the lock meanwhile",
+            "one_user_locks_out": "the program's user locks them out",
+        },
+    ),
+}
