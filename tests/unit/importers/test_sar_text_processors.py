@@ -165,6 +165,12 @@ def test_single_processors_count_where_all_of_them_are_there(imported: Import) -
     assert rows(recording, "SELECT DISTINCT processor FROM processor ORDER BY 1") == [("0",), ("1",)]
 
 
+def test_the_row_for_all_counts_where_it_is_not_the_mean_of_the_single_ones(imported: Import) -> None:
+    """90 % of all, of which 0 and 1 are 10 % busy: there must be others."""
+    recording = imported(of_single(*[{"all": 90, "0": 10, "1": 10}] * 4))
+    assert rows(recording, "SELECT DISTINCT processor FROM processor") == [("all",)]
+
+
 def test_processors_that_are_not_listed_are_said_to_be_lacking(imported: Import) -> None:
     recording = imported(of_single(*[{"1": 90}] * 4))
     assert any("it lists 1 of 2 processors" in note for note in recording.sources["import"]["notes"])
