@@ -17,6 +17,8 @@ from satline.importers._sar_map import Column, chosen, partition, values_of
 from satline.importers._sar_series import Interval, Series, write_runs
 from satline.importers._sink import Sink
 
+# Of a row that is not of the whole host: of a processor, or of a process (pidstat).
+_OTHERS = frozenset({"CPU", "cpu", "PID", "TID", "TGID", "UID", "USER"})
 # Percentage points by which the idle time of all may miss the mean of single processors, whose ticks are
 # counted apart, and the part of the intervals in which it may do so by more.
 _APART, _MOST_APART = 1.0, 0.02
@@ -177,7 +179,7 @@ class _Collected:
             self.plain(self.network, sar_map.NETWORK, names, rows)
         elif "%idle" in names:
             self.processors(names, rows)
-        elif "CPU" not in names and "cpu" not in names:
+        elif not _OTHERS.intersection(names):
             self.plain(self.system, sar_map.SYSTEM, names, rows, entity=False)
 
     def interval(self, row: Row) -> Interval | None:

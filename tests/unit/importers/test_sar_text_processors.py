@@ -7,6 +7,7 @@ from imports import rows
 from sar_texts import AIX, LINUX, Import, differences
 
 from satline.diagnosis import diagnose
+from satline.errors import InputError
 from satline.reduction import reduce
 
 
@@ -186,3 +187,12 @@ def test_memory_nodes_are_no_processors(imported: Import) -> None:
     recording = imported(of_single(*[{"0": 10, "1": 90}] * 4) + nodes)
     assert rows(recording, "SELECT DISTINCT processor FROM processor ORDER BY 1") == [("0",), ("1",)]
     assert recording.description["host"]["processors"] == 2
+
+
+def test_switches_of_a_process_are_not_those_of_the_host(imported: Import) -> None:
+    lines = ["Linux 5.14.0 (host) 04/08/22 _x86_64_ (2 CPU)\n\n"]
+    for k in range(3):
+        lines.append(f"10:00:0{k}      UID       PID   cswch/s nvcswch/s  Command\n")
+        lines.append(f"10:00:0{k + 1}     1000      8741      7.68      0.00  firefox\n\n")
+    with pytest.raises(InputError, match="no figure of sar that Satline reads"):
+        imported("".join(lines))
