@@ -41,6 +41,8 @@ DISK_SHORT = 0.9
 IO_PRESSURE = 0.3
 LINK_SHORT = 0.9
 GPU_SHORT = 0.9
+# By how much of memory more may seem available than there is: readings that are not of the same instant.
+_ABOVE_MEMORY = 0.01
 # By how much of its speed a link may seem to carry more: bytes counted that are not sent, ends of intervals.
 _ABOVE_SPEED = 1.05
 # Waiting beyond this confirms that a full resource is also waited for.
@@ -492,6 +494,10 @@ def _memory(courses: Courses) -> list[Use]:
     """Memory by what cannot be had without paging; short where tasks stall for it, or pages come back that
     were just taken."""
     used = courses.course("memory_used_fraction")
+    if used is not None:
+        # More is said to be available than there is: the source's figure is none.
+        used = np.where(used >= -_ABOVE_MEMORY, used, np.nan)
+        used = used if np.isfinite(used).any() else None
     of, bound = "not available without paging", False
     parts = ("mem_total_bytes", "mem_free_bytes", "cached_bytes")
     total, free, cached = (None, None, None) if used is not None else map(courses.level, parts)

@@ -17,6 +17,12 @@ from satline.importers._sar_map import Column, chosen, partition, values_of
 from satline.importers._sar_series import Interval, Series, write_runs
 from satline.importers._sink import Sink
 
+# Of a row that is not of the whole host: of a processor, or of a process (pidstat).
+_OTHERS = frozenset({"CPU", "cpu", "PID", "TID", "TGID", "UID", "USER"})
+# Percentage points by which the idle time of all may miss the mean of single processors, whose ticks are
+# counted apart, and the part of the intervals in which it may do so by more.
+_APART, _MOST_APART = 1.0, 0.02
+
 _HEAD_BYTES = 16_384
 _RECORD = "satline record, on the host itself"
 _NO_USERS = "sar tells nothing of single users"
@@ -173,7 +179,7 @@ class _Collected:
             self.plain(self.network, sar_map.NETWORK, names, rows)
         elif "%idle" in names:
             self.processors(names, rows)
-        elif "CPU" not in names and "cpu" not in names:
+        elif not _OTHERS.intersection(names):
             self.plain(self.system, sar_map.SYSTEM, names, rows, entity=False)
 
     def interval(self, row: Row) -> Interval | None:
@@ -226,7 +232,10 @@ class _Collected:
         totals = [r for r in rows if not single or r.name in {"all", "-", "system"}]
         each = [r for r in rows if single and r.name.isdigit()]
         shares = "physc" in names or "%entc" in names
-        if each and not (totals and (shares or not _whole(each, self.restarts))):
+        whole = _whole(each, self.restarts) if each else False
+        if whole and totals and not shares:
+            whole = _agree(names, totals, each)
+        if each and not (totals and (shares or not whole)):
             self.plain(self.processor, sar_map.PROCESSOR, names, each)
             return
         wanted = chosen(sar_map.PROCESSOR, names)
@@ -259,6 +268,20 @@ def _whole(each: Sequence[Row], restarts: int) -> bool:
     # After a restart there may be others.
     changes = sum(own != before for before, own in pairwise(seen))
     return changes <= restarts and (stated is None or len(seen[0]) >= stated)
+
+
+def _agree(names: tuple[str, ...], totals: Sequence[Row], each: Sequence[Row]) -> bool:
+    """Is the idle time of all processors the mean of the single ones'? If not, there are others that are not
+    listed, whose number an old text does not state."""
+    idle: dict[tuple[int, int], list[float]] = {}
+    for row in each:
+        idle.setdefault((row.steps, row.time), []).append(values_of(names, row.values)["%idle"])
+    apart = [
+        abs(values_of(names, row.values)["%idle"] - sum(own) / len(own)) > _APART
+        for row in totals
+        if (own := idle.get((row.steps, row.time)))
+    ]
+    return bool(sum(apart) <= _MOST_APART * len(apart))
 
 
 def _real(wall: int, steps: int, zone: tzinfo) -> int:

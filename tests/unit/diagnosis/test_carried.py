@@ -235,6 +235,17 @@ def test_memory_with_its_size_has_a_use_though_what_is_available_is_not_told() -
     assert mean(memory) == pytest.approx(0.5)
 
 
+def test_more_available_memory_than_there_is_gives_no_use_of_nothing() -> None:
+    levels = {
+        "mem_total_bytes": 1000,
+        "mem_available_bytes": 40_000,
+        "mem_free_bytes": 300,
+        "cached_bytes": 200,
+    }
+    memory = known(host(system=lambda _: levels), "memory")
+    assert mean(memory) == pytest.approx(0.5)
+
+
 def test_a_gpu_is_a_resource_by_what_the_card_tells() -> None:
     card = {"device_kind": "gpu", "busy_part": 0.4, "size_bytes": 1000, "used_bytes": 250}
     answer = host(steps((40, 0)), card)

@@ -7,6 +7,7 @@ from imports import rows
 from sar_texts import AIX, LINUX, Import, differences
 
 from satline.diagnosis import diagnose
+from satline.errors import InputError
 from satline.reduction import reduce
 
 
@@ -165,6 +166,12 @@ def test_single_processors_count_where_all_of_them_are_there(imported: Import) -
     assert rows(recording, "SELECT DISTINCT processor FROM processor ORDER BY 1") == [("0",), ("1",)]
 
 
+def test_the_row_for_all_counts_where_it_is_not_the_mean_of_the_single_ones(imported: Import) -> None:
+    """90 % of all, of which 0 and 1 are 10 % busy: there must be others."""
+    recording = imported(of_single(*[{"all": 90, "0": 10, "1": 10}] * 4))
+    assert rows(recording, "SELECT DISTINCT processor FROM processor") == [("all",)]
+
+
 def test_processors_that_are_not_listed_are_said_to_be_lacking(imported: Import) -> None:
     recording = imported(of_single(*[{"1": 90}] * 4))
     assert any("it lists 1 of 2 processors" in note for note in recording.sources["import"]["notes"])
@@ -180,3 +187,12 @@ def test_memory_nodes_are_no_processors(imported: Import) -> None:
     recording = imported(of_single(*[{"0": 10, "1": 90}] * 4) + nodes)
     assert rows(recording, "SELECT DISTINCT processor FROM processor ORDER BY 1") == [("0",), ("1",)]
     assert recording.description["host"]["processors"] == 2
+
+
+def test_switches_of_a_process_are_not_those_of_the_host(imported: Import) -> None:
+    lines = ["Linux 5.14.0 (host) 04/08/22 _x86_64_ (2 CPU)\n\n"]
+    for k in range(3):
+        lines.append(f"10:00:0{k}      UID       PID   cswch/s nvcswch/s  Command\n")
+        lines.append(f"10:00:0{k + 1}     1000      8741      7.68      0.00  firefox\n\n")
+    with pytest.raises(InputError, match="no figure of sar that Satline reads"):
+        imported("".join(lines))
