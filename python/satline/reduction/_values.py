@@ -147,17 +147,26 @@ def make_values(
     formulas = {d.name: d.formula for d in wanted}
     # Weights that are no variables.
     formulas |= {weight_column(d): d.weight for d in wanted if d.weight not in names | {""}}
-    select = [f"({formula})::DOUBLE AS {_quoted(name)}" for name, formula in formulas.items()]
+    layers = _layers(wanted)
+    ready = {d.name for layer in layers for d in layer}
+    select = [
+        _quoted(name) if name in ready else f"({formula})::DOUBLE AS {_quoted(name)}"
+        for name, formula in formulas.items()
+    ]
     select += _KEPT if alone else ["obs"]
     quota = "NULL" if settings.quota is None else repr(settings.quota)
     joins = " ".join(f"LEFT JOIN {_JOINS.get(s, f'satline_{s}')} USING (obs)" for s in _EXTRAS if s in scopes)
     absent = "".join(f", NULL::DOUBLE AS {_quoted(n)}" for n in _absent(catalogue, wanted, scopes))
+    source = f"""
+        SELECT *, least(processors, {quota}, cgroup_quota_limit_millicpu / 1000.0)::DOUBLE AS capacity,
+            {settings.page_bytes} AS page_bytes
+        FROM (SELECT * {absent} FROM satline_observation {joins})"""
+    for layer in layers:
+        made = ", ".join(f"({d.formula})::DOUBLE AS {_quoted(d.name)}" for d in layer)
+        source = f"SELECT *, {made} FROM ({source})"
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE satline_value AS
-        SELECT {", ".join(select)} FROM (
-            SELECT *, least(processors, {quota}, cgroup_quota_limit_millicpu / 1000.0)::DOUBLE AS capacity,
-                {settings.page_bytes} AS page_bytes
-            FROM (SELECT * {absent} FROM satline_observation {joins}))
+        SELECT {", ".join(select)} FROM ({source})
         {"" if alone else "ORDER BY obs"}
     """)
     (rows,) = connection.execute("SELECT count(*) FROM satline_value").fetchall()[0]
@@ -166,6 +175,25 @@ def make_values(
         connection.execute(f"SET memory_limit = '{_MEMORY_LATER_BYTES}B'")
     keys = {k: "satline_value" if alone and k in _KEPT else "satline_observation" for k in _KEYS}
     return Columns(connection, list(formulas), keys, int(rows))
+
+
+def _layers(wanted: Sequence[Derived]) -> list[list[Derived]]:
+    """The variables that others name, each in a layer after what it names.
+
+    In one SELECT DuckDB puts the whole formula wherever another names it, and takes twice as long to plan.
+    A variable that names itself is a column of the observation.
+    """
+    named = {n for d in wanted for n in d.all_names if n != d.name}
+    depth: dict[str, int] = {}
+    layers: list[list[Derived]] = []
+    for d in wanted:
+        if d.name not in named or d.name in d.names:
+            continue
+        depth[d.name] = 1 + max((depth[n] for n in d.names if n in depth), default=-1)
+        if depth[d.name] == len(layers):
+            layers.append([])
+        layers[depth[d.name]].append(d)
+    return layers
 
 
 def weight_column(d: Derived) -> str:

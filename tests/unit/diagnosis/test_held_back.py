@@ -118,6 +118,7 @@ def test_a_trouble_is_named_with_its_culprit_and_remedy(rule: str) -> None:
     assert found.chance >= 0.8, answer.headline
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", TROUBLES)
 def test_it_comes_first_too_where_a_hog_fills_the_processors(rule: str) -> None:
     """Full processors hold back few there: whoever waits, waits for something else."""

@@ -22,8 +22,11 @@ USERS = Mixed(
     window=90.0,
 ).paused_for(15.0)
 
+# One is enough to see what a change breaks; all are tried before it is merged.
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
 
-@pytest.mark.parametrize("seed", range(3))
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_that_short_commands_go_on_completing_is_no_lack_of_saturation(seed: int) -> None:
     reduction = reduce(USERS.make(seed))
     counted = reduction.curves["transaction_rate"].points
@@ -38,14 +41,14 @@ def test_that_short_commands_go_on_completing_is_no_lack_of_saturation(seed: int
     assert verdict.peak is None
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_well_below_saturation_it_is_not_saturated(seed: int) -> None:
     light = replace(USERS, levels=(1, 2, 3, 4, 5, 6, 7, 8))
     verdict = saturation(reduce(light.make(seed)))
     assert verdict.outcome == "not-saturated"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_who_does_the_work_counts_and_not_who_types_most(seed: int) -> None:
     """At 20 users on the line of 15 who do the work have lost much, while the count still rises."""
     near = replace(USERS, levels=(2, 4, 6, 9, 12, 15, 18, 20), window=60.0)
@@ -69,7 +72,7 @@ def test_the_made_study_is_what_its_description_says() -> None:
     assert np.nanmean(heavy.observations["total_cpu"]) == pytest.approx(1.0, abs=0.01)
 
 
-@pytest.mark.parametrize("demand", [4.0, 8.0, 30.0])
+@pytest.mark.parametrize("demand", [4.0, *(pytest.param(s, marks=pytest.mark.slow) for s in (8.0, 30.0))])
 def test_who_never_gets_an_answer_is_not_forgotten(demand: float) -> None:
     """A twentieth of the users types what beyond saturation never ends: no completed command tells of it."""
     starving = Mixed(
@@ -81,7 +84,7 @@ def test_who_never_gets_an_answer_is_not_forgotten(demand: float) -> None:
     assert saturation(reduction).outcome != "not-saturated"
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_short_pauses_of_those_who_do_the_work_are_theirs(seed: int) -> None:
     busy = Mixed(
         demands=(0.05, 0.005),
@@ -97,7 +100,7 @@ def test_the_short_pauses_of_those_who_do_the_work_are_theirs(seed: int) -> None
     assert verdict.outcome != "not-saturated"
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_users_who_never_came_are_no_load_by_work_either(seed: int) -> None:
     some = replace(USERS, levels=(4, 8, 12, 16, 24, 32, 40, 48, 56), come=30)
     verdict = saturation(reduce(some.make(seed)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import pickle
 import tomllib
 from functools import cache
@@ -28,6 +29,15 @@ TABLES = (
 _TYPES = {"int": pa.int64(), "text": pa.string(), "float": pa.float64()}
 SECOND = 1_000_000_000
 EPOCH = 1_700_000_000 * SECOND
+
+
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    """One for all: to make one takes longer than most of what is asked of it. So little is recorded that a
+    second thread would only cost time."""
+    database = duckdb.connect(config={"threads": 1})
+    atexit.register(_database.cache_clear)  # DuckDB complains of what outlives the interpreter
+    return database
 
 
 @cache
@@ -63,8 +73,8 @@ class MadeRecording:
         self._made: dict[str, tuple[bytes, pa.Table]] = {}
 
     def connect(self) -> duckdb.DuckDBPyConnection:
-        # So little is recorded that a second thread would only cost time.
-        connection = duckdb.connect(config={"threads": 1})
+        """A connection of its own: all that an analysis makes in it is temporary, and goes with it."""
+        connection = _database().cursor()
         for table in TABLES:
             connection.register(table, self._table(table))
         return connection

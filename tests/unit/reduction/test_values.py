@@ -16,6 +16,7 @@ from made_recording import MadeRecording, at, steady
 from satline.reduction import Reduction, reduce
 from satline.reduction import _values as values_module
 from satline.reduction._spill import PREFIX, make_spill
+from satline.reduction._variables import prefix_of, variables
 
 
 def made() -> Reduction:
@@ -112,3 +113,18 @@ def test_nothing_else_is_swept_away(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert set(tmp_path.iterdir()) == before
     remove()
     assert set(tmp_path.iterdir()) == before - {alive}
+
+
+def test_no_variable_that_others_name_is_called_like_a_column() -> None:
+    """Formulas would then be ambiguous: the variables that others name stand beside the columns."""
+    catalogue = variables()
+    named = {name for d in catalogue.derived for name in d.all_names}
+    columns = {
+        mark + prefix_of(table) + column
+        for table in catalogue.counters
+        for column in (*catalogue.counters[table], *catalogue.levels[table])
+        for mark in ("", "d_")
+    }
+    assert "problem_state" in named
+    assert "d_user_us" in columns
+    assert not {d.name for d in catalogue.derived} & named & columns
