@@ -156,11 +156,12 @@ def test_an_interrupt_leaves_no_half_recording(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    until = time.monotonic() + 30
-    while not (tmp_path / "begun").exists() and time.monotonic() < until:
+    until = time.monotonic() + 120
+    while not (tmp_path / "begun").exists():
+        assert time.monotonic() < until, "waited in vain for the converter"
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 130
+    assert process.wait(120) == 130
     assert process.stderr is not None
     assert "interrupted" in process.stderr.read()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["begun", "bin", "sa21", "sar.txt"]

@@ -19,7 +19,7 @@ from satline.systems.binaries import find_binary
 from satline.systems.undo import marked_processes
 
 TREE = Path(__file__).resolve().parents[2]
-WAIT_S = 40.0
+WAIT_S = 120.0
 
 
 @pytest.hookimpl(trylast=True)

@@ -45,7 +45,7 @@ class SshServer:
             self.process = subprocess.Popen(
                 [*inside, program, "-D", "-e", "-f", str(config)], stdin=subprocess.DEVNULL, stderr=log
             )
-        end = time.monotonic() + 10
+        end = time.monotonic() + 120
         while not self._answers():
             assert self.process.poll() is None, (directory / "log").read_text()
             assert time.monotonic() < end, "sshd does not answer"

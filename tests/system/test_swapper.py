@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from shutil import which
@@ -17,7 +16,7 @@ from satline.recording import Recording, check
 from satline.swapper import Policy, Status, UserStatus, announce, read_status, replay
 from satline.systems.binaries import find_binary
 
-from .conftest import wait_for
+from .conftest import WAIT_S, wait_for
 
 pytestmark = [pytest.mark.system]
 
@@ -123,7 +122,7 @@ def test_a_user_works_rests_and_goes(swapper: Swapper) -> None:
     user.wait()
     wait_for(lambda: (status := swapper.said()) is not None and not status.users, "a daemon without users")
     daemon.terminate()
-    assert daemon.wait(20) == 0
+    assert daemon.wait(WAIT_S) == 0
     assert not swapper.status.exists()
     assert not swapper.status.with_suffix(".socket").exists()
     assert check(swapper.recording).ok
@@ -157,7 +156,7 @@ def test_a_dry_run_under_shortage_says_what_it_would_do_and_does_nothing(swapper
         swapper.wait("mary", lambda one: one.state in ("swapped", "partly"), "a swap-out that is not done")
     assert "VmSwap:\t       0 kB" in Path(f"/proc/{user.pid}/status").read_text()
     daemon.terminate()
-    assert daemon.wait(20) == 0
+    assert daemon.wait(WAIT_S) == 0
     assert daemon.stdout is not None
     assert "active → idle" in daemon.stdout.read()
 
@@ -214,13 +213,20 @@ def test_who_is_held_is_recorded_where_somebody_can_be(
     announce(swapper.status, "mary")
     if recorded:
         swapper.wait("mary", lambda one: one.state == "eligible", "a user who is held")
-    time.sleep(1.5)
+
+    def written() -> tuple[int, int | None]:
+        """Samples, and the most users who were held."""
+        with Recording.open(swapper.recording).connect() as connection:
+            query = "SELECT count(*), max(users_eligible) FROM swapper"
+            samples, most = connection.execute(query).fetchall()[0]
+        return int(samples), most
+
+    before, _ = written()
+    wait_for(lambda: written()[0] >= before + 2, "samples of what was announced")
     daemon.terminate()
-    assert daemon.wait(20) == 0
-    with Recording.open(swapper.recording).connect() as connection:
-        found = connection.execute("SELECT count(*), max(users_eligible) FROM swapper").fetchall()
-    ((samples, most),) = found
-    assert samples > 0
+    assert daemon.wait(WAIT_S) == 0
+    samples, most = written()
+    assert samples >= 2
     assert most == (1 if recorded else None)
 
 

@@ -25,14 +25,15 @@ def real_scrapes(count: int, pause_s: float = 0.3) -> list[str]:
     )
     try:
         texts: list[str] = []
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while len(texts) < count and time.monotonic() < deadline:
             try:
-                with urllib.request.urlopen(f"http://{address}/metrics", timeout=5) as reply:
+                with urllib.request.urlopen(f"http://{address}/metrics", timeout=60) as reply:
                     texts.append(reply.read().decode())
             except OSError:
                 pass
             time.sleep(pause_s)
+        assert len(texts) == count, "the exporter does not answer"
         return texts
     finally:
         exporter.terminate()

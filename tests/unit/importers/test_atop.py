@@ -54,7 +54,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("atop") / "made.log"
     worker = subprocess.Popen(["sh", "-c", "while :; do :; done"])
     try:
-        subprocess.run(["atop", "-w", str(path), "1", "3"], check=True, timeout=60, capture_output=True)
+        subprocess.run(["atop", "-w", str(path), "1", "3"], check=True, timeout=120, capture_output=True)
     finally:
         worker.kill()
         worker.wait()

@@ -200,7 +200,7 @@ def test_the_command_stops_cleanly(tmp_path: Path, number: signal.Signals) -> No
         assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(number)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=120)
     assert process.returncode == 128 + number
     assert "runs.jsonl; the same command goes on" in said
     for line in runs.read_text().splitlines():
