@@ -91,6 +91,7 @@ format: $(VENV)/lint ## Bring the code into its style.
 	$(BIN)/ruff check --fix-only --quiet python tests benches workloads examples
 	$(BIN)/ruff format python tests benches workloads examples
 
+# benches/outside and benches/plants are no part of it: the one wants data of others as arguments, the other hours.
 bench: $(VENV)/test ## Run the benches, each beside a peer or a floor.
 	cargo build --release --workspace --bins --examples --quiet
 	$(BIN)/python benches/monitor/run.py
