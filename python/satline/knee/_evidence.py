@@ -20,7 +20,9 @@ import numpy as np
 from satline.knee._curves import Curves
 from satline.knee._window import Floats
 
-TAILS = 4.0  # degrees of freedom of the windows' errors
+TAILS = 5.0  # degrees of freedom of the windows' errors
+# Student's t that tells as much of its centre as the normal distribution of variance 1 has this scale.
+CORE = (TAILS + 1) / (TAILS + 3)
 ROUNDS = 4
 WAVES = 2
 
@@ -98,7 +100,7 @@ def evidence(data: Data, curves: Curves, nuisance: Nuisance) -> Fitted:
     waves = data.waves(data.middle_s)
     rows = np.concatenate([value[:, :, None], (value * exposed)[:, :, None] * waves], axis=2)
     seen = data.mean / data.pilot
-    variance = data.variance * nuisance.scale[:, None] + nuisance.between[:, None] ** 2
+    variance = CORE * (data.variance * nuisance.scale[:, None] + nuisance.between[:, None] ** 2)
     weight = 1 / variance
     prior = np.zeros((len(curves), 1 + WAVES))
     prior[:, 1:] = 1 / wave_error(nuisance.drift, data.span_s) ** 2
