@@ -33,6 +33,7 @@ FLAT = ((0.0, 0.0), (1.0,))
 # Cells of the nuisance parameters (bounds of logarithmic ones as such).
 BETWEEN = ((0.002, 0.015, 0.05, 0.2), (0.5, 0.35, 0.15))
 DRIFT = (0.003, 0.15)
+SWELL = 1.0
 DRAWS = 2400
 TEMPER = 0.8
 WIDE = 0.08  # part of the draws that comes from the prior
@@ -174,7 +175,7 @@ class _Lattice:
         """At the centres; the others at usual values."""
         between = self._made(self.family, (self.low + self.high) / 2)[1]
         one = np.ones(len(between))
-        return Nuisance(between, one, 0.02 * one, 0.5 * one)
+        return Nuisance(between, one, 0.02 * one, 0.5 * one, 0.5 * one)
 
     def draw(self, chance: Floats, random: np.random.Generator) -> tuple[Integers, Floats]:
         """Numbers of cells, and the chance of each to be drawn: flatter than the lattice's own finding, since
@@ -213,4 +214,5 @@ class _Lattice:
         scale = freedom / np.maximum(random.chisquare(freedom, count), 1e-3)
         drift = np.exp(random.uniform(np.log(DRIFT[0]), np.log(DRIFT[1]), count))
         whole = random.random(count)
-        return curves, Nuisance(between, np.clip(scale, 0.2, 8.0), drift, whole)
+        swell = SWELL * np.abs(random.normal(size=count))
+        return curves, Nuisance(between, np.clip(scale, 0.2, 8.0), drift, whole, swell)

@@ -73,7 +73,7 @@ def narrowing(
     noise = random.normal(size=OUTCOMES)
     chosen = np.linspace(0, len(index) - 1, OUTCOMES).astype(int)
     mean, drift = found.expected(index, users, middle_s)
-    error = np.sqrt(found.error(index, np.maximum(mean, 1e-12), users, window_s) ** 2 + drift**2)
+    error = np.sqrt(found.error(index, users, window_s) ** 2 + drift**2)
     total = np.zeros(len(users))
     for one in sought:
         if one.reactions is None:
