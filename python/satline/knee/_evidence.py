@@ -23,7 +23,7 @@ from satline.knee._window import Floats
 TAILS = 5.0  # degrees of freedom of the windows' errors
 # Student's t that tells as much of its centre as the normal distribution of variance 1 has this scale.
 CORE = (TAILS + 1) / (TAILS + 3)
-ROUNDS = 4
+ROUNDS = 3
 WAVES = 2
 
 

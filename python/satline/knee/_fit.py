@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from satline.errors import SatlineError
-from satline.knee._curves import HINGE, LAW, POWER, STRAIGHT, Curves
+from satline.knee._curves import FALL, HINGE, LAW, POWER, STRAIGHT, Curves
 from satline.knee._evidence import Data, Nuisance, evidence
 from satline.knee._noise import UNSETTLED, Noise, pooled
 from satline.knee._posterior import Draws, Posterior
@@ -15,13 +15,14 @@ from satline.knee._window import Floats, Integers, Window
 
 # Prior: part of each family; a knee is as likely in each octave up to BEYOND times the most users.
 STRAIGHT_PART = 0.15
-FAMILY_PART = {HINGE: 0.6, POWER: 0.2, LAW: 0.2}
+FAMILY_PART = {HINGE: 0.65, FALL: 0.12, POWER: 0.13, LAW: 0.1}
 BEYOND = 6.0
-COARSE, FINE = 26, 30  # cells of the knee: over all octaves, then over those that are likely
+COARSE, FINE = 24, 24  # cells of the knee: over all octaves, then over those that are likely
 NOWHERE = 1e-4
 # Cells of the shapes: bounds, and how likely each is.
 ROUND = {
-    HINGE: ((0.0, 0.15, 0.5, 1.0), (0.3, 0.35, 0.35)),
+    HINGE: ((0.0, 0.15, 0.5, 1.0), (0.4, 0.35, 0.25)),
+    FALL: ((0.0, 0.15, 0.5, 1.0), (0.4, 0.35, 0.25)),
     POWER: ((1.2, 1.8, 2.6, 3.8, 6.0), (0.25, 0.25, 0.25, 0.25)),
     LAW: ((0.0, 0.01, 0.1, 0.6), (0.5, 0.25, 0.25)),
 }
@@ -29,12 +30,14 @@ SLOPE = (
     (-0.6, -0.4, -0.25, -0.15, -0.08, -0.03, 0.03, 0.1, 0.25, 0.45),
     (0.04, 0.06, 0.07, 0.07, 0.08, 0.5, 0.08, 0.06, 0.04),
 )
+LOSS = ((0.03, 0.12, 0.25, 0.5, 1.0), (0.25, 0.25, 0.25, 0.25))
 FLAT = ((0.0, 0.0), (1.0,))
+SLOPES = {HINGE: SLOPE, FALL: LOSS, POWER: FLAT, LAW: FLAT}
 # Cells of the nuisance parameters (bounds of logarithmic ones as such).
-BETWEEN = ((0.002, 0.015, 0.05, 0.2), (0.5, 0.35, 0.15))
+BETWEEN = ((0.002, 0.015, 0.05, 0.2), (0.4, 0.4, 0.2))
 DRIFT = (0.003, 0.15)
 SWELL = 1.0
-DRAWS = 2400
+DRAWS = 2000
 TEMPER = 0.8
 WIDE = 0.08  # part of the draws that comes from the prior
 
@@ -134,7 +137,7 @@ class _Lattice:
             rows.append((STRAIGHT, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, low, high))
             prior.append(STRAIGHT_PART * part)
             for family, share in FAMILY_PART.items():
-                bends, slopes = ROUND[family], SLOPE if family == HINGE else FLAT
+                bends, slopes = ROUND[family], SLOPES[family]
                 for k in range(len(parts)):
                     for i, bend in enumerate(bends[1]):
                         for j, slope in enumerate(slopes[1]):
@@ -196,7 +199,7 @@ class _Lattice:
         for _ in range(self.betweens):
             start += 1
             for family in FAMILY_PART:
-                shapes = len(ROUND[family][1]) * (len(SLOPE[1]) if family == HINGE else 1)
+                shapes = len(ROUND[family][1]) * len(SLOPES[family][1])
                 size = count * shapes
                 block = flat[start : start + size].reshape(count, shapes)
                 padded = np.pad(block, ((1, 1), (0, 0)))
