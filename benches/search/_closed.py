@@ -77,7 +77,7 @@ class Stratified:
             places = np.arange(self._at, self._at + 128, dtype=np.uint64)
             self._at += 128
             # The order of the draws within each 2^k at random, then the places themselves.
-            order = reversed_bits(scrambled(mix(self._key ^ 1), reversed_bits(places)))
+            order = scrambled(mix(self._key ^ 1), places)
             x = scrambled(self._key, reversed_bits(order))
             rest = _mixed(np.uint64(self._key) ^ _mixed(places ^ np.uint64(1 << 40)))
             self._ready = ((x + (rest >> np.uint64(11)) / 2.0**53) / 2.0**32)[::-1].tolist()

@@ -73,7 +73,8 @@ class Corrected:
     """What a window's blocks come to.
 
     throughput
-        Work per second by block, each corrected; shape (blocks,).
+        Work per second by block, each corrected; shape (blocks,). Their mean is the window's; their spread
+        is such that their standard error, as if they were independent, is the window's.
     uncorrected
         The same without control variates: only cycles counted in proportion.
     elasticity
@@ -157,6 +158,9 @@ def corrected(
         values = blocks * value - (blocks - 1) * np.array(without)
     else:
         values = np.array([value])
+    # A cycle that lies in several blocks makes them alike: without this their spread would hide its noise.
+    alike = float((of_each**2).sum() / max((part**2).sum(), 1e-12))
+    values = values.mean() + (values - values.mean()) * np.sqrt(alike)
     if left is not None and np.isfinite(left).all() and (left > 0.05).all():
         values = values * (left.mean() / left) ** (1 - g)
 
