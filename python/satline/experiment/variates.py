@@ -78,7 +78,7 @@ class Corrected:
     uncorrected
         The same without control variates: only cycles counted in proportion.
     elasticity
-        g, as given or as the machine-repairman model has it.
+        g, as given or as the model has it.
     thinking
         Part of the users' time in which they paused.
     think_ratio
@@ -106,7 +106,6 @@ def corrected(
     users: int,
     *,
     elasticity: float | None = None,
-    servers: int = 1,
     left: Floats | None = None,
 ) -> Corrected:
     """Throughput in each of so many equal blocks of a window, of work per second.
@@ -124,9 +123,7 @@ def corrected(
     users
         Logged on, those of whom nothing is known included.
     elasticity
-        g: of throughput in users, at this load; ``None``: by `repairman_elasticity`.
-    servers
-        For that: processors that the load may use.
+        g: of throughput in users, at this load; ``None``: by `model_elasticity`.
     left
         Part of the load's CPU that others left, by block: blocks are put on its mean, in proportion to
         (mean ÷ left)^(1 − g), which leaves the mean of the window nearly as it is.
@@ -146,10 +143,13 @@ def corrected(
     whole_s = users * (end_s - begin_s)
     pause = np.where(np.isfinite(c.pause_s), c.pause_s, 0.0)
     thinking = float((of_each * pause).sum() / whole_s) if whole_s > 0 else 0.0
-    g = repairman_elasticity(users, thinking, servers) if elasticity is None else elasticity
-    g = min(max(g, 0.0), 1.0)
-
     sums = _sums(c, part, length)
+    if elasticity is None:
+        pauses, light_s = float((of_each * pause).sum()), float(sums[:, :, _LIGHT].sum())
+        alone = light_s / pauses if light_s > 0 and pauses > 0 else None
+        elasticity = model_elasticity(users, thinking, alone)
+    g = min(max(elasticity, 0.0), 1.0)
+
     plain = sums[:, :, _WORK].sum(axis=1) / block_s
     value = _value(sums.sum(axis=0), g) / block_s / blocks
     if blocks > 1:
@@ -221,42 +221,60 @@ def _value(sums: Floats, g: float) -> float:
     return float((sums[:, _WORK] + change).sum())
 
 
-def repairman_elasticity(users: int, thinking: float, servers: int = 1) -> float:
-    """N (X(N) − X(N − 1)) / X(N) of the machine-repairman model with this part of the users thinking.
+def model_elasticity(users: int, thinking: float, alone: float | None = None) -> float:
+    """N (X(N) − X(N − 1)) / X(N) of a closed system with this part of its users thinking.
 
-    N users think for Z and are served for D by so many servers; by the insensitivity of processor sharing the
-    distributions do not matter. D/Z is found by which the part X Z / N of users think. One user: 1.
+    Users think for Z, are delayed for d and served for s by one server that they share; by insensitivity only
+    the means matter. What is known of several servers is in it too: m of them are like a delay of s (1 − 1/m)
+    and one that takes s/m [Seidmann 1987].
+
+    Parameters
+    ----------
+    thinking
+        f = X Z / N, so that (1 − f) / f is the response in units of Z.
+    alone
+        Response at light load in units of Z, d + s: s is such that the response comes to what it is. Where
+        even s = d + s gives less, as where others took what there was, s is larger. ``None``: d = 0.
     """
     if users <= 1:
         return 1.0
-    thinking = min(max(thinking, 1e-6), 1.0)
+    thinking = min(max(thinking, 1e-6), 1.0 - 1e-9)
+    response = (1 - thinking) / thinking
+    if alone is not None and response <= alone:
+        return 1.0
+
+    def rates(served: float) -> tuple[float, float, float]:
+        """X(N), X(N − 1) and the response, in units of Z."""
+        delay = 0.0 if alone is None else max(0.0, alone - served)
+        here, before = _repairman(users, served / (1 + delay))
+        return here, before, users * (1 + delay) / here - 1
+
     low, high = -14.0, 14.0
-    for _ in range(60):
+    for _ in range(50):
         middle = (low + high) / 2
-        if _repairman(users, float(np.exp(middle)), servers)[0] / users > thinking:
+        if rates(float(np.exp(middle)))[2] < response:
             low = middle
         else:
             high = middle
-    here, before = _repairman(users, float(np.exp((low + high) / 2)), servers)
-    return users * (here - before) / here if here > 0 else 0.0
+    here, before, _ = rates(float(np.exp((low + high) / 2)))
+    return users * (here - before) / here
 
 
-def _repairman(users: int, demand: float, servers: int) -> tuple[float, float]:
-    """X(N) and X(N − 1) in units of 1/Z, D in units of Z: X(N) = G(N − 1) / G(N)."""
-    # ln of the terms of G(n) but for 1/n!, the thinking users' share: k of n are at the servers.
+def _repairman(users: int, served: float) -> tuple[float, float]:
+    """X(N) and X(N − 1) of N users who think for 1 and share a server that takes so long.
+
+    X = G(N − 1) / G(N), where G(n) = Σ served^k / (n − k)! over the k of n that are served.
+    """
     k = np.arange(users + 1)
-    at = np.concatenate(
-        [[0.0], np.cumsum(np.log(demand) - np.log(np.minimum(np.arange(1, users + 1), servers)))]
-    )
     factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, users + 1)))])
 
     def log_g(n: int) -> float:
-        terms = at[: n + 1] - factorial[n - k[: n + 1]]
+        terms = k[: n + 1] * np.log(served) - factorial[n - k[: n + 1]]
         top = float(terms.max())
         return top + float(np.log(np.exp(terms - top).sum()))
 
-    last = [log_g(n) for n in (users - 2, users - 1, users)] if users > 1 else [0.0, 0.0, log_g(1)]
-    return float(np.exp(last[1] - last[2])), float(np.exp(last[0] - last[1])) if users > 1 else 0.0
+    last = [log_g(n) for n in (users - 2, users - 1, users)]
+    return float(np.exp(last[1] - last[2])), float(np.exp(last[0] - last[1]))
 
 
 def _deviation(values: Floats, expected: Floats) -> Floats:

@@ -120,7 +120,7 @@ def window_of(
         counts as one, and the mix is not corrected.
     elasticity
         Of throughput in users at this load, where the caller knows a curve: 1 at light load, 0 where
-        saturated. ``None``: by the machine-repairman model.
+        saturated. ``None``: by a model of a closed system.
     blocks
         Into how many the window is cut. Default: 5 to 20, of a second or more where it is long enough.
     """
@@ -175,8 +175,8 @@ def _between(
     seconds = (end_ns - begin_ns) / 1e9
     count = blocks or int(min(MOST_BLOCKS, max(LEAST_BLOCKS, seconds)))
     count = max(1, min(count, int(seconds / LEAST_BLOCK_S)))
-    capacity, left = left_of(connection, np.linspace(begin_ns, end_ns, count + 1), about)
-    found = corrected(cycles, 0.0, seconds, count, users, elasticity=elasticity, servers=capacity, left=left)
+    left = left_of(connection, np.linspace(begin_ns, end_ns, count + 1), about)
+    found = corrected(cycles, 0.0, seconds, count, users, elasticity=elasticity, left=left)
     inside = [row for row in rows if begin_ns <= row[3] < end_ns and row[8]]
     reactions = np.array([row[6] / 1e6 for row in inside if row[6] is not None], dtype=np.float64)
     began = connection.execute(
@@ -356,15 +356,12 @@ def _waiting(inside: list[Row], light: Work) -> float | None:
     return max(0.0, 1.0 - sum(alone for _, alone in pairs) / total) if total > 0 else None
 
 
-def left_of(
-    connection: duckdb.DuckDBPyConnection, edges_ns: Floats, about: About
-) -> tuple[int, Floats | None]:
-    """Processors that the load may use, at least 1, and by interval the part of its capacity that others
-    left.
+def left_of(connection: duckdb.DuckDBPyConnection, edges_ns: Floats, about: About) -> Floats | None:
+    """By interval, the part of the load's processor capacity that others left.
 
     Taken is what the hypervisor gave to others and, where the load has a control group of its own, what ran
-    outside of it (`left_cpu` of the catalogue). Counters are interpolated between samples. The part is
-    ``None`` where that was not recorded over all of the time.
+    outside of it (`left_cpu` of the catalogue). Counters are interpolated between samples.
+    ``None``: it was not recorded over all of the time.
     """
     import numpy as np
 
@@ -379,14 +376,13 @@ def left_of(
     count = max((int(row[3]) for row in busy), default=0)
     allowed = count if about.processors is None else len(about.processors)
     capacity = min(allowed, about.quota or allowed)
-    servers = max(1, round(capacity))
     own = connection.execute(
         "SELECT monotonic_ns, cpu_us FROM cgroup WHERE cgroup = ? AND cpu_us IS NOT NULL ORDER BY 1",
         [about.cgroup],
     ).fetchall()
     whole = [row for row in busy if row[3] == count]
     if len(whole) < 2 or whole[0][0] > edges_ns[1] or whole[-1][0] < edges_ns[-2]:
-        return servers, None
+        return None
     seconds = np.diff(edges_ns) / 1e9
 
     def gained(rows: list[Row], place: int) -> Floats | None:
@@ -399,8 +395,8 @@ def left_of(
 
     stolen, used, load = gained(whole, 1), gained(whole, 2), gained(own, 1)
     if stolen is None and load is None:
-        return servers, None
+        return None
     taken = np.zeros(len(seconds)) if stolen is None else stolen
     if load is not None and used is not None:
         taken = taken + np.maximum(used - load, 0.0)
-    return servers, np.clip(count - taken, 0.0, capacity) / capacity
+    return np.clip(count - taken, 0.0, capacity) / capacity
