@@ -18,11 +18,13 @@ lasted as long, so that both agree in the mean.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from satline.experiment.designed._steady import window_steadiness
 from satline.experiment.stated import Stated
 
 if TYPE_CHECKING:
@@ -108,6 +110,7 @@ def window_of(
     work: Work | None = None,
     elasticity: float | None = None,
     blocks: int | None = None,
+    warm_up: bool = False,
 ) -> Parts | None:
     """The window of a step of a connected recording; ``None`` where it has none that ended.
 
@@ -123,6 +126,10 @@ def window_of(
         saturated. ``None``: by a model of a closed system.
     blocks
         Into how many the window is cut. Default: 5 to 20, of a second or more where it is long enough.
+    warm_up
+        Use the warm-up too, as far as it is steady: from the ramp's end on, twice what MSER-5 finds is left
+        out, half at most. Where it cannot tell, the window is as stated; where that has a trend
+        (`window_steadiness`) it is not settled.
     """
     bounds = connection.execute(
         "SELECT max(monotonic_ns) FILTER (event = 'window-start'), max(monotonic_ns) FILTER "
@@ -131,8 +138,98 @@ def window_of(
     ).fetchone()
     if bounds is None or None in bounds or bounds[1] <= bounds[0]:
         return None
-    between = (bounds[0], bounds[1])
-    return _between(connection, step, between, int(bounds[2]), about or About(), work, elasticity, blocks)
+    users, known = int(bounds[2]), about or About()
+    light = light_work(connection) if work is None else dict(work)
+    asked = (connection, step, users, known, light, elasticity)
+    begin_ns = _ramp_end(connection, step, bounds[0]) if warm_up else bounds[0]
+    if begin_ns >= bounds[0]:
+        return _between((bounds[0], bounds[1]), blocks, *asked)
+    cut_ns = _steady_from((begin_ns, bounds[1]), *asked)
+    if cut_ns is None:
+        steady = window_steadiness(connection, step).steady
+        return replace(_between((bounds[0], bounds[1]), blocks, *asked), settled=steady is not False)
+    found = _between((cut_ns, bounds[1]), blocks, *asked)
+    return replace(found, cut_s=(cut_ns - begin_ns) / 1e9)
+
+
+def ramp_of(
+    connection: duckdb.DuckDBPyConnection,
+    step: int,
+    *,
+    about: About | None = None,
+    work: Work | None = None,
+    elasticity: float | None = None,
+    least_s: float = 2.0,
+) -> list[Parts]:
+    """Stretches of a step's ramp, of at least so many seconds, in which as many users were logged on.
+
+    They are not settled. Of a ramp on which users log off nothing is known: only log-ons are events.
+    """
+    marks = connection.execute(
+        "SELECT monotonic_ns, value FROM event WHERE step = ? AND event = 'logged-on' "
+        "AND source = 'terminal' ORDER BY monotonic_ns",
+        [step],
+    ).fetchall()
+    light = light_work(connection) if work is None else dict(work)
+    found = []
+    for (begin_ns, users), (end_ns, _) in itertools.pairwise(marks):
+        if users is not None and users >= 1 and end_ns - begin_ns >= least_s * 1e9:
+            parts = _between(
+                (begin_ns, end_ns), None, connection, step, int(users), about or About(), light, elasticity
+            )
+            found.append(replace(parts, settled=False))
+    return found
+
+
+def _ramp_end(connection: duckdb.DuckDBPyConnection, step: int, start_ns: int) -> int:
+    """When the ramp was over: the first line of the warm-up was sent, and all had logged on."""
+    row = connection.execute(
+        """
+        SELECT (SELECT min(monotonic_ns) FROM transaction WHERE step = $step AND phase = 'warmup'),
+            (SELECT max(monotonic_ns) FROM event WHERE step = $step AND event = 'logged-on')
+        """,
+        {"step": step},
+    ).fetchone()
+    if row is None or row[0] is None:
+        return start_ns
+    return min(start_ns, max(int(at) for at in row if at is not None))
+
+
+def _steady_from(
+    between: tuple[int, int],
+    connection: duckdb.DuckDBPyConnection,
+    step: int,
+    users: int,
+    about: About,
+    light: Work,
+    elasticity: float | None,
+) -> int | None:
+    """From when on throughput and response are steady; ``None``: they are not, or it is too short to tell."""
+    import numpy as np
+
+    from satline.simulation import mser
+
+    seconds = (between[1] - between[0]) / 1e9
+    count = int(seconds / LEAST_BLOCK_S)
+    if count < 2 * LEAST_BLOCKS:
+        return None
+    parts = _between(between, count, connection, step, users, about, light, elasticity)
+    rows = _rows(connection, *between)
+    ended = np.array(
+        [(row[3] + row[7] * 1000 - between[0]) / 1e9 for row in rows if row[8]], dtype=np.float64
+    )
+    logs = np.log([max(row[7], 1) for row in rows if row[8]])
+    place = (ended / seconds * count).astype(np.int64)
+    inside = (ended >= 0) & (place < count)
+    number = np.bincount(place[inside], minlength=count)
+    response = np.full(count, np.nan)
+    total = np.bincount(place[inside], weights=logs[inside], minlength=count)
+    response[number > 0] = total[number > 0] / number[number > 0]
+    found = [mser(series) for series in (parts.throughput, response)]
+    if not all(one.valid for one in found):
+        return None
+    cut = min(2 * max(one.batches for one in found), count // 2)
+    return between[0] + round(cut * (between[1] - between[0]) / count)
 
 
 def light_work(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], float]:
@@ -155,21 +252,20 @@ def light_work(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], f
 
 
 def _between(
+    between: tuple[int, int],
+    blocks: int | None,
     connection: duckdb.DuckDBPyConnection,
     step: int,
-    between: tuple[int, int],
     users: int,
     about: About,
-    work: Work | None,
+    light: Work,
     elasticity: float | None,
-    blocks: int | None,
 ) -> Parts:
     import numpy as np
 
     from satline.experiment.variates import corrected
 
     begin_ns, end_ns = between
-    light = light_work(connection) if work is None else dict(work)
     rows = _rows(connection, begin_ns, end_ns)
     cycles = _cycles(connection, rows, step, between, users, about.stated, light)
     seconds = (end_ns - begin_ns) / 1e9

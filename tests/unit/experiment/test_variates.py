@@ -139,7 +139,8 @@ def test_nothing_stated_is_nothing_corrected() -> None:
     plain = replace(cycles, expected_think_s=nan, expected_work=nan, expected_light_s=nan)
     found = corrected(plain, 0.0, 20.0, 10, 4, elasticity=1.0)
     assert found.throughput.mean() == pytest.approx(found.uncorrected.mean())
-    assert math.isnan(found.think_ratio) and math.isnan(found.work_ratio)
+    assert math.isnan(found.think_ratio)
+    assert math.isnan(found.work_ratio)
 
 
 def test_what_others_took_evens_out_between_blocks() -> None:
