@@ -3,6 +3,7 @@
     python benches/search/noise.py [--windows N] [--seed S]          simulated closed systems
     python benches/search/noise.py --live DIRECTORY [--rounds N]     the emulator on one processor, then --of
     python benches/search/noise.py --of DIRECTORY                    what was recorded so
+    python benches/search/noise.py --errors [--windows N] [--seed S] are the windows' errors as blocks tell?
 
 Every measure is compared with what was done before: independent draws, each line counted when it ends, by
 the work that one of its class takes at light load. A ratio is of the squares of the coefficient of variation
@@ -207,6 +208,26 @@ def common(seed: int, runs: int) -> None:
             print(f"  {draws.__name__.lower()}, {measure}: variance with the same ÷ with others {found:.2f}")
 
 
+def errors(windows: int, seed: int) -> None:
+    """Standard deviation of windows ÷ the root mean square of the error that each tells by its blocks."""
+    runs = max(1, windows // RUN_WINDOWS)
+    for name, plan, loads in SYSTEMS:
+        told = []
+        for users in loads:
+            found = []
+            for run in range(runs):
+                rows = simulate(
+                    plan, users, WARM_UP_S + RUN_WINDOWS * WINDOW_S + 60.0, seed + run, Stratified
+                )
+                cycles = cycles_of(plan, rows)
+                begins = [WARM_UP_S + window * WINDOW_S for window in range(RUN_WINDOWS)]
+                found += [corrected(cycles, b, b + WINDOW_S, 10, users).throughput for b in begins]
+            blocks = np.array(found)
+            error = np.sqrt((blocks.var(axis=1, ddof=1) / blocks.shape[1]).mean())
+            told.append(f"{users} users {blocks.mean(axis=1).std(ddof=1) / error:.2f}")
+        print(f"{name}: {', '.join(told)}")
+
+
 def recorded(directory: Path) -> None:
     """Windows of recordings of both draws, by load; each recording's own light load gives the work."""
     from satline.experiment.stated import Stated
@@ -270,6 +291,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--live", type=Path)
     parser.add_argument("--of", type=Path)
+    parser.add_argument("--errors", action="store_true")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--users", type=int, nargs="+", default=[4, 4, 15, 15, 45, 45])
     parser.add_argument("--processor", type=int, default=1)
@@ -280,6 +302,8 @@ def main() -> None:
         drive(options.live, options.rounds, options.users, int(WINDOW_S), options.seed, options.processor)
     if options.live or options.of:
         recorded(options.live or options.of)
+    elif options.errors:
+        errors(options.windows, options.seed)
     else:
         simulated(options.windows, options.seed)
 
