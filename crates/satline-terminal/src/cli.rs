@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::draws::DrawsKey;
 use crate::lines::Target;
 use crate::lines::ssh::Carrier;
 use crate::plan::{parse_duration, parse_processors};
@@ -112,6 +113,10 @@ pub struct RunOptions {
     /// Seed of all random draws.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// How users draw think times, commands and what fills their places: each draw by itself, or so that a user's draws
+    /// fill their distribution evenly. Default: as the workload says, then stratified.
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub draws: Option<DrawsKey>,
     /// Each shell writes 0 to this file before it starts, which puts it into that control group; may be repeated.
     #[arg(long, value_name = "PATH")]
     pub cgroup_procs: Vec<PathBuf>,

@@ -11,6 +11,7 @@ mod clients;
 pub mod clock;
 mod common;
 mod door;
+pub mod draws;
 mod emulator;
 mod environment;
 pub mod error;

@@ -20,6 +20,7 @@ use crate::clients::Clients;
 use crate::clock::real_ns;
 use crate::common::Common;
 use crate::door::Door;
+use crate::draws::DrawsKey;
 use crate::emulator::{Emulator, End, recording_failed};
 use crate::error::TerminalError;
 use crate::lines::{Lines, pty};
@@ -51,6 +52,7 @@ struct Source<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     library: Option<String>,
     seed: i64,
+    draws: DrawsKey,
     scheduling: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     end_reason: Option<&'a str>,
@@ -96,6 +98,7 @@ struct Directory {
 pub fn run(options: &RunOptions) -> Result<i32, TerminalError> {
     let mut workload = workload::load(&options.workload, options.line.as_ref())?;
     line_options(options, &mut workload)?;
+    workload.draws = options.draws.unwrap_or(workload.draws);
     let plan = plan_of(options)?;
     // Variables that are no UTF-8 stay behind.
     let text =
@@ -168,6 +171,7 @@ fn record(
     let calibration = calibrate();
     let source_path = recording.join("sources/terminal.toml");
     let (name, target) = (workload.name.clone(), workload.line.target.to_string());
+    let draws = workload.draws;
     let library = match &lines {
         Lines::Ssh2(ssh2) => Some(format!("libssh2 {}", ssh2.version())),
         _ => None,
@@ -188,6 +192,7 @@ fn record(
             line: target.clone(),
             library: library.clone(),
             seed: options.seed as i64,
+            draws,
             scheduling: scheduling.word(),
             end_reason: end.map(reason),
             error: failure.map(|error| error.message.as_str()),

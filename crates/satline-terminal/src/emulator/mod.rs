@@ -71,7 +71,7 @@ impl Emulator {
         let most = c.plan.most;
         let scripts = c.workload.deal(most);
         let users = (1..=most)
-            .map(|number| User::new(number, scripts[number - 1], c.seed))
+            .map(|number| User::new(number, scripts[number - 1], c.seed, c.workload.draws))
             .collect();
         c.poll.add(signals.fd(), SIGNALS, Watch::Input)?;
         if let Some(consent) = &consent {

@@ -1,6 +1,7 @@
 //! From the first prompt to the first command: log-on and set-up.
 
 use crate::common::Common;
+use crate::draws::Of;
 use crate::line::{Kind, Line};
 use crate::reader::{EndedBy, Wait};
 use crate::recorder::Outcome;
@@ -57,7 +58,8 @@ impl User {
             Kind::LogOn(step) => return self.answer_log_on(c, step, at),
             Kind::Prepare => crate::environment::PREPARE.to_owned(),
             Kind::Setup(line) if line < c.workload.setup.len() => {
-                c.workload.setup[line].fill(subject, &mut self.streams.input)
+                let mut filling = self.streams.input.of(Of::Setup(line));
+                c.workload.setup[line].fill(subject, &mut filling)
             }
             _ => {
                 (self.logged_on, self.was_logged_on, self.fresh) = (true, true, true);
@@ -85,7 +87,7 @@ impl User {
         let text = steps[step]
             .send
             .as_ref()
-            .map(|send| send.fill(subject, &mut self.streams.input));
+            .map(|send| send.fill(subject, &mut self.streams.input.of(Of::LogOn(step))));
         let mut endings = vec![steps.get(step + 1).map_or(&c.workload.ending, |next| &next.wait)];
         if step > 0 {
             // The first prompt again: the log-on is refused.

@@ -11,6 +11,7 @@ use rand_pcg::Pcg64;
 
 use crate::clock::monotonic_ns;
 use crate::common::{Common, Due, What};
+use crate::draws::{Draws, DrawsKey, Inputs};
 use crate::line::Line;
 use crate::lines::{Link, Received};
 use crate::poll::Watch;
@@ -62,10 +63,10 @@ struct Session {
 }
 
 struct Streams {
-    command: Pcg64,
-    think: Pcg64,
+    command: Draws,
+    think: Draws,
     typing: Pcg64,
-    input: Pcg64,
+    input: Inputs,
 }
 
 /// A pseudo-user.
@@ -101,8 +102,9 @@ pub struct User {
 }
 
 impl User {
-    pub fn new(number: usize, script: usize, seed: u64) -> Self {
-        let of = |purpose| stream(seed, number as u64, purpose);
+    pub fn new(number: usize, script: usize, seed: u64, draws: DrawsKey) -> Self {
+        let user = number as u64;
+        let of = |purpose| stream(seed, user, purpose);
         let mut mark = of(Purpose::Mark);
         Self {
             number,
@@ -110,10 +112,10 @@ impl User {
             state: State::Off,
             script,
             streams: Streams {
-                command: of(Purpose::Command),
-                think: of(Purpose::Think),
+                command: Draws::new(draws, seed, user, Purpose::Command),
+                think: Draws::new(draws, seed, user, Purpose::Think),
                 typing: of(Purpose::Typing),
-                input: of(Purpose::Input),
+                input: Inputs::new(draws, seed, user),
             },
             nonce: format!("{:015x}", between(&mut mark, 0, (1 << 60) - 1)),
             session: None,

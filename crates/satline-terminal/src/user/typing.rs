@@ -2,6 +2,7 @@
 
 use crate::clock::{monotonic_ns, seconds_to_ns};
 use crate::common::{Common, Due};
+use crate::draws::Of;
 use crate::line::{Kind, Line};
 use crate::lines::Answer;
 use crate::poll::Watch;
@@ -45,7 +46,7 @@ impl User {
             return at;
         }
         let total: f64 = script.commands.iter().map(|command| command.weight).sum();
-        let mut left = unit(&mut self.streams.command) * total;
+        let mut left = self.streams.command.unit() * total;
         let passed = script.commands.iter().position(|command| {
             left -= command.weight;
             left < 0.0
@@ -95,8 +96,9 @@ impl User {
             user: &self.name,
             number: self.number,
         };
+        let mut filling = self.streams.input.of(Of::Command(chosen));
         let text = match &command.request {
-            None => command.input.fill(subject, &mut self.streams.input),
+            None => command.input.fill(subject, &mut filling),
             Some(request) => {
                 let cookie = self
                     .session
@@ -104,7 +106,7 @@ impl User {
                     .and_then(|session| session.reader.answer())
                     .and_then(Answer::cookie);
                 let host = c.workload.line.target.place();
-                request.fill(&host, cookie.as_deref(), subject, &mut self.streams.input)
+                request.fill(&host, cookie.as_deref(), subject, &mut filling)
             }
         };
         let wait = Wait {

@@ -10,6 +10,7 @@ use super::template::Template;
 use super::times::{Arrivals, Think, arrivals, think, typing};
 use super::{CommandKey, OrderKey, PromptKey, ScriptKey, TypingKey, WorkloadFile};
 use crate::clock::seconds_to_ns;
+use crate::draws::DrawsKey;
 use crate::error::TerminalError;
 use crate::lines::Target;
 use crate::lines::ssh::Carrier;
@@ -34,6 +35,7 @@ pub struct Workload {
     pub key_gap: Option<Seconds>,
     /// None: each user thinks between the answer and the next command.
     pub arrivals: Option<Arrivals>,
+    pub draws: DrawsKey,
     pub scripts: Vec<Script>,
 }
 
@@ -248,6 +250,7 @@ pub(super) fn check(
         setup,
         key_gap,
         arrivals,
+        draws: file.draws,
         scripts,
     })
 }

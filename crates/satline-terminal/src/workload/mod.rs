@@ -17,6 +17,7 @@ pub use request::Request;
 pub use template::{Subject, Template};
 pub use times::{Arrivals, ArrivalsKey, Think};
 
+use crate::draws::DrawsKey;
 use crate::error::TerminalError;
 use crate::lines::Target;
 
@@ -45,6 +46,8 @@ pub struct WorkloadFile {
     #[serde(default)]
     pub think: ThinkKey,
     pub arrivals: Option<ArrivalsKey>,
+    #[serde(default)]
+    pub draws: DrawsKey,
     #[serde(default)]
     pub script: Vec<ScriptKey>,
 }

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use rand_pcg::Pcg64;
-
 use super::CommandKey;
 use super::check::{Place, template};
 use super::template::{Subject, Template};
+use crate::draws::Filling;
 use crate::error::TerminalError;
 
 /// What is sent, and which answer is the right one.
@@ -31,7 +30,13 @@ impl Request {
     }
 
     /// The request of one user, one time. `host`: as the line names it.
-    pub fn fill(&self, host: &str, cookie: Option<&str>, subject: Subject<'_>, random: &mut Pcg64) -> String {
+    pub fn fill(
+        &self,
+        host: &str,
+        cookie: Option<&str>,
+        subject: Subject<'_>,
+        random: &mut Filling<'_>,
+    ) -> String {
         let path = self.path.fill(subject, random);
         let mut text = format!("{} {path} HTTP/1.1\r\n", self.method);
         let mut set = |name: &str, value: &str| text.push_str(&format!("{name}: {value}\r\n"));
@@ -129,6 +134,7 @@ pub(super) fn request(
 
 #[cfg(test)]
 mod tests {
+    use super::Filling;
     use crate::random::{Purpose, stream};
     use crate::workload::{Subject, parse};
 
@@ -149,7 +155,12 @@ mod tests {
             user: "user-007",
             number: 7,
         };
-        let sent = request.fill("h:80", Some("a=1"), subject, &mut stream(1, 7, Purpose::Input));
+        let sent = request.fill(
+            "h:80",
+            Some("a=1"),
+            subject,
+            &mut Filling::Independent(&mut stream(1, 7, Purpose::Input)),
+        );
         let agent = env!("CARGO_PKG_VERSION");
         assert_eq!(
             sent,

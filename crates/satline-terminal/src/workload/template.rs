@@ -4,9 +4,7 @@
 
 use std::fmt::{Display, Write};
 
-use rand_pcg::Pcg64;
-
-use crate::random::between;
+use crate::draws::Filling;
 
 /// Room for most lines and their ends, so that they need not move while they grow.
 const LINE_BYTES: usize = 64;
@@ -65,16 +63,16 @@ impl Template {
     }
 
     /// The line for one user, one time.
-    pub fn fill(&self, subject: Subject<'_>, random: &mut Pcg64) -> String {
+    pub fn fill(&self, subject: Subject<'_>, random: &mut Filling<'_>) -> String {
         let mut line = String::with_capacity(LINE_BYTES);
         for part in &self.parts {
             match part {
                 Part::Text(text) => line.push_str(text),
                 Part::User => line.push_str(subject.user),
                 Part::Number => append(&mut line, subject.number),
-                Part::Random(low, high) => append(&mut line, between(random, *low, *high)),
+                Part::Random(low, high) => append(&mut line, random.between(*low, *high)),
                 Part::Pick(choices) => {
-                    line.push_str(&choices[between(random, 0, choices.len() as i64 - 1) as usize]);
+                    line.push_str(&choices[random.between(0, choices.len() as i64 - 1) as usize]);
                 }
             }
         }
@@ -127,9 +125,10 @@ mod tests {
             user: "user-007",
             number: 7,
         };
-        Template::parse(text)
-            .unwrap()
-            .fill(subject, &mut stream(1, 7, Purpose::Input))
+        Template::parse(text).unwrap().fill(
+            subject,
+            &mut Filling::Independent(&mut stream(1, 7, Purpose::Input)),
+        )
     }
 
     #[test]
@@ -147,7 +146,9 @@ mod tests {
         let template = Template::parse("{random:-1:1}").unwrap();
         let mut random = stream(3, 1, Purpose::Input);
         let subject = Subject { user: "u", number: 1 };
-        let mut seen: Vec<String> = (0..100).map(|_| template.fill(subject, &mut random)).collect();
+        let mut seen: Vec<String> = (0..100)
+            .map(|_| template.fill(subject, &mut Filling::Independent(&mut random)))
+            .collect();
         seen.sort();
         seen.dedup();
         assert_eq!(seen, ["-1", "0", "1"]);

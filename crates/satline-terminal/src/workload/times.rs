@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::check::Place;
 use super::{DistributionKey, ThinkKey, TypingKey};
+use crate::draws::Draws;
 use crate::error::TerminalError;
 use crate::random::Seconds;
 
@@ -82,8 +83,8 @@ pub struct Think {
 
 impl Think {
     /// One draw, s.
-    pub fn draw(&self, random: &mut rand_pcg::Pcg64) -> f64 {
-        self.distribution.draw(random).clamp(self.minimum, self.maximum)
+    pub fn draw(&self, draws: &mut Draws) -> f64 {
+        self.distribution.of(draws).clamp(self.minimum, self.maximum)
     }
 }
 
