@@ -182,6 +182,8 @@ class Planted:
 
     scratch
         A directory that every user may read, for programs and files.
+    everywhere
+        Groups that every process is in.
     """
 
     scratch: Path
@@ -189,6 +191,7 @@ class Planted:
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     groups: list[Path] = field(default_factory=list)
     undo: list[Callable[[], None]] = field(default_factory=list)
+    everywhere: tuple[Path, ...] = ()
 
     def group(self, controller: str, name: str, settings: dict[str, str] | None = None) -> Path:
         """A control group (v1) of this controller with these settings; its path below the hierarchy."""
@@ -234,7 +237,7 @@ class Planted:
         told = [f"{k}={v}" for k, v in {**values, "parent": os.getpid()}.items()]
 
         def enter() -> None:
-            for group in groups:
+            for group in (*self.everywhere, *groups):
                 (group / "cgroup.procs").write_text(str(os.getpid()))
             if netns is not None:
                 with netns.open() as place:

@@ -73,7 +73,8 @@ class Context:
         """Did Satline's own monitor record a live host? It looks for limits of groups, swap devices, file
         locks and threads by itself: what it does not tell of is then known not to be there."""
         history = self.history
-        return history is not None and "monitor" in history.recording.sources
+        monitored = history is not None and "monitor" in history.recording.sources
+        return monitored and self.recorded("total_cpu") and self.recorded("user_run")
 
     @property
     def classes(self) -> range:
