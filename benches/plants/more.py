@@ -30,7 +30,8 @@ def shifts(values: dict[str, str]) -> None:
     time, with `from` only from then on, before with `few` bytes of it."""
     size, few = int(values["bytes"]), int(values.get("few", 0))
     on, off, start = (float(values.get(name, 0)) for name in ("on", "off", "from"))
-    pages = mmap.mmap(-1, size)
+    # Private, or it would count as files.
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     begun = time.time()
     filled = 0
     while True:
@@ -206,7 +207,7 @@ def compressed_swap(planted: Planted, size: int, priority: int = 10) -> str:
 
 def _preferred(planted: Planted) -> None:
     """All processes in a group with many shares of the CPU: the plant counts, not what else the host does."""
-    planted.everywhere = (planted.group("cpu", "first", {"cpu.shares": "65536"}),)
+    planted.everywhere = (planted.group("cpu", "first", {"cpu.shares": "8192"}),)
 
 
 def _swap_used(device: str) -> Callable[[], int]:
@@ -273,8 +274,9 @@ def slow_swap(planted: Planted, draw: random.Random) -> Truth:
 def too_many(planted: Planted, draw: random.Random) -> Truth:
     """Two users fit into the memory of their group; in spells four more come, and all steal pages."""
     _preferred(planted)
-    name, each = _name(draw), draw.randint(40, 48) << 20
-    limit, iops = 170 << 20, draw.choice((400, 600))
+    name, each = _name(draw), draw.randint(22, 26) << 20
+    # A Python program takes 11 MiB itself.
+    limit, iops = 2 * each + (80 << 20), draw.choice((1000, 1500))
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
     device = modelled_swap(planted, 1 << 30, iops)
     on, off = draw.uniform(38, 44), draw.uniform(44, 50)
@@ -335,7 +337,7 @@ def overflow(planted: Planted, draw: random.Random) -> Truth:
     slow = modelled_swap(planted, 1 << 30, draw.choice((400, 600)), priority=5)
     fast = compressed_swap(planted, draw.choice((32, 48)) << 20, priority=100)
     # Of the time that is recorded, the first part is calm.
-    start = time.time() + 2 + 0.35 * max(0.0, planted.lifetime - 120)
+    start = time.time() + 2 + 0.35 * planted.seconds
     for uid in _uids(draw, users):
         planted.start(
             "shifts",
@@ -497,7 +499,7 @@ def maintenance(planted: Planted, draw: random.Random) -> Truth:
     _preferred(planted)
     file = _orders(planted, draw, _uids(draw, draw.randint(6, 8)))
     name, uid = draw.choice(("reindex", "vacuumd", "checkpt")), 2900 + draw.randint(1, 99)
-    every, hold = draw.uniform(28, 36), draw.uniform(3, 4.5)
+    every, hold = draw.uniform(60, 68), draw.uniform(4, 6)
     planted.start("reindex", uid, file=file, name=name, every=every, hold=hold)
     return Truth(
         ("none", "lock", "server"),

@@ -182,12 +182,15 @@ class Planted:
 
     scratch
         A directory that every user may read, for programs and files.
+    seconds
+        For how long it will be recorded.
     everywhere
         Groups that every process is in.
     """
 
     scratch: Path
     lifetime: float
+    seconds: float = 0.0
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     groups: list[Path] = field(default_factory=list)
     undo: list[Callable[[], None]] = field(default_factory=list)
