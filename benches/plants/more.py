@@ -30,7 +30,8 @@ def shifts(values: dict[str, str]) -> None:
     time, with `from` only from then on, before with `few` bytes of it."""
     size, few = int(values["bytes"]), int(values.get("few", 0))
     on, off, start = (float(values.get(name, 0)) for name in ("on", "off", "from"))
-    pages = mmap.mmap(-1, size)
+    # Private, or it would count as files.
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     begun = time.time()
     filled = 0
     while True:
@@ -204,6 +205,11 @@ def compressed_swap(planted: Planted, size: int, priority: int = 10) -> str:
     return device
 
 
+def _preferred(planted: Planted) -> None:
+    """All processes in a group with many shares of the CPU: the plant counts, not what else the host does."""
+    planted.everywhere = (planted.group("cpu", "first", {"cpu.shares": "8192"}),)
+
+
 def _swap_used(device: str) -> Callable[[], int]:
     """Bytes of a swap device in use."""
 
@@ -249,6 +255,7 @@ WAITS = "its users wait for pages"
 
 def slow_swap(planted: Planted, draw: random.Random) -> Truth:
     """Users whose memory is more than the limit of their group, with swap on a slow disk."""
+    _preferred(planted)
     name, users, limit = _name(draw), draw.randint(3, 5), draw.choice((96, 128)) << 20
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
     each, iops = int(limit * draw.uniform(0.6, 0.8)) >> 12 << 12, draw.choice((400, 600, 800))
@@ -266,11 +273,13 @@ def slow_swap(planted: Planted, draw: random.Random) -> Truth:
 
 def too_many(planted: Planted, draw: random.Random) -> Truth:
     """Two users fit into the memory of their group; in spells four more come, and all steal pages."""
-    name, each = _name(draw), draw.randint(40, 48) << 20
-    limit, iops = 170 << 20, draw.choice((400, 600))
+    _preferred(planted)
+    name, each = _name(draw), draw.randint(22, 26) << 20
+    # A Python program takes 11 MiB itself.
+    limit, iops = 2 * each + (80 << 20), draw.choice((1000, 1500))
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
     device = modelled_swap(planted, 1 << 30, iops)
-    on, off = draw.uniform(24, 30), draw.uniform(34, 40)
+    on, off = draw.uniform(38, 44), draw.uniform(44, 50)
     work = {"bytes": each, "think": 0.01, "touches": 150, "cpu": 0.05}
     for k, uid in enumerate(_uids(draw, 6)):
         planted.start("shifts", uid, group, **work, **({"on": on, "off": off} if k >= 2 else {}))
@@ -285,6 +294,7 @@ def too_many(planted: Planted, draw: random.Random) -> Truth:
 
 def two_waits(planted: Planted, draw: random.Random) -> Truth:
     """Of one group, some page to a slow disk, others read past the cache at the group's cap on I/O."""
+    _preferred(planted)
     name, some = _name(draw), draw.randint(3, 4)
     limit, iops = 128 << 20, draw.choice((400, 600))
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
@@ -321,12 +331,13 @@ def two_waits(planted: Planted, draw: random.Random) -> Truth:
 
 def overflow(planted: Planted, draw: random.Random) -> Truth:
     """Swap in compressed memory is filled first; then users need more, and the rest goes to a slow disk."""
+    _preferred(planted)
     name, users, limit = _name(draw), draw.randint(3, 4), 128 << 20
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
     slow = modelled_swap(planted, 1 << 30, draw.choice((400, 600)), priority=5)
     fast = compressed_swap(planted, draw.choice((32, 48)) << 20, priority=100)
     # Of the time that is recorded, the first part is calm.
-    start = time.time() + 2 + 0.35 * max(0.0, planted.lifetime - 120)
+    start = time.time() + 2 + 0.35 * planted.seconds
     for uid in _uids(draw, users):
         planted.start(
             "shifts",
@@ -351,10 +362,11 @@ def overflow(planted: Planted, draw: random.Random) -> Truth:
 def reclaim(planted: Planted, draw: random.Random) -> Truth:
     """Users fill the processors; in spells they need more memory than their group may have, and then the
     kernel fills them, with compressed swap."""
+    _preferred(planted)
     name, users, limit = _name(draw), draw.randint(4, 6), 160 << 20
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
     compressed_swap(planted, 1 << 30)
-    on, off = draw.uniform(22, 30), draw.uniform(26, 34)
+    on, off = draw.uniform(36, 42), draw.uniform(40, 46)
     for uid in _uids(draw, users):
         planted.start(
             "shifts",
@@ -379,6 +391,7 @@ def reclaim(planted: Planted, draw: random.Random) -> Truth:
 
 def small_cache(planted: Planted, draw: random.Random) -> Truth:
     """Users who read files again and again, in a group whose memory limit is too small for them."""
+    _preferred(planted)
     name, users, limit = _name(draw), draw.randint(3, 5), draw.choice((64, 96, 128)) << 20
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
     each = int(limit * draw.uniform(0.5, 0.7)) >> 20 << 20
@@ -398,6 +411,7 @@ def small_cache(planted: Planted, draw: random.Random) -> Truth:
 
 def background(planted: Planted, draw: random.Random) -> Truth:
     """Compute-bound work of low priority fills the processors; others do a little, and hardly notice."""
+    _preferred(planted)
     uid, processes, nice = 2500 + draw.randint(1, 99), draw.randint(4, 8), draw.choice((15, 17, 19))
     for _ in range(processes):
         planted.start("compute", uid, nice=nice)
@@ -408,6 +422,7 @@ def background(planted: Planted, draw: random.Random) -> Truth:
 
 def full_storage(planted: Planted, draw: random.Random) -> Truth:
     """The memory of a group is full of files that nobody reads again; its users want more CPU."""
+    _preferred(planted)
     name, users, limit = _name(draw), draw.randint(5, 7), draw.choice((128, 192, 256)) << 20
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
     file = planted.file("old", limit + (64 << 20))
@@ -420,6 +435,7 @@ def full_storage(planted: Planted, draw: random.Random) -> Truth:
 
 def network(planted: Planted, draw: random.Random) -> Truth:
     """Clients of a server over a network without a fault; what is slow is the CPU."""
+    _preferred(planted)
     number, port = draw.randint(10, 99), 20000 + draw.randint(1, 9999)
     space, here, there = f"{MARK}net{number}", f"plant{number}a", f"plant{number}b"
     for command in (
@@ -462,6 +478,7 @@ def _orders(planted: Planted, draw: random.Random, users: list[int]) -> Path:
 
 def holder(planted: Planted, draw: random.Random) -> Truth:
     """Of users who share a lock one holds it for seconds; the users' requests are logged."""
+    _preferred(planted)
     users = _uids(draw, draw.randint(6, 8))
     file = _orders(planted, draw, users[1:])
     hold, pause = draw.uniform(4, 7), draw.uniform(12, 20)
@@ -479,9 +496,10 @@ def holder(planted: Planted, draw: random.Random) -> Truth:
 
 def maintenance(planted: Planted, draw: random.Random) -> Truth:
     """Every minute or so a program works for seconds under the users' lock; their requests are logged."""
+    _preferred(planted)
     file = _orders(planted, draw, _uids(draw, draw.randint(6, 8)))
     name, uid = draw.choice(("reindex", "vacuumd", "checkpt")), 2900 + draw.randint(1, 99)
-    every, hold = draw.uniform(28, 36), draw.uniform(3, 4.5)
+    every, hold = draw.uniform(60, 68), draw.uniform(4, 6)
     planted.start("reindex", uid, file=file, name=name, every=every, hold=hold)
     return Truth(
         ("none", "lock", "server"),

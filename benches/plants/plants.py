@@ -182,13 +182,19 @@ class Planted:
 
     scratch
         A directory that every user may read, for programs and files.
+    seconds
+        For how long it will be recorded.
+    everywhere
+        Groups that every process is in.
     """
 
     scratch: Path
     lifetime: float
+    seconds: float = 0.0
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     groups: list[Path] = field(default_factory=list)
     undo: list[Callable[[], None]] = field(default_factory=list)
+    everywhere: tuple[Path, ...] = ()
 
     def group(self, controller: str, name: str, settings: dict[str, str] | None = None) -> Path:
         """A control group (v1) of this controller with these settings; its path below the hierarchy."""
@@ -234,7 +240,7 @@ class Planted:
         told = [f"{k}={v}" for k, v in {**values, "parent": os.getpid()}.items()]
 
         def enter() -> None:
-            for group in groups:
+            for group in (*self.everywhere, *groups):
                 (group / "cgroup.procs").write_text(str(os.getpid()))
             if netns is not None:
                 with netns.open() as place:

@@ -114,7 +114,7 @@ def _cause_of(verdict: Saturation, named: list[Finding], standing: Standing | No
     start = f"Saturates at {place_words(verdict, units)}"
     if not named:
         if standing is not None and standing.likely:
-            return f"{start}; by what was full: {_likeliest(standing.likely)}"
+            return f"{start}; by what was full: {likeliest(standing.likely)}"
         return f"{start}; what holds it back is not among what was recorded"
     alike = undecided(named)
     if alike:
@@ -295,10 +295,10 @@ def _short_words(standing: Standing, named: list[Finding]) -> str:
             if f.strength >= 0.75 * named[0].strength
         ]
         return text + (f"; also {' and '.join(rivals)}" if rivals else "")
-    return text + (f": {_likeliest(causes)}" if causes else "")
+    return text + (f": {likeliest(causes)}" if causes else "")
 
 
-def _likeliest(likely: tuple[Likely, ...]) -> str:
+def likeliest(likely: tuple[Likely, ...]) -> str:
     """The likeliest causes with their chances."""
     parts = [
         f"{COMPONENTS.get(one.component, one.component)}, {chance_words(one.chance)}"

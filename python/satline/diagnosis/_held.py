@@ -147,15 +147,16 @@ def background(held: Held, where: Mask, seconds: Floats) -> Background | None:
     def mean(course: Floats) -> float:
         return float((course * weight).sum()) / length
 
-    takers = [
-        (name, mean(own.cpu) * length / used)
-        for name, own in held.users.items()
-        if mean(own.cpu) * length >= TAKES * used and mean(own.cpu + own.delay) >= RESTLESS
-    ]
-    part = sum(share for _, share in takers)
+    names: tuple[str, ...] = ()
+    part = 0.0
+    # No more than it takes to make most: a busy server beside a hog is one of the others.
+    for name in sorted(held.users, key=lambda name: -mean(held.users[name].cpu)):
+        own = held.users[name]
+        if part >= MOST or mean(own.cpu) * length < TAKES * used or mean(own.cpu + own.delay) < RESTLESS:
+            break
+        names, part = (*names, name), part + mean(own.cpu) * length / used
     if part < MOST:
         return None
-    names = tuple(name for name, _ in sorted(takers, key=lambda one: -one[1]))
     rest = [own for name, own in held.users.items() if name not in names and mean(own.wanted) >= AT_WORK]
     if not rest:
         return None

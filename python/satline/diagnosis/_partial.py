@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+LAGS = 4
 LEAST_FREEDOM = 6
 """Fewer independent blocks than this beyond what the load takes up show nothing."""
 
@@ -70,7 +71,7 @@ def ranks(values: Floats) -> Floats:
 
 
 def partial_correlation(
-    a: Floats, b: Floats, load: Floats, number: Integers, batches: Integers
+    a: Floats, b: Floats, load: Floats, number: Integers, batches: Integers, *, single: bool = False
 ) -> Partial | None:
     """Correlation of `a` and `b` at equal load, over means of blocks of successive observations.
 
@@ -78,6 +79,9 @@ def partial_correlation(
     ----------
     number, batches
         Load class (−1: none) and block of each observation.
+    single
+        Where there are too few blocks, take single observations, as many as are independent for this pair: by
+        Bartlett's formula n / (1 + 2 Σ ρa(k) ρb(k)), with the autocorrelations at the first lags.
 
     Returns
     -------
@@ -96,7 +100,11 @@ def partial_correlation(
     block = block.ravel()
     counts = np.bincount(block)
     taken = len(np.unique(number[both])) + 1
-    freedom = len(counts) - taken - 3
+    freedom: float = len(counts) - taken - 3
+    if freedom < LEAST_FREEDOM and single:
+        block = np.arange(len(left[0]))
+        counts = np.ones(len(left[0]), dtype=np.int64)
+        freedom = _independent(*left) - taken - 3
     if freedom < LEAST_FREEDOM:
         return None
     x, y = (np.bincount(block, weights=v) / counts for v in left)
@@ -109,6 +117,15 @@ def partial_correlation(
     z, error = math.atanh(r), 1 / math.sqrt(freedom)
     p = math.erfc(abs(z) / error / math.sqrt(2))
     return Partial(r, math.tanh(z - 1.96 * error), math.tanh(z + 1.96 * error), p, len(counts))
+
+
+def _independent(a: Floats, b: Floats) -> float:
+    """How many independent pairs two courses are worth."""
+    length = len(a)
+    together = 0.0
+    for lag in range(1, min(LAGS, length // 4) + 1):
+        together += float(np.prod([(v[:-lag] * v[lag:]).sum() / (v * v).sum() for v in (a, b)]))
+    return length / max(1.0, 1 + 2 * together)
 
 
 def discoveries(p_values: list[float], rate: float = 0.05) -> list[bool]:

@@ -6,7 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from satline.diagnosis._answer import chance_words, likeliest, span_words
 from satline.diagnosis._diagnose import context_of, diagnose
+from satline.diagnosis._held import held_back
+from satline.diagnosis._histories import Histories
 from satline.diagnosis._needs import would_need
 from satline.diagnosis._results import Diagnosis, Estimate, Saturation, Unseen
 from satline.diagnosis.rules import RULES
@@ -14,6 +17,8 @@ from satline.errors import InputError
 from satline.reduction import LOAD_AXES, Reduction, Source, reduce
 
 ENOUGH = 50  # observations that a load class should have [Bard]
+RESOURCES = 6
+SEE = "See what the rules want."
 
 
 @dataclass(frozen=True)
@@ -52,8 +57,11 @@ class Question:
 
 @dataclass(frozen=True)
 class Judgeable:
-    """Whether a rule can be judged, once the range is known to be saturated.
+    """Whether a rule can be judged: as `satline diagnose` does, by loads, by short periods or by levels; or
+    once the range is known to be saturated.
 
+    judged
+        `satline diagnose` judges it on this recording as it is.
     why
         Why it cannot; empty where it can.
     missing
@@ -65,6 +73,7 @@ class Judgeable:
     rule: str
     title: str
     judgeable: bool
+    judged: bool
     why: str
     missing: tuple[str, ...]
     would_need: tuple[str, ...]
@@ -96,7 +105,7 @@ def suffices(recording: Source) -> Suffices:
     return Suffices(
         reduction.load_axis,
         _axes(recording, reduction),
-        _questions(reduction, diagnosis, rules),
+        _questions(recording, reduction, diagnosis, rules),
         rules,
     )
 
@@ -121,7 +130,7 @@ def _axes(recording: Source, usual: Reduction) -> tuple[AxisRange, ...]:
 
 
 def _questions(
-    reduction: Reduction, diagnosis: Diagnosis, rules: tuple[Judgeable, ...]
+    recording: Source, reduction: Reduction, diagnosis: Diagnosis, rules: tuple[Judgeable, ...]
 ) -> tuple[Question, ...]:
     verdict = diagnosis.saturation
     have = {name.partition(":")[0] for name in reduction.curves}
@@ -131,21 +140,15 @@ def _questions(
         "not-saturated": "not in the range seen",
         "nongranular": "the number of users has no meaning here",
     }
-    can = sum(rule.judgeable for rule in rules)
-    shares = sorted(name.removeprefix("share_") for name in have if name.startswith("share_"))
     return (
+        _fullness(diagnosis),
         Question(
             "Where does it saturate?",
             told,
             known[verdict.outcome] if told else "; ".join(verdict.reasons) or "too few data",
             "" if told else " ".join(verdict.advice),
         ),
-        Question(
-            "What holds it back?",
-            can > 0 and told,
-            f"{can} of {len(rules)} rules can be judged" + ("" if told else ", once saturation can be told"),
-            "" if can else "See what the rules want.",
-        ),
+        _cause(diagnosis, rules),
         _throughput(reduction, have),
         Question(
             "How long do users wait for a response?",
@@ -153,12 +156,57 @@ def _questions(
             "transactions are recorded" if "response" in have else "no transactions are recorded",
             "" if "response" in have else "Emulate users (satline study), or import a log of requests.",
         ),
-        Question(
-            "What do users wait for?",
-            bool(shares),
-            f"parts of their time: {', '.join(shares)}" if shares else "no waits of users are recorded",
-            "" if shares else "Record users' delays together with transactions, as satline study does.",
-        ),
+        _waits(recording, reduction, have),
+    )
+
+
+def _fullness(diagnosis: Diagnosis) -> Question:
+    """How full each resource was: known from two readings on."""
+    text = "How full was everything?"
+    standing = diagnosis.standing
+    known = [use.resource for use in standing.uses] if standing is not None else []
+    if not known or standing is None:
+        advice = standing.next_step if standing is not None else ""
+        return Question(text, False, "no use of a CPU, a disk or of memory was recorded", advice)
+    shown = ", ".join(known[:RESOURCES]) + (
+        f" and {len(known) - RESOURCES} more" if len(known) > RESOURCES else ""
+    )
+    return Question(text, True, f"{shown}; over {span_words(standing.seconds)}")
+
+
+def _cause(diagnosis: Diagnosis, rules: tuple[Judgeable, ...]) -> Question:
+    """What `satline diagnose` says, by a knee, by short periods, or by what had room."""
+    text, standing = "What holds it back?", diagnosis.standing
+    can = sum(rule.judged for rule in rules)
+    count = f"{can} of {len(rules)} rules can be judged"
+    named = next((f for f in diagnosis.findings if f.component != "none"), None)
+    if named is not None:
+        sure = "" if named.chance is None else f", {chance_words(named.chance)}"
+        return Question(text, True, f"{named.title}{sure}; {count}")
+    if standing is not None and standing.state in ("short", "short at times") and standing.likely:
+        return Question(text, True, f"by what was full: {likeliest(standing.likely)}; {count}")
+    told = diagnosis.saturation.outcome != "partly-known"
+    if told or (standing is not None and standing.state == "room"):
+        return Question(text, can > 0, f"nothing that was recorded was short; {count}", "" if can else SEE)
+    return Question(text, False, count, SEE)
+
+
+def _waits(recording: Source, reduction: Reduction, have: set[str]) -> Question:
+    """By users' transaction time, else by the waits that were recorded of each user."""
+    text = "What do users wait for?"
+    shares = sorted(name.removeprefix("share_") for name in have if name.startswith("share_"))
+    if shares:
+        return Question(text, True, f"parts of their time: {', '.join(shares)}")
+    held = held_back(reduction, Histories(recording, reduction))
+    words = {"delay": "the CPU", "io": "devices", "page": "pages", "lock": "locks on files"}
+    known = [word for kind, word in words.items() if held is not None and kind in held.known]
+    if known:
+        return Question(text, True, f"each user's own waits are recorded: for {', '.join(known)}")
+    return Question(
+        text,
+        False,
+        "no waits of users are recorded",
+        "Record users' delays (satline record --delay-accounting as root), or emulate users (satline study).",
     )
 
 
@@ -178,21 +226,23 @@ def _why(reduction: Reduction, variable: str) -> str:
 
 
 def _rules(recording: Source, reduction: Reduction, diagnosis: Diagnosis) -> tuple[Judgeable, ...]:
-    """Judge each rule as if the topmost class were saturated, and see whether it is blind."""
+    """What `satline diagnose` judges; the other rules as if the topmost class were saturated."""
     if not reduction.classes:
         return ()
+    judged = {f.rule for f in (*diagnosis.findings, *diagnosis.others) if f.state != "cannot-judge"}
     context = context_of(recording, reduction, _as_saturated(diagnosis.saturation, reduction))
     have = {name.partition(":")[0] for name in reduction.curves}
     found = []
     for rule, judge in RULES:
+        now = rule.name in judged
         finding = judge(context)
-        blind = finding.state == "cannot-judge"
+        blind = finding.state == "cannot-judge" and not now
         # What a finding misses may also be no variable: a range of loads.
         wanted = dict.fromkeys((*(finding.missing if blind else ()), *rule.needs))
-        missing = tuple(n for n in wanted if n in reduction.missing and n not in have)
+        missing = tuple(n for n in wanted if n in reduction.missing and n not in have and not now)
         needs = dict.fromkeys(_would_need(n, rule.name, reduction, diagnosis.unseen) for n in missing)
         why = finding.summary.partition(" (needs ")[0] if blind else ""
-        found.append(Judgeable(rule.name, rule.title, not blind, why, missing, tuple(needs)))
+        found.append(Judgeable(rule.name, rule.title, not blind, now, why, missing, tuple(needs)))
     return tuple(found)
 
 

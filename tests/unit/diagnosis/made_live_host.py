@@ -24,6 +24,10 @@ class MadeUser:
         Of the processors used.
     io, page, lock
         Tasks waiting as sampled: rounded at random, with that mean.
+    blocked
+        Time that its tasks wait for block I/O, by their clocks.
+    read, faults
+        Bytes read, major faults.
     """
 
     cpu: Rate = 0.0
@@ -34,6 +38,9 @@ class MadeUser:
     lock: Rate = 0.0
     group: str | None = None
     processes: int = 1
+    blocked: Rate = 0.0
+    read: Rate = 0.0
+    faults: Rate = 0.0
 
 
 @dataclass
@@ -46,6 +53,8 @@ class MadeHost:
         Part of the time that the disk is busy.
     even
         Counters without noise.
+    watched
+        Satline's own monitor recorded it.
     """
 
     users: dict[str, MadeUser]
@@ -56,6 +65,7 @@ class MadeHost:
     levels: dict[str, dict[str, dict[str, Rate]]] = field(default_factory=dict)
     cgroup: str | None = None
     even: bool = False
+    watched: bool = False
     seed: int = 1
 
     def make(self) -> MadeRecording:
@@ -86,7 +96,10 @@ class MadeHost:
                     )
         system: dict[str, Any] = {"cgroup": "load"} if self.cgroup else {}
         description = {"host": {"page_bytes": 4096, "processors": 2}, "system_under_test": system}
-        return MadeRecording(rows, description)
+        recording = MadeRecording(rows, description)
+        if self.watched:
+            recording.sources["monitor"] = {}
+        return recording
 
     def _total(self, key: tuple[str, ...], rate: Rate, t: float, unit: float = 1.0) -> int:
         """A counter: the integral of its rate, with a little noise."""
@@ -109,7 +122,9 @@ class MadeHost:
             "pressure_cpu_some_us": self._total(("system", "pressure"), 0.9 if full else 0.01, t, 1e6),
             "swap_in_pages": 0,
             "swap_out_pages": 0,
-            "major_faults": self._total(("system", "faults"), 0.0, t),
+            "major_faults": self._total(
+                ("system", "faults"), lambda at: sum(_rate(own.faults, at) for own in self.users.values()), t
+            ),
             "block_in_bytes": self._total(("system", "in"), 1e5, t),
             "mem_total_bytes": 8 << 30,
             "mem_free_bytes": 4 << 30,
@@ -152,7 +167,9 @@ class MadeHost:
             "cpu_us": self._total((name, "cpu"), own.cpu, t, 1e6),
             "cpu_system_us": round(own.system * self._totals[(name, "cpu")]),
             "run_delay_us": self._total((name, "delay"), own.delay, t, 1e6),
-            "io_delay_us": 0,
+            "io_delay_us": self._total((name, "blocked"), own.blocked, t, 1e6),
+            "read_bytes": self._total((name, "read"), own.read, t),
+            "major_faults": self._total((name, "faults"), own.faults, t),
             "page_delay_us": 0,
             "tasks_io_wait": sampled(own.io),
             "tasks_page_wait": sampled(own.page),

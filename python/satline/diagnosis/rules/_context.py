@@ -73,7 +73,8 @@ class Context:
         """Did Satline's own monitor record a live host? It looks for limits of groups, swap devices, file
         locks and threads by itself: what it does not tell of is then known not to be there."""
         history = self.history
-        return history is not None and "monitor" in history.recording.sources
+        monitored = history is not None and "monitor" in history.recording.sources
+        return monitored and self.recorded("total_cpu") and self.recorded("user_run")
 
     @property
     def classes(self) -> range:
@@ -307,7 +308,7 @@ class Context:
         values = np.asarray(self.reduction.observations[variable], dtype=np.float64)
         return values if np.isfinite(values).any() else None
 
-    def partial(self, a: str | Floats, b: str | Floats) -> Partial | None:
+    def partial(self, a: str | Floats, b: str | Floats, *, single: bool = False) -> Partial | None:
         """Correlation of two variables at equal load; ``None`` where one is missing or they hardly vary.
 
         Whatever grows with load grows with whatever else does: only what is left at equal load can tell which
@@ -317,7 +318,7 @@ class Context:
         if x is None or y is None:
             return None
         reduction = self.reduction
-        return partial_correlation(x, y, reduction.load, reduction.number, reduction.batches)
+        return partial_correlation(x, y, reduction.load, reduction.number, reduction.batches, single=single)
 
     def partial_evidence(self, name: str, found: Partial, threshold: str, supports: bool) -> Evidence:
         """A correlation at equal load as a fact."""

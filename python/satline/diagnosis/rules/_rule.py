@@ -23,6 +23,7 @@ _OF_HOST: Mapping[str, tuple[str, ...]] = {
     "quota": ("CPU quota",),
     "server": ("thread", "busiest thread"),
     "lock": ("lock", "locks"),
+    "none": ("CPU",),
 }
 
 
@@ -37,6 +38,8 @@ class Rule:
     vm_title, vm_remedies
         The same in the terms of a virtual-machine system (multiprogramming level, drum, minidisks), for
         recordings of one; empty where Linux's words serve as well.
+    absent
+        What to say where Satline's monitor watched a host and found nothing that it is about.
     single_class
         It compares no loads, so that it also serves where one or a few batch users are the load.
     """
@@ -51,6 +54,7 @@ class Rule:
     vm_title: str = ""
     vm_remedies: tuple[str, ...] = ()
     single_class: bool = False
+    absent: str = ""
 
     def finding(
         self,
@@ -144,4 +148,6 @@ class Rule:
         if full:
             name = max(full, key=lambda one: full[one])
             return self.finding("does-not-hold", f"never short: {name} {full[name]:.0%} in use on average")
-        return self.finding("does-not-hold", "nobody waits for one") if own else None
+        if own:
+            return self.finding("does-not-hold", "nobody waits for one")
+        return self.finding("does-not-hold", self.absent) if self.absent and context.watched else None

@@ -66,7 +66,7 @@ def judge(context: Context) -> Finding:
     if unfit is not None:
         return unfit
     overflow = _by_devices(context) or _by_share(context)
-    if overflow is None and context.watched:
+    if overflow is None and context.watched and context.entities("device_rate"):
         swap = context.entities("device_priority")
         text = "all swap devices are of one priority" if swap else "there is no swap device"
         return RULE.finding("does-not-hold", text)

@@ -126,7 +126,7 @@ def _correlations(context: Context, history: Histories) -> list[tuple[str, Parti
         with np.errstate(divide="ignore", invalid="ignore"):
             response = np.where(others[0] > 0, others[1] / others[0], np.nan)
         rate = ranks(course["cpu_us"] / context.reduction.seconds)
-        partial = context.partial(rate, ranks(response))
+        partial = context.partial(rate, ranks(response), single=True)
         if partial is not None:
             found.append((user, partial))
     return found
@@ -138,4 +138,4 @@ def _less(done: Floats, seconds: Floats, own: dict[str, Floats]) -> tuple[Floats
 
 def _follows(context: Context, own: Floats, variable: str) -> Partial | None:
     course = context.course(variable)
-    return None if course is None else context.partial(own, ranks(course))
+    return None if course is None else context.partial(own, ranks(course), single=True)

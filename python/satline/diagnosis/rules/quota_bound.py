@@ -39,6 +39,7 @@ RULE = Rule(
         "quota is the quota full.",
     ),
     references=("Linux: Documentation/scheduler/sched-bwc",),
+    absent="no control group has a CPU quota",
 )
 
 
@@ -61,7 +62,7 @@ def judge(context: Context) -> Finding:
             quotas = [use for use in context.uses if use.name.startswith("CPU quota of ")]
             return RULE.finding(
                 "does-not-hold",
-                "no CPU quota holds its group back" if quotas else "no control group has a CPU quota",
+                "no CPU quota holds its group back" if quotas else RULE.absent,
             )
         if context.reduction.settings.quota is None:
             return RULE.finding("does-not-hold", "the load has no processor quota")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from satline.diagnosis._limits import memory_groups
 from satline.diagnosis._results import Finding
+from satline.diagnosis._use import LEAST_PAGES
 from satline.diagnosis.rules._context import Context, Measure
 from satline.diagnosis.rules._live import inside, mean_over, members, times_of
 from satline.diagnosis.rules._rule import Rule
@@ -110,12 +111,17 @@ def judge(context: Context) -> Finding:
 
 
 def _groups(context: Context) -> list[tuple[str, Measure]]:
-    """Control groups with a memory limit whose users mostly run or wait for processors: how full each is."""
+    """Control groups with a memory limit that want no page back, and whose users mostly run or wait for
+    processors: how full each is."""
     if context.history is None or context.basis != "periods":
         return []
     where, found = inside(context, context.top), []
     for group in memory_groups(context.history):
         full = mean_over(context, group.fraction, where)
+        rates = [group.rate(name, context.reduction.seconds) for name in ("major_faults", "refault_pages")]
+        known = [mean_over(context, rate, where) for rate in rates if rate is not None]
+        if not known or any(rate is None or rate.high > LEAST_PAGES for rate in known):
+            continue
         own = members(context, group.name)
         times = times_of(context, where, own) if own else None
         if full is not None and times is not None and times.run.value + times.delay.value >= 0.4:

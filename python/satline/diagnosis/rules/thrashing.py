@@ -48,7 +48,7 @@ RULE = Rule(
 )
 
 CAUSE = 0.15
-LEAST_CALM = 10
+LEAST_CALM = 5
 
 
 def judge(context: Context) -> Finding:

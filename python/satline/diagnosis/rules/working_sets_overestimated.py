@@ -31,6 +31,7 @@ RULE = Rule(
     ),
     false_readings=("A quota holds users back too, and so does a queue that was closed on purpose.",),
     references=("[Bard]",),
+    absent="nothing admits users here: there is no swapper",
     vm_remedies=(
         "Raise the multiprogramming level: let admission project smaller working sets.",
         "Raise the limit on users in queue, or the part of storage that they may take together.",
@@ -49,7 +50,7 @@ def judge(context: Context) -> Finding:
     page = wait_at_saturation(context, "user_page_wait", "page_wait")
     io = wait_at_saturation(context, "user_io_wait", "io_wait")
     if (eligible is None or held is None) and context.watched:
-        return RULE.finding("does-not-hold", "nothing admits users here: there is no swapper")
+        return RULE.finding("does-not-hold", RULE.absent)
     if eligible is None or held is None:
         return RULE.blind(context, "user_eligible")
     if total is None:
