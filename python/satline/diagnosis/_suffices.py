@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from satline.diagnosis._answer import chance_words, likeliest, span_words
+from satline.diagnosis._answer import chance_words, likeliest
 from satline.diagnosis._diagnose import context_of, diagnose
+from satline.diagnosis._figures import span_words
 from satline.diagnosis._held import held_back
 from satline.diagnosis._histories import Histories
 from satline.diagnosis._needs import would_need
