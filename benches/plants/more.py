@@ -205,9 +205,9 @@ def compressed_swap(planted: Planted, size: int, priority: int = 10) -> str:
     return device
 
 
-def _preferred(planted: Planted) -> None:
+def _preferred(planted: Planted, shares: int = 8192) -> None:
     """All processes in a group with many shares of the CPU: the plant counts, not what else the host does."""
-    planted.everywhere = (planted.group("cpu", "first", {"cpu.shares": "8192"}),)
+    planted.everywhere = (planted.group("cpu", "first", {"cpu.shares": str(shares)}),)
 
 
 def _swap_used(device: str) -> Callable[[], int]:
@@ -411,10 +411,12 @@ def small_cache(planted: Planted, draw: random.Random) -> Truth:
 
 def background(planted: Planted, draw: random.Random) -> Truth:
     """Compute-bound work of low priority fills the processors; others do a little, and hardly notice."""
-    _preferred(planted)
+    # The users come before all else that the host does; the work that fills the processors does not.
+    _preferred(planted, 262144)
+    low = planted.group("cpu", "rest")
     uid, processes, nice = 2500 + draw.randint(1, 99), draw.randint(4, 8), draw.choice((15, 17, 19))
     for _ in range(processes):
-        planted.start("compute", uid, nice=nice)
+        planted.start("compute", uid, low, nice=nice)
     for other in _uids(draw, draw.randint(4, 6)):
         planted.start("edit", other, think=draw.uniform(0.4, 1.0), cpu=draw.uniform(0.04, 0.08))
     return Truth((), (str(uid),), parameters={"uid": uid, "processes": processes, "nice": nice})

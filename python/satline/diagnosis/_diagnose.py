@@ -13,7 +13,7 @@ from satline.diagnosis._implausible import implausible
 from satline.diagnosis._known import known, require_two_readings
 from satline.diagnosis._lateness import lateness_of, with_and_without
 from satline.diagnosis._left import tempered
-from satline.diagnosis._periods import period_context
+from satline.diagnosis._periods import MEMORY, memory_context, period_context
 from satline.diagnosis._probes import alarms
 from satline.diagnosis._results import Diagnosis, Finding, Saturation, Standing
 from satline.diagnosis._standing import assess
@@ -96,6 +96,12 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
     words = vm_words(recording.description)
     judging = periods or context
     found = [judge(judging) for _, judge in RULES]
+    by_memory = memory_context(periods) if periods is not None else None
+    if by_memory is not None:
+        found = [
+            judge(by_memory) if f.state == "cannot-judge" and rule.component in MEMORY else f
+            for (rule, judge), f in zip(RULES, found, strict=True)
+        ]
     if periods is None:
         found = weighed([(rule, f) for (rule, _), f in zip(RULES, found, strict=True)], context)
     # After the weighing: what a probe shows is told, and makes no finding hold, nor a stronger one.

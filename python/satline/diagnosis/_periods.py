@@ -3,10 +3,13 @@ light.
 
 Without loads beyond saturation there are still observations in which something was short, and others in which
 nothing was. They stand in for the saturated and the light loads: the same rules judge them. Where everything
-was short all the time, or nothing, there is one class only.
+was short all the time, or nothing, there is one class only. Where the CPU is full all the time, with whatever
+else the host does, memory may still be short at times only: rules about memory look at these.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +20,8 @@ from satline.diagnosis.rules import Context
 from satline.reduction import Reduction, reclassed
 
 CALM, SHORT = "calm periods", "short periods"
+ROOMY, TIGHT = "periods with memory to spare", "periods short of memory"
+MEMORY = ("storage", "paging")
 LEAST = 3
 
 
@@ -43,3 +48,19 @@ def period_context(
     except ValueError:
         return None
     return Context(made, verdict, limits, history, basis="periods", uses=assessment.uses)
+
+
+def memory_context(context: Context) -> Context | None:
+    """The same, with classes by whether memory was short; ``None`` where it was so all the time or never, or
+    where the periods differ anyway."""
+    if context.basis != "periods" or len(context.reduction.classes) != 1:
+        return None
+    courses = [use.counted for use in context.uses if use.component in MEMORY and not use.probe]
+    short = np.logical_or.reduce(courses) if courses else np.zeros(0, dtype=bool)
+    if min(int(short.sum()), int((~short).sum())) < LEAST:
+        return None
+    try:
+        made = reclassed(context.reduction, short.astype(np.int64), (ROOMY, TIGHT))
+    except ValueError:
+        return None
+    return replace(context, reduction=made)

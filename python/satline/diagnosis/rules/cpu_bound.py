@@ -86,6 +86,14 @@ def judge(context: Context) -> Finding:
             evidence=evidence,
             missing=("throttled_periods",),
         )
+    cpu = next((use for use in context.uses if use.name == "CPU"), None)
+    waited = cpu is None or cpu.confirmed is None or bool(cpu.confirmed.any())
+    if context.basis == "periods" and full and not waited:
+        return RULE.finding(
+            "does-not-hold",
+            "the processors are full, but hardly anyone waits for them beside who fills them",
+            evidence=evidence,
+        )
     if paging_overhead.fills_processors(context):
         return RULE.finding(
             "does-not-hold", "the processors are full, but paging fills them", evidence=evidence

@@ -100,7 +100,9 @@ def judge(context: Context) -> Finding:
         evidence.append(
             context.partial_evidence(f"{wait} ~ fast_paging_share", same, "below 0", same.high < 0)
         )
-    where = "" if overflow.load_class is None else f" from {context.where((overflow.load_class,))} on"
+    where = ""
+    if overflow.load_class is not None and context.basis == "load":
+        where = f" from {context.where((overflow.load_class,))} on"
     share, processors = context.inside("user_page_wait"), context.high("capacity_processors")
     part = share.value if share is not None else 0.0
     if share is None and processors is not None and (m := context.high("page_wait")) is not None:
