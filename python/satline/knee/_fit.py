@@ -1,0 +1,190 @@
+"""The posterior: a lattice of shapes first, then draws where the lattice found likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from satline.errors import SatlineError
+from satline.knee._curves import HINGE, LAW, POWER, STRAIGHT, Curves
+from satline.knee._evidence import Data, Nuisance, evidence
+from satline.knee._noise import UNSETTLED, Noise, pooled
+from satline.knee._posterior import Draws, Posterior
+from satline.knee._window import Floats, Integers, Window
+
+# Prior: part of each family; a knee is as likely in each octave up to BEYOND times the most users.
+STRAIGHT_PART = 0.15
+FAMILY_PART = {HINGE: 0.6, POWER: 0.2, LAW: 0.2}
+BEYOND = 6.0
+KNEES = 44
+# Cells of the shapes: bounds, and how likely each is.
+ROUND = {
+    HINGE: ((0.0, 0.15, 0.5, 1.0), (0.3, 0.35, 0.35)),
+    POWER: ((1.2, 1.8, 2.6, 3.8, 6.0), (0.25, 0.25, 0.25, 0.25)),
+    LAW: ((0.0, 0.01, 0.1, 0.6), (0.5, 0.25, 0.25)),
+}
+SLOPE = ((-0.6, -0.25, -0.1, -0.03, 0.03, 0.1, 0.25, 0.45), (0.08, 0.1, 0.12, 0.4, 0.12, 0.1, 0.08))
+FLAT = ((0.0, 0.0), (1.0,))
+# Cells of the nuisance parameters (bounds of logarithmic ones as such).
+BETWEEN = ((0.002, 0.015, 0.05, 0.2), (0.45, 0.35, 0.2))
+DRIFT = (0.003, 0.15)
+DRAWS = 2400
+TEMPER = 0.8
+WIDE = 0.08  # part of the draws that comes from the prior
+
+
+def fit(windows: Sequence[Window], *, most_users: int, seed: int) -> Posterior:
+    """Where throughput bends, given windows at several numbers of users.
+
+    Parameters
+    ----------
+    windows
+        In any order; loads may come more than once.
+    most_users
+        The greatest number of users asked about: `chance_within` is the chance that the knee lies within it.
+    seed
+        Of the draws: the same windows and seed give the same posterior.
+
+    Raises
+    ------
+    SatlineError
+        No window, or none with any throughput.
+    """
+    if not windows:
+        raise SatlineError("there is no window to fit a curve to", hint="observe at least one load")
+    if not any(w.mean > 0 for w in windows):
+        raise SatlineError(
+            "nothing was completed in any window",
+            hint="make the windows longer, or see why users complete nothing",
+        )
+    random = np.random.default_rng(seed)
+    data, noise = _data(windows)
+    lattice = _Lattice.of(min(w.users for w in windows), most_users)
+    first = evidence(data, lattice.curves(), lattice.nuisance())
+    likely = first.log_likelihood + lattice.log_prior
+    likely = np.exp(likely - likely.max())
+    cells, chance = lattice.draw(likely / likely.sum(), random)
+    curves, nuisance = lattice.inside(cells, noise, random)
+    fitted = evidence(data, curves, nuisance)
+    weight = fitted.log_likelihood + lattice.log_prior[cells] - np.log(chance[cells])
+    weight = np.exp(weight - weight.max())
+    return Posterior(
+        Draws.of(curves, nuisance, fitted, weight / weight.sum(), random), data, noise, most_users
+    )
+
+
+def _data(windows: Sequence[Window]) -> tuple[Data, Noise]:
+    users = np.array([w.users for w in windows], dtype=np.float64)
+    mean = np.array([w.mean for w in windows])
+    seconds = np.array([w.seconds for w in windows])
+    pilot = _pilot(users, mean, seconds)
+    noise = pooled(windows, pilot)
+    variance = noise.variance(pilot, users, seconds)
+    variance = np.where([w.settled for w in windows], variance, variance * UNSETTLED)
+    middle = np.array([w.middle_s for w in windows])
+    return Data(users, middle, mean, pilot, variance), noise
+
+
+def _pilot(users: Floats, mean: Floats, seconds: Floats) -> Floats:
+    """The broken line that is nearest, by weights of counts: for the errors' sizes only."""
+    knees = np.concatenate([np.unique(users), [np.inf]])
+    best, found = np.inf, mean
+    for slope in (0.0, -0.15):
+        shape = np.minimum(users, knees[:, None])
+        shape = shape + slope * np.maximum(users - knees[:, None], 0)
+        shape = np.maximum(shape, 0.1 * np.minimum(users, knees[:, None]))
+        weight = seconds / shape
+        rate = (weight * shape * mean).sum(axis=1) / (weight * shape**2).sum(axis=1)
+        error = mean - rate[:, None] * shape
+        left = (weight * error**2).sum(axis=1) / np.maximum(rate, 1e-12)
+        k = int(np.argmin(left))
+        if left[k] < best:
+            best, found = float(left[k]), rate[k] * shape[k]
+    return np.asarray(np.maximum(found, 1e-6 * mean.max()))
+
+
+class _Lattice:
+    """Cells of shapes and of what is not asked for: each has a centre, bounds, and a prior chance."""
+
+    def __init__(self, rows: list[tuple[float, ...]], prior: Floats) -> None:
+        columns = np.array(rows)
+        self.family: Integers = columns[:, 0].astype(np.int64)
+        self.low, self.high = columns[:, 1:8:2], columns[:, 2:9:2]  # log knee, round, slope, log between
+        self.prior = prior / prior.sum()
+        self.log_prior = np.log(self.prior)
+
+    @classmethod
+    def of(cls, fewest: int, most: int) -> _Lattice:
+        low, high = np.log(max(0.8, 0.4 * fewest)), np.log(BEYOND * most)
+        edges = np.linspace(low, high, KNEES + 1)
+        rows: list[tuple[float, ...]] = []
+        prior: list[float] = []
+        for b, between in enumerate(BETWEEN[1]):
+            tau = (float(np.log(BETWEEN[0][b])), float(np.log(BETWEEN[0][b + 1])))
+            rows.append((STRAIGHT, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, *tau))
+            prior.append(STRAIGHT_PART * between)
+            for family, part in FAMILY_PART.items():
+                bends, slopes = ROUND[family], SLOPE if family == HINGE else FLAT
+                for k in range(KNEES):
+                    knee = (float(edges[k]), float(edges[k + 1]))
+                    for i, bend in enumerate(bends[1]):
+                        for j, slope in enumerate(slopes[1]):
+                            ends = (*bends[0][i : i + 2], *slopes[0][j : j + 2])
+                            rows.append((family, *knee, *ends, *tau))
+                            chance = part * bend * slope / KNEES
+                            prior.append((1 - STRAIGHT_PART) * chance * between)
+        return cls(rows, np.array(prior))
+
+    def _made(self, family: Integers, place: Floats) -> tuple[Curves, Floats]:
+        knee = np.where(family == STRAIGHT, np.inf, np.exp(place[:, 0]))
+        return Curves(family, knee, place[:, 1], place[:, 2]), np.exp(place[:, 3])
+
+    def curves(self) -> Curves:
+        """At the centres."""
+        return self._made(self.family, (self.low + self.high) / 2)[0]
+
+    def nuisance(self) -> Nuisance:
+        """At the centres; the others at usual values."""
+        between = self._made(self.family, (self.low + self.high) / 2)[1]
+        one = np.ones(len(between))
+        return Nuisance(between, one, 0.02 * one, 0.5 * one)
+
+    def draw(self, chance: Floats, random: np.random.Generator) -> tuple[Integers, Floats]:
+        """Numbers of cells, and the chance of each to be drawn: flatter than the lattice's own finding, since
+        a cell's centre need not be its best, and spread over neighbours in the knee."""
+        flat = chance**TEMPER
+        flat = 0.7 * flat + 0.3 * self._spread(flat)
+        drawn = (1 - WIDE) * flat / flat.sum() + WIDE * self.prior
+        drawn /= drawn.sum()
+        # systematic draws: one uniform number, equal steps
+        places = (np.arange(DRAWS) + random.random()) / DRAWS
+        cells = np.minimum(np.searchsorted(np.cumsum(drawn), places), len(drawn) - 1)
+        return cells.astype(np.int64), drawn
+
+    def _spread(self, flat: Floats) -> Floats:
+        """Each cell's share given to the cells of the neighbouring knees of the same shape."""
+        made = flat.copy()
+        start = 0
+        for _ in BETWEEN[1]:
+            start += 1
+            for family in FAMILY_PART:
+                shapes = len(ROUND[family][1]) * (len(SLOPE[1]) if family == HINGE else 1)
+                size = KNEES * shapes
+                block = flat[start : start + size].reshape(KNEES, shapes)
+                padded = np.pad(block, ((1, 1), (0, 0)))
+                made[start : start + size] = (0.5 * (padded[:-2] + padded[2:])).reshape(-1)
+                start += size
+        return made
+
+    def inside(self, cells: Integers, noise: Noise, random: np.random.Generator) -> tuple[Curves, Nuisance]:
+        """A place in each of these cells, by chance; nuisance parameters without cells from their priors."""
+        low, high = self.low[cells], self.high[cells]
+        place = low + (high - low) * random.random(low.shape)
+        curves, between = self._made(self.family[cells], place)
+        count = len(cells)
+        freedom = noise.freedom
+        scale = freedom / np.maximum(random.chisquare(freedom, count), 1e-3)
+        drift = np.exp(random.uniform(np.log(DRIFT[0]), np.log(DRIFT[1]), count))
+        whole = random.random(count)
+        return curves, Nuisance(between, np.clip(scale, 0.2, 8.0), drift, whole)

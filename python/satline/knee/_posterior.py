@@ -1,0 +1,170 @@
+"""What is known of the curve: weighted draws of shapes with their linear parts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from satline.knee._curves import Curves
+from satline.knee._evidence import Data, Fitted, Nuisance, wave_error
+from satline.knee._noise import Noise
+from satline.knee._window import Floats, Integers, Interval
+
+
+def quantiles(values: Floats, weights: Floats, parts: tuple[float, ...]) -> tuple[float, ...]:
+    """Quantiles of weighted values; infinite ones are the greatest."""
+    order = np.argsort(values)
+    summed = np.cumsum(weights[order])
+    place = np.searchsorted(summed, np.array(parts) * summed[-1])
+    chosen = values[order][np.minimum(place, len(values) - 1)]
+    return tuple(float(x) for x in chosen)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Draws of the posterior.
+
+    rate
+        Throughput of a user alone, per second; waves: sizes of the host's drift (draws, waves), relative.
+    """
+
+    curves: Curves
+    nuisance: Nuisance
+    rate: Floats
+    waves: Floats
+    weights: Floats
+
+    @classmethod
+    def of(
+        cls,
+        curves: Curves,
+        nuisance: Nuisance,
+        fitted: Fitted,
+        weights: Floats,
+        random: np.random.Generator,
+    ) -> Draws:
+        """With a draw of each one's linear part."""
+        kept = np.flatnonzero(weights > 1e-9 * weights.max())
+        mean, precision = fitted.linear[kept], fitted.precision[kept]
+        root = np.linalg.cholesky(precision)
+        noise = np.linalg.solve(root.transpose(0, 2, 1), random.normal(size=(*mean.shape, 1)))[:, :, 0]
+        linear = mean + noise
+        rate = np.maximum(linear[:, 0], 0.05 * mean[:, 0])
+        weights = weights[kept] / weights[kept].sum()
+        return cls(curves.take(kept), nuisance.take(kept), rate, linear[:, 1:] / rate[:, None], weights)
+
+    @property
+    def effective(self) -> float:
+        """How many draws of equal weight tell as much."""
+        return float(1 / (self.weights**2).sum())
+
+    def equal(self, count: int) -> Integers:
+        """Numbers of `count` draws that stand for all with equal weight."""
+        places = (np.arange(count) + 0.5) / count
+        found = np.searchsorted(np.cumsum(self.weights), places)
+        return np.minimum(found, len(self.weights) - 1).astype(np.int64)
+
+
+class Posterior:
+    """Where throughput bends, and what else is known of the curve.
+
+    draws
+        Weighted draws of it.
+    noise
+        The model of the windows' errors.
+    most_users
+        The greatest number of users asked about.
+    """
+
+    def __init__(self, draws: Draws, data: Data, noise: Noise, most_users: int) -> None:
+        self.draws, self.data, self.noise, self.most_users = draws, data, noise, most_users
+
+    @cached_property
+    def knee(self) -> Interval:
+        """Number of users where the asymptotes cross, 95 %. Without an upper limit where more than one in 40
+        has no knee within the users asked about."""
+        return self.interval(self.draws.curves.knee, most=float(self.most_users))
+
+    @cached_property
+    def chance_within(self) -> float:
+        """Chance that throughput bends within the users asked about."""
+        return float(self.draws.weights[self.draws.curves.knee <= self.most_users].sum())
+
+    def interval(self, values: Floats, most: float = math.inf) -> Interval:
+        """Median and 95 % interval of a value of each draw; beyond `most` there is no limit."""
+        low, value, high = quantiles(values, self.draws.weights, (0.025, 0.5, 0.975))
+        return Interval(value, low, high if high <= most else math.inf)
+
+    def throughput(self, users: float) -> Interval:
+        """Throughput at a number of users, per second, in the mean of the study."""
+        value, _ = self.draws.curves.at(np.array([float(users)]))
+        return self.interval(self.draws.rate * value[:, 0])
+
+    def curve(self, users: Floats) -> tuple[Floats, Floats, Floats]:
+        """Throughput at each of these numbers of users: median and ends of the 95 % interval."""
+        value, _ = self.draws.curves.at(np.asarray(users, dtype=np.float64))
+        rows = [self.interval(v) for v in (self.draws.rate[:, None] * value).T]
+        return (
+            np.array([r.value for r in rows]),
+            np.array([r.low for r in rows]),
+            np.array([r.high for r in rows]),
+        )
+
+    @cached_property
+    def _range(self) -> tuple[Floats, Floats]:
+        """Numbers of users within the limits, and throughput there (draws, users)."""
+        users = np.unique(np.rint(np.geomspace(1, self.most_users, 60)))
+        value, _ = self.draws.curves.at(users)
+        return users, self.draws.rate[:, None] * value
+
+    @cached_property
+    def peak(self) -> Interval:
+        """Greatest throughput within the users asked about, per second."""
+        return self.interval(self._range[1].max(axis=1))
+
+    @cached_property
+    def throughput_at_knee(self) -> Interval:
+        """The rate of a user alone times the knee, per second: the ceiling of a system that does not fall."""
+        knee = np.minimum(self.draws.curves.knee, float(self.most_users))
+        return self.interval(self.draws.rate * knee)
+
+    @cached_property
+    def slope_ratio(self) -> Interval:
+        """Slope from the knee to twice the knee, relative to that of few users."""
+        knee = np.where(np.isfinite(self.draws.curves.knee), self.draws.curves.knee, 1.0)
+        value, _ = self.draws.curves.at(knee[:, None] * np.array([1.0, 2.0]))
+        ratio = (value[:, 1] - value[:, 0]) / knee
+        return self.interval(ratio)
+
+    @cached_property
+    def drift_per_minute(self) -> Interval:
+        """Change of the host's capacity per minute, relative, in the mean of the study."""
+        span = self.data.span_s
+        if span < 30:
+            return Interval(0.0, -math.inf, math.inf)
+        change = 2 * self.draws.waves[:, 0]
+        return self.interval(change * 60.0 / span)
+
+    def expected(self, index: Integers, users: Floats, middle_s: float) -> tuple[Floats, Floats]:
+        """Throughput that these draws foretell of windows at these numbers of users at a time, and how far
+        it is by the host's drift: shapes (draws, users)."""
+        value, stretch = self.draws.curves.take(index).at(users)
+        whole = self.draws.nuisance.whole[index][:, None]
+        exposed = whole + (1 - whole) * stretch
+        span = self.data.span_s
+        inside = min(middle_s, float(self.data.middle_s.min()) + span)
+        drift = self.draws.waves[index] @ self.data.waves(np.array([inside]))[0]
+        ahead = max(0.0, middle_s - inside)
+        free = wave_error(self.draws.nuisance.drift[index], 300.0)[:, 0] * math.sqrt(ahead / 300.0)
+        base = self.draws.rate[index][:, None] * value
+        return base * (1 + exposed * drift[:, None]), base * exposed * free[:, None]
+
+    def error(self, index: Integers, throughput: Floats, users: Floats, seconds: float) -> Floats:
+        """Standard deviation of such a window's mean: shape (draws, users)."""
+        variance = self.noise.variance(throughput, users, seconds)
+        between = self.draws.nuisance.between[index][:, None]
+        scaled = variance * self.draws.nuisance.scale[index][:, None]
+        return np.asarray(throughput * np.sqrt(scaled + between**2))
