@@ -66,7 +66,7 @@ class _Part(BaseModel):
 class Load(_Part):
     """Steps of the load: users log on over the ramp, all settles in the warm-up, the window is measured."""
 
-    users: list[Annotated[int, Field(ge=1, le=10_000)]] = Field([], max_length=200)
+    users: list[Annotated[int, Field(ge=1, le=10_000)]] = Field([], min_length=1, max_length=200)
     """Users of each step, in order. Where steps are adaptive: what runs with `--grid`."""
     steps: Annotated[Literal["grid", "adaptive"] | None, Field(validate_default=True)] = None
     """`adaptive`: each step is chosen by what was seen before. Default: `grid` where users are stated."""

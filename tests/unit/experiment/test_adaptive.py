@@ -268,6 +268,21 @@ def test_a_window_that_a_kill_cut_short_is_none(tmp_path: Path) -> None:
     assert windows[0].taken is None
 
 
+def test_a_window_in_which_somebody_lingers_counts_less(tmp_path: Path) -> None:
+    study, path = a_study(tmp_path), tmp_path / "r.satline"
+    new_recording(path, study, SearchPlan.of(study.file.load, study.limits()))
+    host = Host(path)
+    host.run(StepLine(9, 1, 2, 10))
+    at = int((1000 + host.now - 0.1) * S)
+    row = {"user": "user-009", "class": "a", "step": 1, "users": 9, "phase": "window", "outcome": "ok"}
+    late = {**row, "time_ns": at, "monotonic_ns": at, "response_us": 5_000_000}
+    host._terminal.write_rows("transaction", [late])
+    host.run(StepLine(2, 1, 2, 10))
+    host.run(StepLine(2, 0, 0, 10))
+    host.close()
+    assert [w.settled for w in measured(Recording.open(path)).windows] == [True, False, True]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

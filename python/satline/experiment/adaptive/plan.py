@@ -26,7 +26,7 @@ SHORTEST_RAMP_S = 0.5
 # Who leaves an overloaded system does so once the answer is there, so long at most in units of the warm-up.
 LONGEST_DRAIN = 4.0
 # A window of the stated length is cut to this for a first look, and may be lengthened.
-SHORT, LONG = 0.5, 2.0
+SHORT, LONG = 2 / 3, 2.0
 SHORTEST_WINDOW_S = 4.0
 
 

@@ -130,7 +130,9 @@ def _time(seconds: float) -> str:
     >>> _time(42), _time(200)
     ('42 s', '3.3 min')
     """
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.2g} min"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.2g} min" if seconds < 5940 else f"{seconds / 3600:.0f} hours"
 
 
 def path_lines(search: Mapping[str, Any], decisions: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -98,6 +98,7 @@ def measured(recorded: Recording, *, counted: bool = False) -> Measured:
     rate = np.asarray(seen["transaction_rate"] if work is None else work, dtype=np.float64)
     began, ended = (np.asarray(seen[name], dtype=np.float64) for name in ("t0", "t1"))
     reactions, responses = _reactions(recording)
+    lingering = _lingering(recording)
     origin = bounds[0].began_ns
     windows = []
     for one in bounds:
@@ -117,7 +118,7 @@ def measured(recorded: Recording, *, counted: bool = False) -> Measured:
                 reactions_s=np.array(reactions.get(one.key, ()), dtype=np.float64),
                 waiting=None if ran is None else min(1.0, max(0.0, 1 - ran)),
                 taken=None if left is None else min(1.0, max(0.0, 1 - left)),
-                settled=one.complete,
+                settled=one.complete and one.key not in lingering,
             )
         )
     return Measured(tuple(windows), responses, work is not None)
@@ -214,6 +215,24 @@ def _reactions(recording: UpToNow) -> tuple[dict[tuple[int, int], list[float]], 
         connection.close()
     by_step = {(run, step): [s for s in seconds if s is not None] for run, step, seconds in reactions}
     return by_step, {int(users): float(s) for users, s in responses}
+
+
+def _lingering(recording: UpToNow) -> frozenset[tuple[int, int]]:
+    """Runs and steps in whose windows somebody who was to have left still waited for an answer."""
+    connection = recording.connect(tables=["event", "transaction"])
+    try:
+        rows = connection.execute("""
+            WITH w AS (
+                SELECT run, step, any_value(users) AS users,
+                    min(monotonic_ns) FILTER (event = 'window-start') AS w0
+                FROM event WHERE source = 'terminal' AND step > 0 GROUP BY run, step)
+            SELECT DISTINCT w.run, w.step FROM w JOIN transaction t
+            ON t.run = w.run AND t.step < w.step AND t.monotonic_ns < w0
+                AND t.monotonic_ns + t.response_us * 1000 > w0
+            WHERE try_cast(regexp_extract(t."user", '[0-9]+$') AS BIGINT) > w.users""").fetchall()
+    finally:
+        connection.close()
+    return frozenset((int(run), int(step)) for run, step in rows)
 
 
 def _blocks(rate: Floats, seconds: Floats) -> tuple[Floats, float]:
