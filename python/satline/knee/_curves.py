@@ -5,6 +5,9 @@ All have slope 1 at few users: throughput is the rate of a user alone times the 
 hinge
     g(N) = N − (1 − r) σ ln(1 + e^((N − K)/σ)), σ = q √K: slope 1 below the knee and r beyond, rounded over
     σ. q = 0 is a broken line; queues of a closed system round the knee over about √K.
+fall
+    The same with r = 0, divided by 1 + l (N − K)/K beyond the knee (rounded alike): work that every further
+    user adds, as paging does.
 power
     g(N) = N / (1 + (N/K)^p)^(1/p): reaches its ceiling more slowly.
 law
@@ -22,7 +25,7 @@ import numpy as np
 
 from satline.knee._window import Floats, Integers
 
-HINGE, POWER, LAW, STRAIGHT = range(4)
+HINGE, POWER, LAW, STRAIGHT, FALL = range(5)
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Curves:
     round
         q of a hinge, p of a power, h of a law.
     slope
-        r of a hinge: the slope beyond the knee relative to that before.
+        r of a hinge: the slope beyond the knee relative to that before; l of a fall.
     """
 
     family: Integers
@@ -59,7 +62,7 @@ class Curves:
         own_users = np.broadcast_to(users, (len(self), users.shape[-1]))
         value = own_users.copy()
         stretch = np.zeros_like(value)
-        for family, shape in ((HINGE, _hinge), (POWER, _power), (LAW, _law)):
+        for family, shape in ((HINGE, _hinge), (POWER, _power), (LAW, _law), (FALL, _fall)):
             own = np.flatnonzero(self.family == family)
             if len(own):
                 knee, bend, slope = (x[own][:, None] for x in (self.knee, self.round, self.slope))
@@ -67,18 +70,32 @@ class Curves:
         return value, stretch
 
 
+def _width(knee: Floats, bend: Floats) -> Floats:
+    """σ of a rounded knee."""
+    return np.minimum(np.maximum(bend * np.sqrt(knee), 1e-3 * knee), knee / 4)
+
+
+def _beyond(users: Floats, knee: Floats, width: Floats) -> tuple[Floats, Floats]:
+    """Users beyond the knee, rounded, and its derivative."""
+    return (
+        np.asarray(width * (np.logaddexp(0.0, (users - knee) / width) - np.logaddexp(0.0, -knee / width))),
+        1 / (1 + np.exp(-np.clip((users - knee) / width, -50, 50))),
+    )
+
+
 def _hinge(users: Floats, knee: Floats, bend: Floats, slope: Floats) -> tuple[Floats, Floats]:
-    width = np.maximum(bend * np.sqrt(knee), 1e-3 * knee)
-    width = np.minimum(width, knee / 4)
-
-    def soft(x: Floats) -> Floats:
-        return np.asarray(width * np.logaddexp(0.0, x / width))
-
-    lost = (1 - slope) * (soft(users - knee) - soft(-knee))
+    more, rising = _beyond(users, knee, _width(knee, bend))
     # a system that falls keeps some throughput, however many users there are
-    value = np.maximum(users - lost, 0.05 * np.minimum(users, knee))
-    beyond = 1 / (1 + np.exp(-np.clip((users - knee) / width, -50, 50)))
-    return value, np.clip((1 - slope) * knee * beyond / value, 0.0, 1.5)
+    value = np.maximum(users - (1 - slope) * more, 0.05 * np.minimum(users, knee))
+    return value, np.clip((1 - slope) * knee * rising / value, 0.0, 1.5)
+
+
+def _fall(users: Floats, knee: Floats, bend: Floats, slope: Floats) -> tuple[Floats, Floats]:
+    more, rising = _beyond(users, knee, _width(knee, bend))
+    lost = 1 + slope * more / knee
+    value = np.maximum(users - more, 1e-9)
+    # where the capacity grows, the knee moves away and less is lost
+    return value / lost, np.clip(knee * rising / value + slope * users * rising / knee / lost, 0.0, 1.5)
 
 
 def _power(users: Floats, knee: Floats, bend: Floats, _slope: Floats) -> tuple[Floats, Floats]:

@@ -20,8 +20,10 @@ import numpy as np
 from satline.knee._curves import Curves
 from satline.knee._window import Floats
 
-TAILS = 4.0  # degrees of freedom of the windows' errors
-ROUNDS = 4
+TAILS = 5.0  # degrees of freedom of the windows' errors
+# Student's t that tells as much of its centre as the normal distribution of variance 1 has this scale.
+CORE = (TAILS + 1) / (TAILS + 3)
+ROUNDS = 3
 WAVES = 2
 
 
@@ -60,16 +62,28 @@ class Nuisance:
         Standard deviation of the host's drift over five minutes, relative.
     whole
         0: the capacity drifts, 1: all throughput.
+    swell
+        Logarithm of the factor by which blocks tell too small a variance of saturated windows: what completes
+        in some seconds is a Poisson process there, in minutes it varies with the commands drawn.
     """
 
     between: Floats
     scale: Floats
     drift: Floats
     whole: Floats
+    swell: Floats
 
     def take(self, index: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Nuisance:
         """Those of these numbers."""
-        return Nuisance(self.between[index], self.scale[index], self.drift[index], self.whole[index])
+        return Nuisance(
+            self.between[index], self.scale[index], self.drift[index], self.whole[index], self.swell[index]
+        )
+
+    def variance(self, by_blocks: Floats, stretch: Floats) -> Floats:
+        """Variance of a window's mean, relative, from that by its blocks and the elasticity there: shape
+        (shapes, windows)."""
+        swollen = np.exp(self.swell[:, None] * np.minimum(stretch, 1.0))
+        return np.asarray(by_blocks * self.scale[:, None] * swollen + self.between[:, None] ** 2)
 
 
 @dataclass(frozen=True)
@@ -98,7 +112,7 @@ def evidence(data: Data, curves: Curves, nuisance: Nuisance) -> Fitted:
     waves = data.waves(data.middle_s)
     rows = np.concatenate([value[:, :, None], (value * exposed)[:, :, None] * waves], axis=2)
     seen = data.mean / data.pilot
-    variance = data.variance * nuisance.scale[:, None] + nuisance.between[:, None] ** 2
+    variance = CORE * nuisance.variance(data.variance, stretch)
     weight = 1 / variance
     prior = np.zeros((len(curves), 1 + WAVES))
     prior[:, 1:] = 1 / wave_error(nuisance.drift, data.span_s) ** 2

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from satline.errors import SatlineError
-from satline.knee._curves import HINGE, LAW, POWER, STRAIGHT, Curves
+from satline.knee._curves import FALL, HINGE, LAW, POWER, STRAIGHT, Curves
 from satline.knee._evidence import Data, Nuisance, evidence
 from satline.knee._noise import UNSETTLED, Noise, pooled
 from satline.knee._posterior import Draws, Posterior
@@ -15,21 +15,29 @@ from satline.knee._window import Floats, Integers, Window
 
 # Prior: part of each family; a knee is as likely in each octave up to BEYOND times the most users.
 STRAIGHT_PART = 0.15
-FAMILY_PART = {HINGE: 0.6, POWER: 0.2, LAW: 0.2}
+FAMILY_PART = {HINGE: 0.65, FALL: 0.12, POWER: 0.13, LAW: 0.1}
 BEYOND = 6.0
-KNEES = 44
+COARSE, FINE = 24, 24  # cells of the knee: over all octaves, then over those that are likely
+NOWHERE = 1e-4
 # Cells of the shapes: bounds, and how likely each is.
 ROUND = {
-    HINGE: ((0.0, 0.15, 0.5, 1.0), (0.3, 0.35, 0.35)),
+    HINGE: ((0.0, 0.15, 0.5, 1.0), (0.4, 0.35, 0.25)),
+    FALL: ((0.0, 0.15, 0.5, 1.0), (0.4, 0.35, 0.25)),
     POWER: ((1.2, 1.8, 2.6, 3.8, 6.0), (0.25, 0.25, 0.25, 0.25)),
     LAW: ((0.0, 0.01, 0.1, 0.6), (0.5, 0.25, 0.25)),
 }
-SLOPE = ((-0.6, -0.25, -0.1, -0.03, 0.03, 0.1, 0.25, 0.45), (0.08, 0.1, 0.12, 0.4, 0.12, 0.1, 0.08))
+SLOPE = (
+    (-0.6, -0.4, -0.25, -0.15, -0.08, -0.03, 0.03, 0.1, 0.25, 0.45),
+    (0.04, 0.06, 0.07, 0.07, 0.08, 0.5, 0.08, 0.06, 0.04),
+)
+LOSS = ((0.03, 0.12, 0.25, 0.5, 1.0), (0.25, 0.25, 0.25, 0.25))
 FLAT = ((0.0, 0.0), (1.0,))
+SLOPES = {HINGE: SLOPE, FALL: LOSS, POWER: FLAT, LAW: FLAT}
 # Cells of the nuisance parameters (bounds of logarithmic ones as such).
-BETWEEN = ((0.002, 0.015, 0.05, 0.2), (0.45, 0.35, 0.2))
+BETWEEN = ((0.002, 0.015, 0.05, 0.2), (0.4, 0.4, 0.2))
 DRIFT = (0.003, 0.15)
-DRAWS = 2400
+SWELL = 1.0
+DRAWS = 2000
 TEMPER = 0.8
 WIDE = 0.08  # part of the draws that comes from the prior
 
@@ -60,11 +68,12 @@ def fit(windows: Sequence[Window], *, most_users: int, seed: int) -> Posterior:
         )
     random = np.random.default_rng(seed)
     data, noise = _data(windows)
-    lattice = _Lattice.of(min(w.users for w in windows), most_users)
-    first = evidence(data, lattice.curves(), lattice.nuisance())
-    likely = first.log_likelihood + lattice.log_prior
-    likely = np.exp(likely - likely.max())
-    cells, chance = lattice.draw(likely / likely.sum(), random)
+    fewest = min(w.users for w in windows)
+    ends = float(np.log(max(0.8, 0.4 * fewest))), float(np.log(BEYOND * most_users))
+    edges = np.linspace(*ends, COARSE + 1)
+    coarse = _Lattice(edges, ends, middle=True)
+    lattice = _Lattice(coarse.likely_edges(coarse.chance(data)), ends)
+    cells, chance = lattice.draw(lattice.chance(data), random)
     curves, nuisance = lattice.inside(cells, noise, random)
     fitted = evidence(data, curves, nuisance)
     weight = fitted.log_likelihood + lattice.log_prior[cells] - np.log(chance[cells])
@@ -105,36 +114,57 @@ def _pilot(users: Floats, mean: Floats, seconds: Floats) -> Floats:
 
 
 class _Lattice:
-    """Cells of shapes and of what is not asked for: each has a centre, bounds, and a prior chance."""
+    """Cells of shapes and of what is not asked for: each has bounds and a prior chance.
 
-    def __init__(self, rows: list[tuple[float, ...]], prior: Floats) -> None:
+    edges
+        Of the cells of the knee, logarithms; ends: of the knee's prior.
+    middle
+        Only usual differences between windows, to see where knees are likely at all.
+    """
+
+    def __init__(self, edges: Floats, ends: tuple[float, float], middle: bool = False) -> None:
+        self.edges = edges
+        tau = np.log(BETWEEN[0])
+        between = [(tau[k], tau[k + 1], part) for k, part in enumerate(BETWEEN[1])]
+        if middle:
+            between = [(tau[0], tau[-1], 1.0)]
+        self.betweens = len(between)
+        # cells of the knee as parts of its prior
+        parts = np.diff(edges) / (ends[1] - ends[0])
+        rows: list[tuple[float, ...]] = []
+        prior: list[float] = []
+        for low, high, part in between:
+            rows.append((STRAIGHT, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, low, high))
+            prior.append(STRAIGHT_PART * part)
+            for family, share in FAMILY_PART.items():
+                bends, slopes = ROUND[family], SLOPES[family]
+                for k in range(len(parts)):
+                    for i, bend in enumerate(bends[1]):
+                        for j, slope in enumerate(slopes[1]):
+                            inner = (*bends[0][i : i + 2], *slopes[0][j : j + 2])
+                            rows.append((family, edges[k], edges[k + 1], *inner, low, high))
+                            prior.append((1 - STRAIGHT_PART) * share * bend * slope * parts[k] * part)
         columns = np.array(rows)
         self.family: Integers = columns[:, 0].astype(np.int64)
         self.low, self.high = columns[:, 1:8:2], columns[:, 2:9:2]  # log knee, round, slope, log between
-        self.prior = prior / prior.sum()
+        self.prior = np.array(prior)
         self.log_prior = np.log(self.prior)
 
-    @classmethod
-    def of(cls, fewest: int, most: int) -> _Lattice:
-        low, high = np.log(max(0.8, 0.4 * fewest)), np.log(BEYOND * most)
-        edges = np.linspace(low, high, KNEES + 1)
-        rows: list[tuple[float, ...]] = []
-        prior: list[float] = []
-        for b, between in enumerate(BETWEEN[1]):
-            tau = (float(np.log(BETWEEN[0][b])), float(np.log(BETWEEN[0][b + 1])))
-            rows.append((STRAIGHT, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, *tau))
-            prior.append(STRAIGHT_PART * between)
-            for family, part in FAMILY_PART.items():
-                bends, slopes = ROUND[family], SLOPE if family == HINGE else FLAT
-                for k in range(KNEES):
-                    knee = (float(edges[k]), float(edges[k + 1]))
-                    for i, bend in enumerate(bends[1]):
-                        for j, slope in enumerate(slopes[1]):
-                            ends = (*bends[0][i : i + 2], *slopes[0][j : j + 2])
-                            rows.append((family, *knee, *ends, *tau))
-                            chance = part * bend * slope / KNEES
-                            prior.append((1 - STRAIGHT_PART) * chance * between)
-        return cls(rows, np.array(prior))
+    def chance(self, data: Data) -> Floats:
+        """Of each cell, as far as its centre tells."""
+        found = evidence(data, self.curves(), self.nuisance()).log_likelihood + self.log_prior
+        chance = np.exp(found - found.max())
+        return np.asarray(chance / chance.sum())
+
+    def likely_edges(self, chance: Floats) -> Floats:
+        """Cells of the knee, finer, over the range outside which it hardly lies."""
+        flat = chance**TEMPER
+        knee = np.flatnonzero(self.family != STRAIGHT)
+        number = np.searchsorted(self.edges, (self.low[knee, 0] + self.high[knee, 0]) / 2) - 1
+        mass = np.bincount(number, flat[knee], len(self.edges) - 1)
+        good = np.flatnonzero(mass > NOWHERE * mass.sum())
+        first, last = max(0, good[0] - 1), min(len(mass), good[-1] + 2)
+        return np.linspace(self.edges[first], self.edges[last], FINE + 1)
 
     def _made(self, family: Integers, place: Floats) -> tuple[Curves, Floats]:
         knee = np.where(family == STRAIGHT, np.inf, np.exp(place[:, 0]))
@@ -148,15 +178,14 @@ class _Lattice:
         """At the centres; the others at usual values."""
         between = self._made(self.family, (self.low + self.high) / 2)[1]
         one = np.ones(len(between))
-        return Nuisance(between, one, 0.02 * one, 0.5 * one)
+        return Nuisance(between, one, 0.02 * one, 0.5 * one, 0.5 * one)
 
     def draw(self, chance: Floats, random: np.random.Generator) -> tuple[Integers, Floats]:
         """Numbers of cells, and the chance of each to be drawn: flatter than the lattice's own finding, since
         a cell's centre need not be its best, and spread over neighbours in the knee."""
         flat = chance**TEMPER
         flat = 0.7 * flat + 0.3 * self._spread(flat)
-        drawn = (1 - WIDE) * flat / flat.sum() + WIDE * self.prior
-        drawn /= drawn.sum()
+        drawn = (1 - WIDE) * flat / flat.sum() + WIDE * self.prior / self.prior.sum()
         # systematic draws: one uniform number, equal steps
         places = (np.arange(DRAWS) + random.random()) / DRAWS
         cells = np.minimum(np.searchsorted(np.cumsum(drawn), places), len(drawn) - 1)
@@ -166,12 +195,13 @@ class _Lattice:
         """Each cell's share given to the cells of the neighbouring knees of the same shape."""
         made = flat.copy()
         start = 0
-        for _ in BETWEEN[1]:
+        count = len(self.edges) - 1
+        for _ in range(self.betweens):
             start += 1
             for family in FAMILY_PART:
-                shapes = len(ROUND[family][1]) * (len(SLOPE[1]) if family == HINGE else 1)
-                size = KNEES * shapes
-                block = flat[start : start + size].reshape(KNEES, shapes)
+                shapes = len(ROUND[family][1]) * len(SLOPES[family][1])
+                size = count * shapes
+                block = flat[start : start + size].reshape(count, shapes)
                 padded = np.pad(block, ((1, 1), (0, 0)))
                 made[start : start + size] = (0.5 * (padded[:-2] + padded[2:])).reshape(-1)
                 start += size
@@ -187,4 +217,5 @@ class _Lattice:
         scale = freedom / np.maximum(random.chisquare(freedom, count), 1e-3)
         drift = np.exp(random.uniform(np.log(DRIFT[0]), np.log(DRIFT[1]), count))
         whole = random.random(count)
-        return curves, Nuisance(between, np.clip(scale, 0.2, 8.0), drift, whole)
+        swell = SWELL * np.abs(random.normal(size=count))
+        return curves, Nuisance(between, np.clip(scale, 0.2, 8.0), drift, whole, swell)

@@ -15,8 +15,8 @@ import numpy as np
 from satline.knee._window import Floats, Window
 
 # How many windows' worth of doubt: standard deviations of the coefficients before anything was seen.
-BY_THROUGHPUT, BY_THROUGHPUT_ERROR = -1.0, 0.35
-BY_USERS, BY_USERS_ERROR = 0.0, 0.4
+BY_THROUGHPUT, BY_THROUGHPUT_ERROR = -1.0, 0.6
+BY_USERS, BY_USERS_ERROR = 0.0, 0.6
 USUAL, USUAL_ERROR = np.log(2.0), 1.5  # variance of a count in units of its mean, per window
 UNSETTLED = 4.0
 

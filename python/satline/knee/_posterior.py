@@ -162,9 +162,11 @@ class Posterior:
         base = self.draws.rate[index][:, None] * value
         return base * (1 + exposed * drift[:, None]), base * exposed * free[:, None]
 
-    def error(self, index: Integers, throughput: Floats, users: Floats, seconds: float) -> Floats:
-        """Standard deviation of such a window's mean: shape (draws, users)."""
-        variance = self.noise.variance(throughput, users, seconds)
-        between = self.draws.nuisance.between[index][:, None]
-        scaled = variance * self.draws.nuisance.scale[index][:, None]
-        return np.asarray(throughput * np.sqrt(scaled + between**2))
+    def error(self, index: Integers, users: Floats, seconds: float) -> Floats:
+        """Standard deviation of the mean of a window of so many seconds at each of these numbers of users:
+        shape (draws, users)."""
+        value, stretch = self.draws.curves.take(index).at(users)
+        throughput = np.maximum(self.draws.rate[index][:, None] * value, 1e-12)
+        by_blocks = self.noise.variance(throughput, users, seconds)
+        variance = self.draws.nuisance.take(index).variance(by_blocks, stretch)
+        return np.asarray(throughput * np.sqrt(variance))

@@ -1,8 +1,8 @@
 """What each possible next window would bring: by how much it narrows the targets, per second spent.
 
 For each candidate, outcomes are drawn from the posterior; each outcome gives the draws new weights, and these
-a new scatter of each target. The mean over outcomes of log(scatter now / scatter then), divided by the
-seconds that the ramp, the warm-up and the window take, is what the candidate is worth.
+a new scatter of each target. The precision that the candidate is expected to add, divided by the seconds that
+the ramp, the warm-up and the window take, is what it is worth.
 """
 
 from __future__ import annotations
@@ -38,8 +38,12 @@ class Candidate:
 
     @property
     def worth(self) -> float:
-        """Logarithm of the narrowing per second."""
-        return float(-np.log(max(1e-9, 1 - self.narrowing)) / self.seconds)
+        """Precision gained per second, in units of that of now.
+
+        Precision, 1/width², adds up from window to window: its gain per second does not prefer short windows
+        for being the first of a longer one.
+        """
+        return float(((1 - self.narrowing) ** -2 - 1) / self.seconds)
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ def narrowing(
     noise = random.normal(size=OUTCOMES)
     chosen = np.linspace(0, len(index) - 1, OUTCOMES).astype(int)
     mean, drift = found.expected(index, users, middle_s)
-    error = np.sqrt(found.error(index, np.maximum(mean, 1e-12), users, window_s) ** 2 + drift**2)
+    error = np.sqrt(found.error(index, users, window_s) ** 2 + drift**2)
     total = np.zeros(len(users))
     for one in sought:
         if one.reactions is None:

@@ -21,8 +21,8 @@ from satline.experiment.search.targets import Knee, Percentile, Target
 from satline.knee import Floats, Posterior, Window, fit
 from satline.knee import quantiles as weighted_quantiles
 
-GROWTH = 2.5
-LIGHT_PART = 64  # the first load is at most this part of the greatest
+GROWTH = 3.0
+LIGHT_PART = 16  # the first load is at most this part of the greatest
 RESPONSE_RISE = 2.0
 WAIT_RISE = 0.35
 SEEN_BEND = 0.6
@@ -261,7 +261,7 @@ class Search:
 
     def _first(self) -> int:
         most = self.settings.most_users
-        return max(self.settings.least_users, min(most, round(most / LIGHT_PART), 8), 1)
+        return max(self.settings.least_users, min(most, round(most / LIGHT_PART)), 1)
 
     def _grown(self, heaviest: int) -> int:
         return min(self.settings.most_users, max(heaviest + 1, math.ceil(GROWTH * heaviest)))
@@ -356,7 +356,8 @@ class Search:
     def _tried(self, state: _State, heaviest: int) -> Floats:
         """Numbers of users to consider: over the whole range seen and one step of growth beyond, and about
         where the targets may lie."""
-        least, top = self._first(), self._grown(heaviest)
+        top = self._grown(heaviest)
+        least = max(self.settings.least_users, min(self._first(), int(state.found.knee.low / 3)), 1)
         even = np.geomspace(least, top, TRIED_LOADS)
         about = []
         for known in state.estimates:

@@ -51,8 +51,8 @@ def test_it_starts_light_grows_and_ends_with_an_interval_about_the_knee() -> Non
     search = Search(Settings(most_users=200, seconds=300), seed=1)
     elapsed = _run(search, _system(30.0, 1))
     users = [d.users for d in search.path if d.users is not None]
-    assert users[0] <= 8
-    assert all(b <= 2.5 * max(users[:k]) + 1 for k, b in enumerate(users) if k)
+    assert users[0] <= 200 / 16 + 1
+    assert all(b <= 3 * max(users[:k]) for k, b in enumerate(users) if k)
     known = search.path[-1].estimates[0]
     assert known.low <= 30 <= known.high
     assert (known.high - known.low) / (2 * known.value) < 0.3

@@ -1,0 +1,251 @@
+"""Systems that a study steps through: black boxes that give a window for (users, begin, seconds).
+
+`made(index, seed)` gives the same system for the same numbers, always. Six kinds in turn:
+
+sharp            throughput rises in proportion to the knee and is flat beyond
+retrograde       it falls beyond the knee
+straight         no knee within the limits
+drifting         the capacity, or all throughput, drifts by 5 to 20 % each way over five minutes
+heteroscedastic  scatter that grows with load
+two regimes      for one or two episodes of 20 to 50 s a neighbour takes a quarter to a half of the capacity
+
+Of each kind every other system is a curve (the knee is sharp) with counts as they come; the others are closed
+queues, simulated event by event: users think, then share the processors, so that the knee is rounded, and its
+place is where the asymptotes cross. The knee of a drifting system is that of its mean over five minutes;
+of two regimes that of the usual one.
+"""
+
+from __future__ import annotations
+
+import heapq
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROOT = Path(__file__).absolute().parents[2]
+sys.path[:0] = [str(ROOT / "python")]
+
+from satline.knee import Window  # noqa: E402
+
+Floats = NDArray[np.float64]
+Random = np.random.Generator
+STUDY_S = 300.0
+KINDS = ("sharp", "retrograde", "straight", "drifting", "heteroscedastic", "two regimes")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a window saw, second by second; in_transaction: mean users in a transaction, ``None``: unknown."""
+
+    users: int
+    begin_s: float
+    completed: Floats
+    in_transaction: Floats | None
+    reactions_s: Floats
+    waiting: float
+
+    def window(self, think_s: float) -> Window:
+        """In blocks of about 0.8 √seconds.
+
+        Where it is known how many users think, completions and thinking users ÷ think time are averaged, as
+        `judge` does for the grid (`_users.sharpened`): the more users think, the more the latter tell.
+        """
+        count = len(self.completed)
+        block = max(1, int(np.ceil(0.8 * np.sqrt(count))))
+        whole = count // block
+        rate = self.completed
+        if self.in_transaction is not None:
+            thinking = self.users - self.in_transaction
+            part = float(thinking.mean()) / self.users
+            rate = (1 - part) * rate + part * thinking / think_s
+        blocks = rate[: whole * block].reshape(whole, block).mean(axis=1)
+        return Window(
+            self.users,
+            self.begin_s,
+            float(block),
+            blocks,
+            reactions_s=self.reactions_s,
+            waiting=self.waiting,
+        )
+
+
+@dataclass
+class System:
+    """A system and its truth.
+
+    knee
+        Where the asymptotes cross; ``None``: not within the limits.
+    most
+        The greatest number of users that a study may log on.
+    sharp
+        The curve is a broken line.
+    stationary
+        It is the same at all times, but for chance.
+    """
+
+    kind: str
+    knee: float | None
+    most: int
+    sharp: bool
+    stationary: bool
+    think_s: float
+    observe: Callable[[int, float, int], Seen] = field(repr=False)
+
+
+def made(index: int, seed: int = 2031) -> System:
+    """System number `index` of a series."""
+    random = np.random.default_rng([index, seed])
+    kind = KINDS[index % len(KINDS)]
+    return _curve(kind, random) if (index // len(KINDS)) % 2 else _queue(kind, random)
+
+
+def _limits(kind: str, random: Random) -> tuple[int, float]:
+    """The greatest load, chosen without regard to the knee, and the knee."""
+    most = int(random.choice([40, 60, 100, 160, 250]))
+    if kind == "straight":
+        return most, most * float(random.uniform(1.3, 4))
+    low = np.log(max(4.0, 0.06 * most))
+    return most, float(np.exp(random.uniform(low, np.log(0.75 * most))))
+
+
+def _capacity(kind: str, random: Random) -> Callable[[Floats], Floats]:
+    """Capacity by time, relative to its usual one; its mean over the study is 1 but for episodes."""
+    if kind == "drifting":
+        size = float(random.uniform(0.05, 0.2)) * float(random.choice([-1, 1]))
+        bend = float(random.uniform(-1, 1))
+
+        def drift(t: Floats) -> Floats:
+            u = np.clip(2 * t / STUDY_S - 1, -1, 1)
+            return np.asarray(1 + size * (u + bend * (3 * u**2 - 1) / 4))
+
+        return drift
+    if kind == "two regimes":
+        count = int(random.integers(1, 3))
+        begins = random.uniform(20, 270, count)
+        ends = begins + random.uniform(20, 50, count)
+        left = float(random.uniform(0.5, 0.75))
+        return lambda t: np.where(((t[:, None] >= begins) & (t[:, None] < ends)).any(axis=1), left, 1.0)
+    return lambda t: np.ones_like(t)
+
+
+def _autocorrelated(count: int, rho: float, random: Random) -> Floats:
+    noise = random.normal(size=count) * np.sqrt(1 - rho**2)
+    value, last = np.empty(count), float(random.normal())
+    for k in range(count):
+        last = rho * last + noise[k]
+        value[k] = last
+    return value
+
+
+def _curve(kind: str, random: Random) -> System:
+    most, knee = _limits(kind, random)
+    think = float(random.uniform(2, 6))
+    rate = 1 / (think + float(random.uniform(0.1, 1)))
+    after = -float(random.uniform(0.05, 0.4)) if kind == "retrograde" else 0.0
+    rho, size = float(random.uniform(0, 0.6)), float(random.uniform(0.05, 0.35))
+    swelling = float(random.uniform(0.5, 1.5)) if kind == "heteroscedastic" else 0.0
+    whole = bool(random.integers(2))
+    capacity = _capacity(kind, random)
+    scatter = float(random.uniform(0.5, 1.5))
+
+    def observe(users: int, begin_s: float, seconds: int) -> Seen:
+        speed = capacity(begin_s + np.arange(seconds) + 0.5)
+        top = knee if whole else knee * speed
+        value = np.minimum(users, top) + after * np.maximum(users - top, 0)
+        value = np.maximum(value, 0.05 * np.minimum(users, top)) * (speed if whole else 1.0)
+        spread = size * (1 + swelling * min(2.0, users / knee))
+        # a lognormal factor, so that what is greater than its mean is not cut off below
+        factor = np.exp(spread * _autocorrelated(seconds, rho, random) - spread**2 / 2)
+        done = random.poisson(rate * value * factor).astype(np.float64)
+        mean = float(value.mean())
+        response = max(1 / rate - think, users / (rate * mean) - think)
+        reactions = response * np.exp(scatter * random.normal(size=int(done.sum())) - scatter**2 / 2)
+        waiting = 1 - min(1.0, (1 / rate - think) / response)
+        return Seen(users, begin_s, done, None, reactions, waiting)
+
+    inside = knee if kind != "straight" else None
+    return System(kind, inside, most, True, kind not in {"drifting", "two regimes"}, think, observe)
+
+
+def _queue(kind: str, random: Random) -> System:
+    most, knee = _limits(kind, random)
+    think = float(random.uniform(2, 6))
+    processors = int(random.choice([1, 1, 2, 4]))
+    knee = max(knee, 1.5 * processors)
+    demand = think / (knee / processors - 1)
+    deviation = float(random.uniform(0.5, 1.8))
+    sigma = np.sqrt(np.log1p(deviation**2))
+    lost = float(random.uniform(0.1, 0.5)) if kind == "retrograde" else 0.0
+    swelling = float(random.uniform(0.1, 0.5)) if kind == "heteroscedastic" else 0.0
+    capacity = _capacity(kind, random)
+
+    def observe(users: int, begin_s: float, seconds: int) -> Seen:
+        before = int(3 * think) + 4
+        clock = begin_s - before + np.arange(before + seconds)
+        speed = capacity(clock + 0.5) / (1 + lost * max(0.0, users / knee - 1))
+        if swelling:
+            size = swelling * min(2.0, users / knee)
+            speed = speed * np.exp(size * _autocorrelated(len(clock), 0.3, random) - size**2 / 2)
+        return _served(users, begin_s, before, seconds, think, demand, sigma, processors, speed, random)
+
+    inside = knee if kind != "straight" and knee < most else None
+    return System(kind, inside, most, False, kind not in {"drifting", "two regimes"}, think, observe)
+
+
+def _served(
+    users: int,
+    begin_s: float,
+    before: int,
+    seconds: int,
+    think: float,
+    demand: float,
+    sigma: float,
+    processors: int,
+    speed: Floats,
+    random: Random,
+) -> Seen:
+    """Processor sharing, by the work that each job has got since the beginning."""
+    total = before + seconds
+    sleeping = [(float(t), u) for u, t in enumerate(random.exponential(think, users))]
+    heapq.heapify(sleeping)
+    running: list[tuple[float, float]] = []  # work at which it is done, when it began
+    got, now = 0.0, 0.0
+    done = np.zeros(total)
+    inside = np.zeros(total)
+    reactions: list[float] = []
+    second = 0
+    pauses, works = random.exponential(think, 256), random.normal(size=256)
+    used = 0
+    while second < total:
+        count = len(running)
+        pace = speed[second] * min(1.0, processors / count) if count else 0.0
+        finish = now + (running[0][0] - got) / pace if count else np.inf
+        wake = sleeping[0][0] if sleeping else np.inf
+        following = min(finish, wake, second + 1.0)
+        got += pace * (following - now)
+        inside[second] += count * (following - now)
+        now = following
+        if used >= 255:
+            pauses, works, used = random.exponential(think, 256), random.normal(size=256), 0
+        if finish <= following and count:
+            reached, began = heapq.heappop(running)
+            got = max(got, reached)
+            done[min(second, total - 1)] += 1
+            if second >= before:
+                reactions.append(now - began)
+            heapq.heappush(sleeping, (now + float(pauses[used]), 0))
+            used += 1
+        elif wake <= following:
+            heapq.heappop(sleeping)
+            work = demand * float(np.exp(sigma * works[used] - sigma**2 / 2))
+            used += 1
+            heapq.heappush(running, (got + work, now))
+        else:
+            second += 1
+    response = np.array(reactions)
+    waiting = 1 - min(1.0, demand / float(response.mean())) if len(response) else 0.0
+    return Seen(users, begin_s, done[before:], inside[before:], response, waiting)
