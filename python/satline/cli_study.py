@@ -62,8 +62,8 @@ Examples:
   satline study this-host
   satline study this-host --within 10% --for 15min --most 100
   satline study this-host --target "90% within 2s" --target knee
-  satline study this-host --resume this-host-20261124-093000.satline --for 10min
-  satline study --explain this-host-20261124-093000.satline
+  satline study this-host --resume half.satline --for 10min
+  satline study --explain half.satline
   satline study my-study.toml --out try.satline --seed 7
   satline study cpu-bound --quick --json | jq .diagnosis.headline
   satline study my-design.toml --out tried     with [[factor]] tables: a run for each cell; again: goes on
@@ -185,6 +185,10 @@ def study(
     found = with_steps(found, grid=grid, within=within, seconds=for_s, most=most, targets=targets)
     if resume is not None and out is not None:
         raise InputError("--resume goes on in its recording, --out makes one", hint="leave one of them out")
+    if resume is not None and found.file.factor:
+        raise InputError(
+            "--resume is of one recording, and a design has many", hint="give its directory: --out"
+        )
     if found.file.factor:
         from satline.cli_study_design import run_design
 

@@ -126,7 +126,8 @@ def run_study(study: Study, options: Options, view: View) -> Result:
         check_resumable(recording, study)
     elif recording.exists() and (not recording.is_dir() or any(recording.iterdir())):
         raise InputError(
-            f"{recording} is there already", hint="name another directory with --out, or delete it"
+            f"{recording} is there already",
+            hint="name another directory with --out, or delete it; --resume goes on with a study's",
         )
     check_writable(recording)
     with host_to_oneself(options.state, view):
