@@ -30,7 +30,7 @@ def test_a_shipped_study_names_nothing_else(
     fewer = satline.scratch.parent / f"{study}.toml"
     fewer.write_text(text)
     places = ("--out", str(satline.recording), "--scratch", str(satline.scratch))
-    arguments = ("study", str(fewer), "--json", *places)
+    arguments = ("study", str(fewer), "--grid", "--json", *places)
     process = satline.start(*arguments)
     output, _ = process.communicate(timeout=300)
     assert process.returncode == 0, output

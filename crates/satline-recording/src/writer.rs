@@ -210,6 +210,15 @@ impl RecordingWriter {
         self.worker.failure()
     }
 
+    /// Begins to write the rows that wait, and waits for nothing.
+    ///
+    /// # Errors
+    /// As [`flush_due`](Self::flush_due).
+    pub fn flush_soon(&mut self) -> Result<(), RecordingError> {
+        self.send_all();
+        self.worker.failure()
+    }
+
     /// Writes the rows that wait, now, and waits until the kernel has them (not until they are durable).
     ///
     /// # Errors

@@ -89,7 +89,9 @@ pub struct RunOptions {
     /// Users of each step; fewer than before log off.
     #[arg(long, value_name = "N,…", value_delimiter = ',', required = true)]
     pub steps: Vec<usize>,
-    /// Further steps come on standard input, a number of users a line, and `end` after the last; in between the users go on.
+    /// Further steps come on standard input, a line each: a number of users, then, where they are not those of the options,
+    /// ramp=TIME, warmup=TIME, window=TIME (`12 warmup=3s window=14s`); and `end` after the last. In between the users
+    /// go on, the recording holds all until then, and progress says `hold`.
     #[arg(long, requires = "watch_stdin")]
     pub follow: bool,
     /// Time over which the users of a step log on or off.

@@ -104,7 +104,7 @@ pub struct Common {
 impl Common {
     /// Step from 1 and its users, None before the first step.
     pub fn step_and_users(&self) -> Option<(i64, i64)> {
-        (self.step > 0).then(|| (self.step as i64, self.plan.steps[self.step - 1] as i64))
+        (self.step > 0).then(|| (self.step as i64, self.plan.steps[self.step - 1].users as i64))
     }
 
     pub fn event(&mut self, event: &str, value: Option<f64>, text: &str) {
@@ -231,7 +231,7 @@ impl Common {
         let intended = if self.step == 0 {
             0
         } else {
-            self.plan.steps[self.step - 1]
+            self.plan.steps[self.step - 1].users
         };
         let failed = self
             .failed

@@ -2,11 +2,31 @@
 
 use crate::clock::SECOND_NS;
 
+/// A step; lengths in ns, those that it does not state are the plan's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    pub users: usize,
+    pub ramp_ns: Option<i64>,
+    pub warmup_ns: Option<i64>,
+    pub window_ns: Option<i64>,
+}
+
+impl Step {
+    /// A step of the plan's lengths.
+    pub fn of(users: usize) -> Self {
+        Self {
+            users,
+            ramp_ns: None,
+            warmup_ns: None,
+            window_ns: None,
+        }
+    }
+}
+
 /// Lengths in ns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Users of each step.
-    pub steps: Vec<usize>,
+    pub steps: Vec<Step>,
     pub ramp_ns: i64,
     /// The ramp is per user who logs on or off, not per step.
     pub ramp_per_user: bool,
@@ -45,21 +65,33 @@ impl Phase {
 impl Plan {
     /// Length of the ramp of a step (0-based), ns.
     pub fn ramp_of(&self, step: usize) -> i64 {
+        if let Some(own) = self.steps[step].ramp_ns {
+            return own;
+        }
         if !self.ramp_per_user {
             return self.ramp_ns;
         }
         self.ramp_ns * self.change(step) as i64
     }
 
+    /// Users before a step.
+    pub fn before(&self, step: usize) -> usize {
+        if step == 0 { 0 } else { self.steps[step - 1].users }
+    }
+
     /// Users who log on or off at the beginning of a step.
     fn change(&self, step: usize) -> usize {
-        let before = if step == 0 { 0 } else { self.steps[step - 1] };
-        self.steps[step].abs_diff(before)
+        self.steps[step].users.abs_diff(self.before(step))
+    }
+
+    /// When the window of a step begins, ns after the step does.
+    pub fn window_of(&self, step: usize) -> i64 {
+        self.ramp_of(step) + self.steps[step].warmup_ns.unwrap_or(self.warmup_ns)
     }
 
     /// Length of a step, ns.
     pub fn length_of(&self, step: usize) -> i64 {
-        self.ramp_of(step) + self.warmup_ns + self.window_ns
+        self.window_of(step) + self.steps[step].window_ns.unwrap_or(self.window_ns)
     }
 
     /// Length of the whole run, s, the drain excepted.
@@ -144,7 +176,7 @@ mod tests {
     #[test]
     fn a_ramp_is_per_step_or_per_user() {
         let mut plan = Plan {
-            steps: vec![4, 1, 3],
+            steps: [4, 1, 3].map(Step::of).to_vec(),
             ramp_ns: 1000,
             ramp_per_user: false,
             warmup_ns: 10,
@@ -162,5 +194,31 @@ mod tests {
             [4000, 3000, 2000]
         );
         assert_eq!(plan.offset_of(2, 1), 1000);
+    }
+
+    #[test]
+    fn a_step_may_have_lengths_of_its_own() {
+        let own = Step {
+            warmup_ns: Some(0),
+            window_ns: Some(500),
+            ..Step::of(3)
+        };
+        let plan = Plan {
+            steps: vec![
+                Step::of(1),
+                own,
+                Step {
+                    ramp_ns: Some(7),
+                    ..own
+                },
+            ],
+            ramp_ns: 1000,
+            ramp_per_user: true,
+            warmup_ns: 10,
+            window_ns: 20,
+            most: 4,
+        };
+        assert_eq!([0, 1, 2].map(|step| plan.window_of(step)), [1010, 2000, 7]);
+        assert_eq!([0, 1, 2].map(|step| plan.length_of(step)), [1030, 2500, 507]);
     }
 }

@@ -263,6 +263,12 @@ impl Recorder {
         self.writer.flush_due(monotonic_ns)
     }
 
+    /// Whoever reads the recording finds everything in a moment.
+    pub fn flush_soon(&mut self) -> Result<(), RecordingError> {
+        self.write_gathered();
+        self.writer.flush_soon()
+    }
+
     pub fn finish(&mut self) -> Result<(), RecordingError> {
         self.write_gathered();
         self.writer.finish()

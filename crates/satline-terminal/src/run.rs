@@ -274,7 +274,7 @@ fn record(
         progress,
         options.drain,
         options.watch_stdin,
-        options.follow,
+        options.follow.then_some(options.max_time as f64 / 1e9),
         consent,
     )
     .map_err(|error| TerminalError::failure(format!("cannot wait for signals: {error}"), ""))?;

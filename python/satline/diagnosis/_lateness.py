@@ -43,7 +43,7 @@ _BOUNDS = """SELECT min(monotonic_ns) FILTER (event = 'window-start'),
     max(monotonic_ns) FILTER (event = 'window-end') FROM event"""
 _WINDOWS = """SELECT any_value(users), max(monotonic_ns) FILTER (event = 'window-start') AS t0,
     max(monotonic_ns) FILTER (event = 'window-end') AS t1 FROM event
-    WHERE step IS NOT NULL AND users IS NOT NULL GROUP BY step HAVING t0 IS NOT NULL AND t1 > t0"""
+    WHERE step IS NOT NULL AND users IS NOT NULL GROUP BY run, step HAVING t0 IS NOT NULL AND t1 > t0"""
 _INSIDE = "monotonic_ns BETWEEN ? - 1000000000 AND ? + 1000000000"
 _STEAL = f"""SELECT processor, (max(steal_us) - min(steal_us)) * 1e3 / (max(monotonic_ns) - min(monotonic_ns))
     AS part FROM processor WHERE {_INSIDE} GROUP BY 1 HAVING max(monotonic_ns) > min(monotonic_ns)

@@ -131,12 +131,14 @@ def capacity(
     absent = absent_users(recording)
     # Satisfaction falls with load: for light loads of too few reactions the first that has enough stands.
     enough = [step.low is not None for step, _ in found]
-    first = next((k for k in range(len(found) - 1) if all(enough[k:])), 0)
-    users, value, low, high = _fitted(found[first:], part)
+    first = next((k for k in range(len(found) - 1) if enough[k] and enough[-1]), 0)
+    # One of too few between others tells less than a straight line between these.
+    firm = [pair for k, pair in enumerate(found) if k >= first and (enough[k] or not any(enough[k + 1 :]))]
+    users, value, low, high = _fitted(firm if len(firm) > 1 else found[first:], part)
     if first and (low == float("-inf") or any(step.within < part for step, _ in found[:first])):
         first = 0
         users, value, low, high = _fitted(found, part)
-    told = absent is None and all(enough[first:])
+    told = absent is None and enough[first] and enough[-1]
     at = int(np.searchsorted(users, value)) if np.isfinite(value) else 0
     limiting = _limiting(diagnosis)
     saturation: str = "" if diagnosis is None else diagnosis.saturation.outcome

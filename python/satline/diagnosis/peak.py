@@ -132,7 +132,7 @@ def _windows(recording: Source) -> list[tuple[int, NDArray[np.float64]]]:
         bounds = connection.execute(
             "SELECT step, any_value(users), max(monotonic_ns) FILTER (event = 'window-start') AS t0, "
             "max(monotonic_ns) FILTER (event = 'window-end') AS t1 FROM event WHERE step IS NOT NULL "
-            "GROUP BY step HAVING t0 IS NOT NULL AND t1 > t0 ORDER BY step"
+            "GROUP BY run, step HAVING t0 IS NOT NULL AND t1 > t0 ORDER BY run, step"
         ).fetchall()
         times = connection.execute(
             "SELECT monotonic_ns + coalesce(reaction_us, response_us) * 1000 FROM transaction "

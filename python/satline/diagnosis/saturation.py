@@ -28,7 +28,7 @@ from satline.diagnosis._throughput import mix_changes, useful_work, work_complet
 from satline.diagnosis._usl import fit_usl, peak_of, usl
 from satline.reduction import Reduction
 
-__all__ = ["Series", "judge", "saturation"]
+__all__ = ["Series", "judge", "saturation", "work_completed"]
 
 # So many loads make a verdict; with so few a broken line can be fitted at all.
 LEAST_LEVELS, FEWEST_LEVELS = 4, 3

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from satline.errors import SatlineError
+from satline.experiment.adaptive.steps import StepLine
 from satline.experiment.feasibility import told_by
 from satline.experiment.study import Load
 from satline.systems import Conditions
@@ -57,17 +58,33 @@ def command_line(
     load: Load,
     conditions: Conditions,
     steps: Sequence[int] | None = None,
+    *,
+    first: StepLine | None = None,
+    most: int | None = None,
 ) -> list[str]:
-    """The emulator's command for a study's load under the conditions in force; `steps`: not its users."""
+    """The emulator's command for a study's load under the conditions in force.
+
+    Parameters
+    ----------
+    steps
+        In place of the load's users.
+    first
+        The first step; further ones are told while it runs.
+    most
+        The most users that a step may have, in place of the most of its users.
+    """
+    lengths = first or StepLine(0, load.ramp_seconds, load.warmup_seconds, load.window_seconds)
+    if first is not None:
+        steps = [first.users]
     # What the study says comes later, and counts.
     command = [str(program), "run", *conditions.emulator_options]
     command += ["--workload", str(workload), "--recording", str(recording)]
     command += ["--steps", ",".join(map(str, steps or load.users)), "--seed", str(load.seed)]
-    command += ["--max-users", str(max(load.users))]
+    command += ["--max-users", str(most or max(load.users))]
     for name, seconds in (
-        ("ramp", load.ramp_seconds),
-        ("warmup", load.warmup_seconds),
-        ("window", load.window_seconds),
+        ("ramp", lengths.ramp_s),
+        ("warmup", lengths.warmup_s),
+        ("window", lengths.window_s),
     ):
         command += [f"--{name}", f"{round(seconds * 1000)}ms"]
     if load.log_on_seconds is not None:
@@ -86,7 +103,7 @@ def command_line(
     for name, value in conditions.environment.items():
         command += ["--env", f"{name}={value}"]
     command += ["--users-file", str(conditions.users_file), "--directory", str(conditions.users)]
-    return [*command, "--progress", "json", "--watch-stdin"]
+    return [*command, "--progress", "json", "--watch-stdin", *(["--follow"] if first is not None else [])]
 
 
 class Emulator:
@@ -113,6 +130,13 @@ class Emulator:
                 stderr=errors,
                 start_new_session=True,
             )
+
+    def tell(self, line: str) -> None:
+        """A line on its standard input; one that has ended takes none, and its progress ends."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(f"{line}\n".encode())
+            self._process.stdin.flush()
 
     def progress(self) -> Iterator[Progress | None]:
         """What it says, until it ends; ``None`` at every tick without news, for the caller to look elsewhere.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from rich.console import Console
 from rich.live import Live
@@ -11,10 +11,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from satline.experiment.adaptive.shown import decision_lines, live_lines
 from satline.experiment.emulator import Progress
 from satline.experiment.sizes import format_size
 from satline.report._escape import visible
 from satline.systems import Conditions
+
+if TYPE_CHECKING:
+    from satline.experiment.adaptive.driver import Outlook
 
 PLAIN_EVERY_S = 15.0
 
@@ -32,6 +36,10 @@ class View(Protocol):
 
     def show(self, progress: Progress) -> None:
         """The state now."""
+        ...
+
+    def decided(self, outlook: Outlook) -> None:
+        """What a search knows, and what it runs next."""
         ...
 
 
@@ -63,6 +71,10 @@ class PlainView:
             self._last, self._said_at = key, now
             self._console.print(Text(summary(progress)), soft_wrap=True)
 
+    def decided(self, outlook: Outlook) -> None:
+        for line in decision_lines(outlook):
+            self.note(line)
+
 
 class LiveView:
     """A few lines that are drawn again in place; no thread: it draws when there is news."""
@@ -70,6 +82,8 @@ class LiveView:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._live = Live(console=console, auto_refresh=False, transient=True)
+        self._known: list[str] = []
+        self._progress: Progress | None = None
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -82,7 +96,21 @@ class LiveView:
         print_visibly(self._console, text)
 
     def show(self, progress: Progress) -> None:
-        self._live.update(draw(progress), refresh=True)
+        self._progress = progress
+        self._draw()
+
+    def decided(self, outlook: Outlook) -> None:
+        self._known = live_lines(outlook)
+        if self._live.is_started:
+            self._draw()
+
+    def _draw(self) -> None:
+        whole = Table.grid()
+        for line in self._known:
+            whole.add_row(Text(visible(line), no_wrap=True, overflow="crop"))
+        if self._progress is not None:
+            whole.add_row(draw(self._progress))
+        self._live.update(whole, refresh=True)
 
 
 def print_visibly(console: Console, text: str) -> None:
@@ -109,7 +137,7 @@ def draw(progress: Progress) -> Table:
     """The display: a bar, and the figures of the moment."""
     outer = Table.grid(padding=(0, 2))
     outer.add_row(
-        Text(f"step {progress.step} of {progress.steps}", style="bold"),
+        Text(f"step {progress.step}{f' of {progress.steps}' if progress.steps else ''}", style="bold"),
         ProgressBar(total=max(progress.total_s, 1e-9), completed=progress.elapsed_s, width=30),
         Text(f"{clock(progress.total_s - progress.elapsed_s)} left"),
     )
@@ -136,7 +164,7 @@ def rows(progress: Progress) -> list[tuple[str, str]]:
 def summary(progress: Progress) -> str:
     """All of it in one line."""
     return (
-        f"step {progress.step}/{progress.steps} {progress.phase}: "
+        f"step {progress.step}{f'/{progress.steps}' if progress.steps else ''} {progress.phase}: "
         f"{progress.logged_on}/{progress.users} users, "
         f"{progress.reactions} reactions, "
         f"response {_ms(progress.response_p50_ms)} / {_ms(progress.response_p90_ms)}, "

@@ -16,6 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from satline.errors import InputError, SatlineError
+from satline.experiment.adaptive.driver import Adaptive
+from satline.experiment.adaptive.path import Trail, trail_of
+from satline.experiment.adaptive.plan import SearchPlan, StepTimes, load_processors
+from satline.experiment.adaptive.resume import check_resumable, earlier_runs, go_on
 from satline.experiment.emulator import Emulator, Progress, command_line
 from satline.experiment.feasibility import check_feasible, check_workload
 from satline.experiment.guard import check_writable, host_to_oneself
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from satline.recording.describe import EndReason
 
 QUICK = 1 / 3
+MIN_QUICK_S = 60.0
 QUICK_NOTE = "quick run: windows of a third of the stated length; steady state is less sure"
 
 
@@ -43,6 +48,8 @@ class Options:
 
     out
         The recording; ``None``: a new directory here, named after the study and the time.
+    resume
+        A recording of this study with adaptive steps, to go on with; ``None``: a new one.
     scratch
         Directory on the disk that is to hold the data and the swap file.
     state
@@ -50,6 +57,7 @@ class Options:
     """
 
     out: Path | None = None
+    resume: Path | None = None
     scratch: Path = Path("/var/tmp")
     state: Path | None = None
     quick: bool = False
@@ -65,6 +73,8 @@ class Result:
 
     left_behind
         What could not be undone; empty when all is gone.
+    trail
+        How its steps were chosen; ``None``: they were stated.
     judged
         ``None`` when the run was interrupted before two windows were measured.
     interrupted
@@ -73,6 +83,7 @@ class Result:
 
     recording: Path
     judged: Judged | None = None
+    trail: Trail | None = None
     interrupted: int | None = None
     windows: int = 0
     left_behind: list[str] = field(default_factory=list)
@@ -81,6 +92,12 @@ class Result:
 def quickened(study: Study) -> Study:
     """The study with shorter warm-ups and windows, and about half of its steps."""
     load = study.file.load
+    if load.adaptive:
+        return study.with_load(
+            seconds=max(MIN_QUICK_S, load.seconds * QUICK),
+            warmup_seconds=max(1.0, load.warmup_seconds * QUICK),
+            window_seconds=max(4.0, load.window_seconds * QUICK),
+        )
     steps = load.users
     if len(steps) > 6:
         steps = sorted({*steps[::2], steps[-1]}) if steps == sorted(steps) else steps[::2]
@@ -104,10 +121,13 @@ def run_study(study: Study, options: Options, view: View) -> Result:
     if options.quick:
         study = quickened(study)
     programs = checked(study, options.scratch)
-    recording = options.out or Path(f"{study.name}-{datetime.now():%Y%m%d-%H%M%S}.satline")
-    if recording.exists() and (not recording.is_dir() or any(recording.iterdir())):
+    recording = options.resume or options.out or Path(f"{study.name}-{datetime.now():%Y%m%d-%H%M%S}.satline")
+    if options.resume is not None:
+        check_resumable(recording, study)
+    elif recording.exists() and (not recording.is_dir() or any(recording.iterdir())):
         raise InputError(
-            f"{recording} is there already", hint="name another directory with --out, or delete it"
+            f"{recording} is there already",
+            hint="name another directory with --out, or delete it; --resume goes on with a study's",
         )
     check_writable(recording)
     with host_to_oneself(options.state, view):
@@ -185,6 +205,8 @@ class _Run:
         self._recording = recording
         self._programs = programs
         self._quick = options.quick
+        self._plan = SearchPlan.of(study.file.load, study.limits()) if study.file.load.adaptive else None
+        self._resumed = options.resume is not None
         self._system: SystemUnderTest = system_named(study.file.target, options.state)
         self._configuration = Configuration(
             run_id=secrets.token_hex(16),
@@ -193,8 +215,8 @@ class _Run:
             delay_accounting=study.file.monitor.delay_accounting,
             knobs=study.knobs(),
             target=target_settings(study),
-            users=max(study.file.load.users),
-            seconds=study.file.load.seconds(),
+            users=self._plan.most_users if self._plan else max(study.file.load.users),
+            seconds=study.file.load.longest_s(),
             requires=required_programs(study),
             trace=study.trace(),
             say=view.note,
@@ -223,6 +245,10 @@ class _Run:
             while_restoring = signals.take()
             result.interrupted = result.interrupted or while_restoring
         result.windows = self._windows()
+        if self._plan is not None and self._recorded:
+            from satline.recording import Recording
+
+            result.trail = trail_of(Recording.open(self._recording).description, self._recording)
         return result
 
     def _up_and_measure(self) -> None:
@@ -261,6 +287,9 @@ class _Run:
     def _drive(self, conditions: Conditions, swapper: Swapper | None) -> None:
         from satline.recording import describe
 
+        if self._plan is not None:
+            self._drive_adaptive(self._plan, conditions, swapper)
+            return
         series = Series(self._study.file.load, self._recording)
         trace = WindowTrace(self._study, conditions, self._recording)
         emulator = Emulator(
@@ -295,6 +324,52 @@ class _Run:
                 for line in trace.keep():
                     self._note(line)
 
+    def _drive_adaptive(self, plan: SearchPlan, conditions: Conditions, swapper: Swapper | None) -> None:
+        load = self._study.file.load
+        driver = Adaptive(
+            plan,
+            StepTimes(load.ramp_seconds, load.warmup_seconds, load_processors(self._study.limits())),
+            self._recording,
+            self._view.decided,
+            ahead=bool(conditions.other_processors),
+            **earlier_runs(self._recording) if self._resumed else {},
+        )
+        first = driver.first()
+        if first is None:
+            self._note(driver.why)
+            return
+        trace = WindowTrace(self._study, conditions, self._recording)
+        emulator = Emulator(
+            command_line(
+                self._programs["satline-terminal"],
+                workload_for(self._study, conditions),
+                self._recording.absolute(),
+                load,
+                conditions,
+                first=first,
+                most=plan.most_users,
+            ),
+            conditions.environment,
+            conditions.data.parent / "satline-terminal.log",
+        )
+        driver.begin()
+        try:
+            with self._view:
+                for progress in emulator.progress():
+                    self._system.check()
+                    trace.follow(progress)
+                    if swapper is not None:
+                        swapper.check()
+                    driver.follow(progress, emulator)
+                    if isinstance(progress, Progress):
+                        self._view.show(driver.in_time(progress))
+            self._view.note(driver.why)
+        finally:
+            with signals_held():
+                emulator.stop()
+                for line in trace.keep():
+                    self._note(line)
+
     def _describe(self, conditions: Conditions) -> None:
         """Create the recording: everything before this leaves none behind when it fails."""
         from satline.recording import describe
@@ -310,6 +385,10 @@ class _Run:
             **conditions.described,
         }
         load = study.file.load
+        if self._resumed and self._plan is not None:
+            go_on(self._recording, system, self._plan.as_toml())
+            self._recorded = True
+            return
         describe.create(
             self._recording,
             "satline study",
@@ -320,7 +399,8 @@ class _Run:
                 "title": study.file.title,
                 "question": study.file.question or None,
                 "seed": load.seed,
-                "users": load.users,
+                "users": None if load.adaptive else load.users,
+                "search": self._plan.as_toml() if self._plan is not None else None,
                 "ramp_seconds": load.ramp_seconds,
                 "warmup_seconds": load.warmup_seconds,
                 "window_seconds": load.window_seconds,

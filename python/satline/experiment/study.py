@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,6 +23,7 @@ from pydantic import (
 
 from satline import share
 from satline.errors import InputError
+from satline.experiment.adaptive.targets import known_target, parse_part
 from satline.experiment.designed import Designed, DesignPart, FactorPart, designed
 from satline.experiment.sizes import parse_size
 from satline.experiment.swapper_settings import StudySwapper
@@ -64,7 +66,19 @@ class _Part(BaseModel):
 class Load(_Part):
     """Steps of the load: users log on over the ramp, all settles in the warm-up, the window is measured."""
 
-    users: list[Annotated[int, Field(ge=1, le=10_000)]] = Field(min_length=1, max_length=200)
+    users: list[Annotated[int, Field(ge=1, le=10_000)]] = Field([], min_length=1, max_length=200)
+    """Users of each step, in order. Where steps are adaptive: what runs with `--grid`."""
+    steps: Annotated[Literal["grid", "adaptive"] | None, Field(validate_default=True)] = None
+    """`adaptive`: each step is chosen by what was seen before. Default: `grid` where users are stated."""
+    least_users: Annotated[int, Field(ge=1, le=10_000)] = 1
+    most_users: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """Of adaptive steps. Default: the most of `users`, else by processors and memory of the load."""
+    within: Annotated[float, Field(gt=0, le=2), BeforeValidator(parse_part)] = 0.15
+    """Adaptive steps end when each target's 95 % interval is at most so wide to either side of its value."""
+    seconds: Annotated[float, Field(ge=10, le=86400)] = 270.0
+    """Adaptive steps end after this time, ramps and warm-ups included."""
+    targets: Annotated[list[Annotated[str, AfterValidator(known_target)]], Field(min_length=1)] = ["knee"]
+    """What adaptive steps are to find."""
     ramp_seconds: Seconds = 2.0
     warmup_seconds: Seconds = 4.0
     window_seconds: Annotated[float, Field(ge=1, le=86400)] = 20.0
@@ -83,13 +97,41 @@ class Load(_Part):
     """`peak`: the series ends by itself when interactions have not grown for two steps."""
 
     @model_validator(mode="after")
-    def _one_load_to_wait_for(self) -> Load:
-        if self.steady == "wait" and len(self.users) > 1:
+    def _steps_that_fit(self) -> Load:
+        if self.steps == "grid" and not self.users:
+            raise ValueError(
+                'users: steps = "grid" needs the users of each step, such as users = [1, 2, 4, 8]'
+            )
+        if self.adaptive:
+            ended_by = [f'{key} = "{value}"' for key, value in self._ends_by_itself().items()]
+            if ended_by:
+                raise ValueError(
+                    f"{ended_by[0]} is of steps that are stated; write users = […], or leave it out"
+                )
+            if self.most_users is not None and self.most_users < self.least_users:
+                raise ValueError(f"most_users: {self.most_users}, but least_users is {self.least_users}")
+        elif self.steady == "wait" and len(self.users) > 1:
             raise ValueError('steady: "wait" is for one number of users; leave it out, or write one')
         return self
 
-    def seconds(self) -> float:
+    def _ends_by_itself(self) -> dict[str, str]:
+        usual = {"steady": "check", "until": "end"}
+        return {key: getattr(self, key) for key, value in usual.items() if getattr(self, key) != value}
+
+    @property
+    def adaptive(self) -> bool:
+        """Is each step chosen by what was seen before?"""
+        return self.steps == "adaptive" or (self.steps is None and not self.users)
+
+    @property
+    def most(self) -> int:
+        """The most users that any step may have; of adaptive steps what is stated, and 0 where nothing is."""
+        return (self.most_users if self.adaptive else None) or max(self.users, default=0)
+
+    def longest_s(self) -> float:
         """Length of all steps, the longest that it may be."""
+        if self.adaptive:
+            return self.seconds
         steps = len(self.users) * (self.ramp_seconds + self.warmup_seconds + self.window_seconds)
         return steps + (self.steady_limit_seconds if self.steady == "wait" else 0.0)
 
@@ -187,7 +229,18 @@ class StudyFile(_Part):
             raise ValueError("design: there is nothing to vary; add [[factor]] tables")
         if self.trace is not None and self.target != "this-host":
             raise ValueError('trace: events are traced where target = "this-host" only; take [trace] out')
-        if self.trace is not None and (self.trace.step or 1) > len(self.load.users):
+        if self.load.adaptive and self.target != "this-host":
+            raise ValueError(
+                f'load: adaptive steps are for target = "this-host", whose readings can be seen meanwhile; '
+                f'of "{self.target}" write users = […]'
+            )
+        if self.load.adaptive and self.trace is not None and self.trace.step is None:
+            raise ValueError("trace: which step is the last is not known beforehand; write step = N")
+        if (
+            self.trace is not None
+            and not self.load.adaptive
+            and (self.trace.step or 1) > len(self.load.users)
+        ):
             raise ValueError(f"trace: no step {self.trace.step} in load.users ({len(self.load.users)} steps)")
         if self.swapper is not None and self.target != "this-host":
             raise ValueError(f'swapper: it is started on this host only; the target is "{self.target}"')
@@ -255,6 +308,61 @@ class Study:
         return Study(self.name, self.path, self.text, file, self.workload, self.workload_text)
 
 
+def with_steps(
+    study: Study,
+    *,
+    grid: bool = False,
+    within: float | None = None,
+    seconds: float | None = None,
+    most: int | None = None,
+    targets: Sequence[str] = (),
+) -> Study:
+    """The study with its steps as a command asks for them.
+
+    Parameters
+    ----------
+    grid
+        The steps that it states, in their order.
+    within, seconds, most, targets
+        Of adaptive steps: any of them makes steps that are stated adaptive.
+
+    Raises
+    ------
+    InputError
+        It states no steps, or they cannot be adaptive.
+    """
+    changes = {"within": within, "seconds": seconds, "most_users": most, "targets": list(targets) or None}
+    changes = {key: value for key, value in changes.items() if value is not None}
+    load = study.file.load
+    if grid:
+        if changes:
+            raise InputError(
+                "--grid runs the steps that are stated; --within, --for, --most, --target are of a search",
+                hint="leave one or the other out",
+            )
+        if not load.users:
+            raise InputError(
+                f"{study.path}: it states no steps", hint="write users = [1, 2, 4, 8] under [load]"
+            )
+        return study.with_load(steps="grid")
+    if not changes:
+        return study
+    file = study.file
+    for what, is_so in (
+        (f'target = "{file.target}"', file.target != "this-host"),
+        ("[[factor]] tables", bool(file.factor)),
+        (f'until = "{load.until}"', load.until != "end"),
+        (f'steady = "{load.steady}"', load.steady != "check"),
+        ("[trace] without a step", file.trace is not None and file.trace.step is None),
+    ):
+        if is_so:
+            raise InputError(
+                f"{study.path}: a study with {what} runs the steps that it states",
+                hint="leave --within, --for, --most and --target out",
+            )
+    return study.with_load(steps="adaptive", **changes)
+
+
 def shipped_studies() -> list[Path]:
     """The study files that come with Satline."""
     return sorted(share.path("studies").glob("*.toml"))
@@ -316,7 +424,7 @@ def designed_study(study: Study) -> Designed[Study]:
 
     def cell(values: dict[str, Any]) -> Study:
         made = _study(study.path, study.text, StudyFile.model_validate(values))
-        if len(made.file.load.users) > 1:
+        if made.file.load.adaptive or len(made.file.load.users) > 1:
             raise InputError(
                 f"{study.path}:{line_of(study.text, ('load', 'users'))}: load.users: a run of a design has "
                 "one number of users",

@@ -15,7 +15,7 @@ class WindowTrace:
     def __init__(self, study: Study, conditions: Conditions, recording: Path) -> None:
         stated = study.file.trace
         self._trace = conditions.trace
-        self._step = (stated.step if stated is not None else None) or len(study.file.load.users)
+        self._step = (stated.step if stated is not None else None) or max(1, len(study.file.load.users))
         self._recording = recording
         self._failed: str | None = None
 

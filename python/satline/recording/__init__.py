@@ -2,7 +2,7 @@
 
 from satline.recording._check import CheckReport, check
 from satline.recording._compact import CompactReport, compact
-from satline.recording._files import FORMAT_VERSION, locked
+from satline.recording._files import FORMAT_VERSION, is_being_recorded, locked
 from satline.recording._frames import Damage
 from satline.recording._info import Contents, contents
 from satline.recording._open import Recording
@@ -20,6 +20,7 @@ __all__ = [
     "check",
     "compact",
     "contents",
+    "is_being_recorded",
     "locked",
     "write_parquet_table",
 ]

@@ -146,6 +146,11 @@ def is_being_written(segment: Path) -> bool:
         return False
 
 
+def is_being_recorded(recording: Path) -> bool:
+    """Has a living writer a segment of this recording open?"""
+    return any(is_being_written(segment.path) for segment in layout(recording).segments)
+
+
 def sync_directory(directory: Path) -> None:
     """Make the names in a directory durable, where the file system can."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

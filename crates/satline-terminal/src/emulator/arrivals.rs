@@ -9,7 +9,7 @@ use super::Emulator;
 impl Emulator {
     /// Commands arrive at this step's rate from now on.
     pub(super) fn begin_arrivals(&mut self, at: i64) {
-        let users = self.c.plan.steps[self.c.step - 1];
+        let users = self.c.plan.steps[self.c.step - 1].users;
         let Some(open) = &mut self.c.open else { return };
         open.series += 1;
         open.dry = false;
@@ -19,7 +19,7 @@ impl Emulator {
 
     /// A command is to start now: in the session that has been idle longest, else as soon as one is free.
     pub(super) fn arrive(&mut self, series: u64, intended_ns: i64) {
-        let users = self.c.plan.steps[self.c.step - 1];
+        let users = self.c.plan.steps[self.c.step - 1].users;
         let closing = self.c.closing;
         let Some(open) = self
             .c

@@ -5,12 +5,12 @@ use std::os::fd::AsRawFd;
 
 use crate::clock::monotonic_ns;
 use crate::error::TerminalError;
-use crate::plan::Phase;
+use crate::plan::{Phase, Plan, Step, parse_duration};
 
 use super::{Emulator, End};
 
-/// Longest line that is read; no number of users has more digits.
-const LONGEST: usize = 64;
+/// Longest line that is read; no step needs more.
+const LONGEST: usize = 128;
 
 /// What was told of the steps to come.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub struct Following {
 /// A line of standard input.
 #[derive(Debug, PartialEq, Eq)]
 enum Told {
-    Step(usize),
+    Step(Step),
     End,
 }
 
@@ -49,16 +49,49 @@ impl Following {
 
 fn understood(line: &[u8], most: usize) -> Result<Told, String> {
     let text = String::from_utf8_lossy(line);
-    let text = text.trim();
-    match text.parse() {
-        _ if text == "end" => Ok(Told::End),
-        Ok(users) if (1..=most).contains(&users) => Ok(Told::Step(users)),
-        Ok(_) => Err(format!("{text} users; a step has 1 to {most} (--max-users)")),
-        Err(_) => Err(format!(
-            "{:?} is no number of users",
-            text.chars().take(LONGEST).collect::<String>()
-        )),
+    let mut words = text.split_whitespace();
+    let first = words.next().unwrap_or("");
+    if first == "end" && words.next().is_none() {
+        return Ok(Told::End);
     }
+    let users = first
+        .parse()
+        .map_err(|_| format!("{:?} is no number of users", short(first)))?;
+    if !(1..=most).contains(&users) {
+        return Err(format!("{users} users; a step has 1 to {most} (--max-users)"));
+    }
+    let mut step = Step::of(users);
+    for word in words {
+        let (name, length) = word.split_once('=').unwrap_or((word, ""));
+        let place = match name {
+            "ramp" => &mut step.ramp_ns,
+            "warmup" => &mut step.warmup_ns,
+            "window" => &mut step.window_ns,
+            _ => return Err(format!("{:?} is none of ramp, warmup, window", short(name))),
+        };
+        *place = Some(parse_duration(length).map_err(|why| format!("{name}: {why}"))?);
+    }
+    if step.window_ns == Some(0) {
+        return Err("window: the measured time is 0".to_owned());
+    }
+    Ok(Told::Step(step))
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(LONGEST).collect()
+}
+
+/// Is there time for one step more?
+fn fits(plan: &Plan, step: Step, longest_s: f64) -> Result<(), String> {
+    let mut longer = plan.clone();
+    longer.steps.push(step);
+    let total_s = longer.total_s();
+    if total_s > longest_s {
+        return Err(format!(
+            "the steps take {total_s:.0} s together; --max-time is {longest_s:.0} s"
+        ));
+    }
+    Ok(())
 }
 
 impl Emulator {
@@ -76,18 +109,25 @@ impl Emulator {
         };
         match following.take(&buffer[..got], self.c.plan.most) {
             Ok(told) => told.into_iter().for_each(|told| self.follow(told)),
-            Err(why) => {
-                let what = format!("--follow: standard input: {why}");
-                let hint = "write a number of users a line, and end after the last";
-                self.end
-                    .get_or_insert(End::Failed(TerminalError::input(what, hint)));
-            }
+            Err(why) => self.refuse(&why),
         }
+    }
+
+    fn refuse(&mut self, why: &str) {
+        let what = format!("--follow: standard input: {why}");
+        let hint = "write a step a line, such as 12 or 12 warmup=3s window=14s, and end after the last";
+        self.end
+            .get_or_insert(End::Failed(TerminalError::input(what, hint)));
     }
 
     fn follow(&mut self, told: Told) {
         match told {
-            Told::Step(users) => self.c.plan.steps.push(users),
+            Told::Step(step) => {
+                if let Err(why) = fits(&self.c.plan, step, self.longest_s) {
+                    return self.refuse(&why);
+                }
+                self.c.plan.steps.push(step);
+            }
             Told::End => {
                 if let Some(following) = &mut self.following {
                     following.ended = true;
@@ -110,13 +150,39 @@ mod tests {
         assert_eq!(following.take(b"1", 20), Ok(vec![]));
         assert_eq!(
             following.take(b"2\n7\r\nen", 20),
-            Ok(vec![Told::Step(12), Told::Step(7)])
+            Ok(vec![Told::Step(Step::of(12)), Told::Step(Step::of(7))])
         );
         assert_eq!(following.take(b"d\n", 20), Ok(vec![Told::End]));
     }
 
     #[test]
-    fn what_is_no_number_of_users_is_refused() {
+    fn a_step_may_state_lengths_of_its_own() {
+        let told = Following::default().take(b" 12  warmup=3s window=1.5m ramp=0\n", 20);
+        let step = Step {
+            users: 12,
+            ramp_ns: Some(0),
+            warmup_ns: Some(3_000_000_000),
+            window_ns: Some(90_000_000_000),
+        };
+        assert_eq!(told, Ok(vec![Told::Step(step)]));
+    }
+
+    #[test]
+    fn the_whole_time_is_bounded() {
+        let plan = Plan {
+            steps: vec![Step::of(1)],
+            ramp_ns: 0,
+            ramp_per_user: false,
+            warmup_ns: 0,
+            window_ns: 10_000_000_000,
+            most: 20,
+        };
+        assert!(fits(&plan, Step::of(1), 20.0).is_ok());
+        assert!(fits(&plan, Step::of(1), 19.0).is_err());
+    }
+
+    #[test]
+    fn what_is_no_step_is_refused() {
         for wrong in [
             &b"0\n"[..],
             b"21\n",
@@ -124,8 +190,16 @@ mod tests {
             b"x\n",
             b"\n",
             b"1.5\n",
+            b"end 3\n",
+            b"3 window\n",
+            b"3 window=\n",
+            b"3 window=0\n",
+            b"3 window=-1s\n",
+            b"3 window=x\n",
+            b"3 pause=1s\n",
+            b"3 4\n",
             b"\xff\n",
-            &[b'1'; 99],
+            &[b'1'; 199],
         ] {
             assert!(Following::default().take(wrong, 20).is_err(), "{wrong:?}");
         }

@@ -52,20 +52,23 @@ pub struct Emulator {
     consent: Option<Consent>,
     /// Steps come on standard input.
     following: Option<Following>,
+    /// All steps together take no longer.
+    longest_s: f64,
     /// Users whose lines hold more than one read took, or their end.
     unread: Vec<usize>,
     end: Option<End>,
 }
 
 impl Emulator {
-    /// `watch_stdin`: the end of standard input ends the run. `follow`: what comes on it are further steps.
+    /// `watch_stdin`: the end of standard input ends the run. `follow`: what comes on it are further
+    /// steps, until all of them take so long, s.
     pub fn new(
         c: Common,
         signals: Signals,
         progress: Progress,
         drain_ns: i64,
         watch_stdin: bool,
-        follow: bool,
+        follow: Option<f64>,
         consent: Option<Consent>,
     ) -> io::Result<Self> {
         let most = c.plan.most;
@@ -94,7 +97,8 @@ impl Emulator {
             began_ns: monotonic_ns(),
             drain_ns,
             consent,
-            following: follow.then(Following::default),
+            following: follow.map(|_| Following::default()),
+            longest_s: follow.unwrap_or(f64::INFINITY),
             unread: Vec::new(),
             end: None,
         })
@@ -165,7 +169,7 @@ impl Emulator {
     fn due(&mut self, what: What, due_ns: i64) {
         match what {
             What::LogOn(user) => {
-                if self.c.step == 0 || user < self.c.plan.steps[self.c.step - 1] {
+                if self.c.step == 0 || user < self.c.plan.steps[self.c.step - 1].users {
                     self.users[user].log_on(&mut self.c);
                 }
             }
@@ -201,8 +205,8 @@ impl Emulator {
 
     fn begin_step(&mut self, step: usize, at: i64) {
         let plan = &self.c.plan;
-        let before = if step == 0 { 0 } else { plan.steps[step - 1] };
-        let now_on = plan.steps[step];
+        let before = plan.before(step);
+        let now_on = plan.steps[step].users;
         let length = plan.length_of(step);
         for (nth, user) in (before.min(now_on)..before.max(now_on)).enumerate() {
             let what = if now_on > before {
@@ -212,7 +216,7 @@ impl Emulator {
             };
             self.c.timers.set(at + self.c.plan.offset_of(step, nth), what);
         }
-        let window = at + self.c.plan.ramp_of(step) + self.c.plan.warmup_ns;
+        let window = at + self.c.plan.window_of(step);
         self.c.timers.set(at + self.c.plan.ramp_of(step), What::WarmUp);
         self.c.timers.set(window, What::WindowStart);
         self.c.timers.set(at + length, What::WindowEnd);
@@ -234,10 +238,10 @@ impl Emulator {
             return self.begin_step(self.c.step, at);
         }
         if self.following.as_ref().is_some_and(Following::awaits) {
-            self.c.phase = Phase::Hold;
+            self.hold();
             return;
         }
-        let intended = self.c.plan.steps[self.c.step - 1];
+        let intended = self.c.plan.steps[self.c.step - 1].users;
         let absent = self.users[..intended]
             .iter()
             .filter(|user| !user.has_been_logged_on())
@@ -261,6 +265,21 @@ impl Emulator {
         self.look_if_drained();
     }
 
+    /// Waits for a step: who is to say which finds all of the window in the recording once this event is there.
+    fn hold(&mut self) {
+        self.c.phase = Phase::Hold;
+        self.c.event("hold", None, "");
+        if let Err(error) = self.c.recorder.flush_soon() {
+            self.c.abort = Some(recording_failed(&error));
+        }
+        self.show_progress();
+    }
+
+    fn show_progress(&self) {
+        let elapsed_s = (monotonic_ns() - self.began_ns) as f64 / SECOND_NS as f64;
+        self.progress.show(&self.c, elapsed_s);
+    }
+
     fn look_if_drained(&mut self) {
         let waiting = |user: &User| matches!(user.state, State::Waiting | State::Interrupting(_));
         if self.c.phase == Phase::Drain && !self.users.iter().any(waiting) {
@@ -275,8 +294,7 @@ impl Emulator {
         for user in self.c.door.overlooked() {
             self.c.timers.set(now, What::LogOn(user));
         }
-        self.progress
-            .show(&self.c, (now - self.began_ns) as f64 / SECOND_NS as f64);
+        self.show_progress();
         self.look_if_drained();
     }
 
@@ -362,10 +380,7 @@ impl Emulator {
         };
         self.c.phase = Phase::Done;
         self.c.event("stopped", None, &why);
-        self.progress.show(
-            &self.c,
-            (monotonic_ns() - self.began_ns) as f64 / SECOND_NS as f64,
-        );
+        self.show_progress();
     }
 }
 

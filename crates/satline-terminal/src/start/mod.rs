@@ -13,7 +13,7 @@ use crate::error::TerminalError;
 use crate::lines::pty::{self, Launcher};
 use crate::lines::tls::{Client, Missing};
 use crate::lines::{Lines, Target, try_out};
-use crate::plan::Plan;
+use crate::plan::{Plan, Step};
 use crate::workload::Workload;
 
 pub(crate) fn plan_of(options: &RunOptions) -> Result<Plan, TerminalError> {
@@ -40,7 +40,7 @@ pub(crate) fn plan_of(options: &RunOptions) -> Result<Plan, TerminalError> {
         return Err(TerminalError::input(what, "for example --max-rate 100"));
     }
     let plan = Plan {
-        steps: options.steps.clone(),
+        steps: options.steps.iter().copied().map(Step::of).collect(),
         ramp_ns: options.ramp,
         ramp_per_user: options.ramp_per_user,
         warmup_ns: options.warmup,

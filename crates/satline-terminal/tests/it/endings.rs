@@ -101,9 +101,15 @@ fn steps_that_come_on_standard_input_follow_each_other() {
     input.write_all(b"3\n").unwrap();
     // Unless the machine is slow the second is over by then, and its users go on until the third comes.
     std::thread::sleep(Duration::from_secs(2));
-    input.write_all(b"2\nend\n").unwrap();
+    input.write_all(b"2 window=700ms\nend\n").unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let lengths: Vec<f64> = place
+        .events("step")
+        .iter()
+        .map(|row| row["value"].parse().unwrap())
+        .collect();
+    assert_eq!(lengths, [0.6, 0.6, 0.8]);
     let users: Vec<i64> = place
         .events("step")
         .iter()
@@ -111,6 +117,8 @@ fn steps_that_come_on_standard_input_follow_each_other() {
         .collect();
     assert_eq!(users, [1, 3, 2]);
     assert_eq!(place.events("window-end").len(), 3);
+    let held = place.events("hold");
+    assert!(held.iter().any(|row| number(row, "users") == 3), "{held:?}");
     place.assert_clean();
     drop(input);
 }

@@ -26,6 +26,7 @@ from satline.interruption import Interrupted, Signals, signals_interrupt
 from satline.systems import Knobs, Limits
 
 if TYPE_CHECKING:
+    from satline.experiment.adaptive.driver import Outlook
     from satline.experiment.emulator import Progress
     from satline.experiment.progress import View
     from satline.experiment.protocol import Options
@@ -305,3 +306,6 @@ class SaidOnce:
     def show(self, progress: Progress) -> None:
         if self._live:
             self._view.show(progress)
+
+    def decided(self, outlook: Outlook) -> None:
+        self._view.decided(outlook)
