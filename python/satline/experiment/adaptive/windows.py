@@ -32,7 +32,9 @@ class Measured:
     windows
         In the order of time, those without any whole observation left out.
     responses_s
-        90th percentile of the response by users.
+        By users, how long who leaves must wait for the answer at most times: the 90th percentile of the
+        responses seen, or where that is more their mean by Little's law, N / X − Z, which holds those that
+        have not come yet, too.
     counts_work
         Throughput is work completed, as the diagnosis counts it, and no number of transactions.
     """
@@ -101,7 +103,7 @@ def measured(recorded: Recording, *, counted: bool = False) -> Measured:
     work = None if counted else work_completed(reduction)
     completed = np.asarray(seen["transaction_rate"], dtype=np.float64)
     began, ended = (np.asarray(seen[name], dtype=np.float64) for name in ("t0", "t1"))
-    reactions, responses = _reactions(recording)
+    reactions, responses, pauses = _reactions(recording)
     lingering = _lingering(recording)
     origin = bounds[0].began_ns
     parts = [
@@ -135,6 +137,10 @@ def measured(recorded: Recording, *, counted: bool = False) -> Measured:
                 settled=one.complete and one.key not in lingering,
             )
         )
+        lines = int(np.isfinite(windows[-1].reactions_s).sum())
+        pause_s = pauses.get(one.users, 0.0)
+        mean_s = one.users * (one.window_ns[1] - one.window_ns[0]) / 1e9 / max(1, lines) - pause_s
+        responses[one.users] = max(responses.get(one.users, 0.0), mean_s)
     return Measured(tuple(windows), responses, work is not None)
 
 
@@ -213,8 +219,11 @@ def _one(connection: duckdb.DuckDBPyConnection, query: str) -> int | None:
     return None if row is None else row[0]
 
 
-def _reactions(recording: UpToNow) -> tuple[dict[tuple[int, int], list[float]], dict[int, float]]:
-    """Reactions by run and step, infinite where one never came; and the 90th percentile of responses."""
+def _reactions(
+    recording: UpToNow,
+) -> tuple[dict[tuple[int, int], list[float]], dict[int, float], dict[int, float]]:
+    """Reactions by run and step, infinite where one never came; by users the 90th percentile of responses,
+    and the mean of think and typing time."""
     connection = recording.connect(tables=["transaction"])
     where = "WHERE phase = 'window' AND step > 0 AND outcome <> 'cut' AND users IS NOT NULL"
     try:
@@ -223,12 +232,14 @@ def _reactions(recording: UpToNow) -> tuple[dict[tuple[int, int], list[float]], 
                 THEN coalesce(reaction_us, response_us) / 1e6 ELSE 'inf'::DOUBLE END ORDER BY monotonic_ns)
             FROM transaction {where} GROUP BY run, step""").fetchall()
         responses = connection.execute(f"""
-            SELECT users, quantile_cont(response_us, 0.9) / 1e6 FROM transaction {where}
+            SELECT users, quantile_cont(response_us, 0.9) / 1e6,
+                avg(coalesce(think_us, 0) + coalesce(typing_us, 0)) / 1e6 FROM transaction {where}
             AND response_us IS NOT NULL GROUP BY users""").fetchall()
     finally:
         connection.close()
     by_step = {(run, step): [s for s in seconds if s is not None] for run, step, seconds in reactions}
-    return by_step, {int(users): float(s) for users, s in responses}
+    p90 = {int(users): float(s) for users, s, _ in responses}
+    return by_step, p90, {int(users): float(s) for users, _, s in responses}
 
 
 def _as_quiet(work: Floats, completed: Floats, seconds: Floats, windows: Sequence[Integers]) -> bool:
