@@ -106,7 +106,7 @@ def test_help_imports_nothing_heavy() -> None:
     ("arguments", "error", "hint"),
     [
         (["stduy"], "stduy", "--help"),
-        (["study"], "Missing argument", "satline study --help"),
+        (["study"], "name a study", "satline study --help"),
         (["study", "nothing"], "there is no study file nothing", "satline studies"),
         (["study", "cpu-bund"], "cpu-bund", 'did you mean "cpu-bound"?'),
         (["study", "light", "--scratch", "/nowhere"], "/nowhere is not a directory", "--scratch"),

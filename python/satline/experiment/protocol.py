@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from satline.errors import InputError, SatlineError
 from satline.experiment.adaptive.driver import Adaptive
 from satline.experiment.adaptive.path import Trail, trail_of
-from satline.experiment.adaptive.plan import SearchPlan, StepTimes, load_processors
+from satline.experiment.adaptive.plan import SearchPlan, StepTimes, has_room, load_processors
 from satline.experiment.adaptive.resume import check_resumable, earlier_runs, go_on
 from satline.experiment.emulator import Emulator, Progress, command_line
 from satline.experiment.feasibility import check_feasible, check_workload
@@ -331,7 +331,7 @@ class _Run:
             StepTimes(load.ramp_seconds, load.warmup_seconds, load_processors(self._study.limits())),
             self._recording,
             self._view.decided,
-            ahead=bool(conditions.other_processors),
+            ahead=bool(conditions.other_processors) or has_room(self._study.limits()),
             **earlier_runs(self._recording) if self._resumed else {},
         )
         first = driver.first()

@@ -13,7 +13,7 @@ from satline.cli import run
 from satline.errors import InputError
 from satline.experiment.adaptive.driver import Adaptive, Outlook
 from satline.experiment.adaptive.path import trail_of
-from satline.experiment.adaptive.plan import SearchPlan, StepTimes, usual_most
+from satline.experiment.adaptive.plan import SearchPlan, StepTimes, has_room, usual_most
 from satline.experiment.adaptive.resume import check_resumable, earlier_runs, go_on
 from satline.experiment.adaptive.shown import decision_lines, live_lines, path_lines
 from satline.experiment.adaptive.steps import StepLine
@@ -317,6 +317,14 @@ def test_the_most_users_follow_from_the_limits() -> None:
     assert usual_most(Limits(cpu_quota_processors=0.5), processors=2, memory_bytes=8 << 30) == 32
     assert usual_most(Limits(processors=1, memory_bytes=160_000_000), processors=2) == 20
     assert usual_most(Limits(memory_bytes=16_000_000), processors=2) == 8
+
+
+def test_it_looks_ahead_where_there_is_room() -> None:
+    assert has_room(Limits(cpu_quota_processors=0.5), 2)
+    assert has_room(Limits(processors=1), 2)
+    assert not has_room(Limits(cpu_quota_processors=0.5), 1)
+    assert not has_room(Limits(), 2)
+    assert has_room(Limits(), 8)
 
 
 def test_a_ramp_is_as_long_as_many_change_and_a_warm_up_as_they_wait() -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from satline.knee import Posterior
 
 # The monitor writes once a second; on a host that is short of everything later.
-PATIENCE_S = 4.0
+PATIENCE_S = 2.0
 # How long before a window's end it looks, at first; then as its looks took, and a half.
 LEAD_S, SLACK = 1.5, 1.5
 MOST_LEAD = 0.5  # of the window

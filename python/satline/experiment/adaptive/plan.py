@@ -25,6 +25,7 @@ USERS_IN_A_RAMP = 10
 SHORTEST_RAMP_S = 0.5
 # Who leaves an overloaded system does so once the answer is there, so long at most in units of the warm-up.
 LONGEST_DRAIN = 4.0
+MANY_PROCESSORS = 8
 # A window of the stated length is cut to this for a first look, and may be lengthened.
 SHORT, LONG = 2 / 3, 2.0
 SHORTEST_WINDOW_S = 4.0
@@ -56,6 +57,12 @@ def load_processors(limits: Limits, processors: int | None = None) -> float:
     if limits.cpu_quota_processors is not None:
         have = min(have, limits.cpu_quota_processors)
     return have
+
+
+def has_room(limits: Limits, processors: int | None = None) -> bool:
+    """Is there a processor beside those that the load may fill, or so many that a look is nothing?"""
+    have = len(os.sched_getaffinity(0)) if processors is None else processors
+    return have >= MANY_PROCESSORS or load_processors(limits, have) <= have - 1
 
 
 @dataclass

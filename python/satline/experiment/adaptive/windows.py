@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from satline.recording import Recording
 
     Floats = NDArray[np.float64]
+    Integers = NDArray[np.int64]
 
 BLOCKS = 10
 SHORTEST_BLOCK_S = 1.0
+NOISIER = 1.3
 _VARIABLES = ("transaction_rate", "work_rate", "left_fraction", "share_run", "users_in_transaction")
 
 
@@ -30,7 +32,9 @@ class Measured:
     windows
         In the order of time, those without any whole observation left out.
     responses_s
-        90th percentile of the response by users.
+        By users, how long who leaves must wait for the answer at most times: the 90th percentile of the
+        responses seen, or where that is more their mean by Little's law, N / X − Z, which holds those that
+        have not come yet, too.
     counts_work
         Throughput is work completed, as the diagnosis counts it, and no number of transactions.
     """
@@ -71,8 +75,10 @@ class UpToNow:
 def measured(recorded: Recording, *, counted: bool = False) -> Measured:
     """Read the windows, the one under way as far as it is.
 
-    Throughput is what the diagnosis judges by: work completed where commands differ in what they take, else
-    transactions. Each window is cut into about ten blocks of whole observations.
+    Throughput is what the diagnosis judges by: transactions, or work completed, where commands differ in what
+    they take. Work sees a bend earlier, since short commands go on completing; but where a few long commands
+    are most of it a short window tells little by it, and transactions are counted. Each window is cut into
+    about ten blocks of whole observations.
 
     Parameters
     ----------
@@ -95,16 +101,26 @@ def measured(recorded: Recording, *, counted: bool = False) -> Measured:
         return Measured((), {}, False)  # the monitor has not written two samples yet
     seen = reduction.observations
     work = None if counted else work_completed(reduction)
-    rate = np.asarray(seen["transaction_rate"] if work is None else work, dtype=np.float64)
+    completed = np.asarray(seen["transaction_rate"], dtype=np.float64)
     began, ended = (np.asarray(seen[name], dtype=np.float64) for name in ("t0", "t1"))
-    reactions, responses = _reactions(recording)
+    reactions, responses, pauses = _reactions(recording)
     lingering = _lingering(recording)
     origin = bounds[0].began_ns
+    parts = [
+        (one, inside)
+        for one in bounds
+        if len(
+            inside := np.flatnonzero(
+                (began >= one.window_ns[0]) & (ended <= one.window_ns[1]) & np.isfinite(completed)
+            )
+        )
+    ]
+    indexes = [inside for _, inside in parts]
+    if work is not None and not _as_quiet(work, completed, reduction.seconds, indexes):
+        work = None
+    rate = completed if work is None else work
     windows = []
-    for one in bounds:
-        inside = np.flatnonzero((began >= one.window_ns[0]) & (ended <= one.window_ns[1]) & np.isfinite(rate))
-        if not len(inside):
-            continue
+    for one, inside in parts:
         seconds = reduction.seconds[inside]
         throughput, block_s = _blocks(rate[inside], seconds)
         left = _mean(seen["left_fraction"][inside], seconds)
@@ -121,6 +137,10 @@ def measured(recorded: Recording, *, counted: bool = False) -> Measured:
                 settled=one.complete and one.key not in lingering,
             )
         )
+        lines = int(np.isfinite(windows[-1].reactions_s).sum())
+        pause_s = pauses.get(one.users, 0.0)
+        mean_s = one.users * (one.window_ns[1] - one.window_ns[0]) / 1e9 / max(1, lines) - pause_s
+        responses[one.users] = max(responses.get(one.users, 0.0), mean_s)
     return Measured(tuple(windows), responses, work is not None)
 
 
@@ -199,8 +219,11 @@ def _one(connection: duckdb.DuckDBPyConnection, query: str) -> int | None:
     return None if row is None else row[0]
 
 
-def _reactions(recording: UpToNow) -> tuple[dict[tuple[int, int], list[float]], dict[int, float]]:
-    """Reactions by run and step, infinite where one never came; and the 90th percentile of responses."""
+def _reactions(
+    recording: UpToNow,
+) -> tuple[dict[tuple[int, int], list[float]], dict[int, float], dict[int, float]]:
+    """Reactions by run and step, infinite where one never came; by users the 90th percentile of responses,
+    and the mean of think and typing time."""
     connection = recording.connect(tables=["transaction"])
     where = "WHERE phase = 'window' AND step > 0 AND outcome <> 'cut' AND users IS NOT NULL"
     try:
@@ -209,12 +232,33 @@ def _reactions(recording: UpToNow) -> tuple[dict[tuple[int, int], list[float]], 
                 THEN coalesce(reaction_us, response_us) / 1e6 ELSE 'inf'::DOUBLE END ORDER BY monotonic_ns)
             FROM transaction {where} GROUP BY run, step""").fetchall()
         responses = connection.execute(f"""
-            SELECT users, quantile_cont(response_us, 0.9) / 1e6 FROM transaction {where}
+            SELECT users, quantile_cont(response_us, 0.9) / 1e6,
+                avg(coalesce(think_us, 0) + coalesce(typing_us, 0)) / 1e6 FROM transaction {where}
             AND response_us IS NOT NULL GROUP BY users""").fetchall()
     finally:
         connection.close()
     by_step = {(run, step): [s for s in seconds if s is not None] for run, step, seconds in reactions}
-    return by_step, {int(users): float(s) for users, s in responses}
+    p90 = {int(users): float(s) for users, s, _ in responses}
+    return by_step, p90, {int(users): float(s) for users, _, s in responses}
+
+
+def _as_quiet(work: Floats, completed: Floats, seconds: Floats, windows: Sequence[Integers]) -> bool:
+    """Does work scatter about as little from block to block as the number of transactions does?"""
+    import numpy as np
+
+    def scatter(rate: Floats) -> float:
+        squares, blocks = 0.0, 0
+        for inside in windows:
+            values, _ = _blocks(rate[inside], seconds[inside])
+            mean = float(values.mean())
+            if mean > 0 and len(values) > 1:
+                squares += float(((values - mean) ** 2).sum()) / mean**2
+                blocks += len(values) - 1
+        return float(np.sqrt(squares / blocks)) if blocks else 0.0
+
+    if not all(np.isfinite(work[inside]).all() for inside in windows):
+        return False
+    return scatter(work) <= NOISIER * scatter(completed)
 
 
 def _lingering(recording: UpToNow) -> frozenset[tuple[int, int]]:
