@@ -216,18 +216,34 @@ class Search:
         return self._state
 
     def _estimate(self, target: Target, value: Floats, weight: Floats) -> Known:
-        low, middle, high = weighted_quantiles(value, weight, (0.025, 0.5, 0.975))
-        if high > target.most(self.settings.most_users):
-            high = math.inf
-        known = math.isfinite(high) and middle > 0
+        low, middle, high = self._interval(target, value, weight)
         settled = [w for w in self.windows if w.settled]
         done = (
-            known
-            and (high - low) / (2 * middle) <= self.settings.within
+            self._narrow(low, middle, high)
             and len(settled) >= FEWEST_WINDOWS
             and len({w.users for w in settled}) >= 3
+            and self._narrow_before(target)
         )
         return Known(target.name, middle, low, high, target.unit, done)
+
+    def _interval(self, target: Target, value: Floats, weight: Floats) -> tuple[float, float, float]:
+        low, middle, high = weighted_quantiles(value, weight, (0.025, 0.5, 0.975))
+        return low, middle, math.inf if high > target.most(self.settings.most_users) else high
+
+    def _narrow(self, low: float, middle: float, high: float) -> bool:
+        return middle > 0 and math.isfinite(high) and (high - low) / (2 * middle) <= self.settings.within
+
+    def _narrow_before(self, target: Target) -> bool:
+        """Was it as narrow without the last window?
+
+        Who stops at the first interval that is narrow enough picks those that are too narrow by chance.
+        """
+        windows, most = self.windows[:-1], self.settings.most_users
+        found = fit(windows, most_users=most, seed=self.seed)
+        table = (
+            reactions(windows, target.part, target.seconds, most) if isinstance(target, Percentile) else None
+        )
+        return self._narrow(*self._interval(target, *target.values(found, table)))
 
     def _decide(self, elapsed_s: float) -> Decision:
         settings, state = self.settings, self._known()
