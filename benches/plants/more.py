@@ -276,7 +276,7 @@ def too_many(planted: Planted, draw: random.Random) -> Truth:
     _preferred(planted)
     name, each = _name(draw), draw.randint(22, 26) << 20
     # A Python program takes 11 MiB itself.
-    limit, iops = 2 * each + (80 << 20), draw.choice((1000, 1500))
+    limit, iops = 2 * each + (80 << 20), draw.choice((300, 400))
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
     device = modelled_swap(planted, 1 << 30, iops)
     on, off = draw.uniform(38, 44), draw.uniform(44, 50)

@@ -23,8 +23,8 @@ MOST_NAMED = 3
 # A user who takes at least this part of the CPU time used is worth naming.
 TAKES = 0.15
 # Background work: its users never rest and together take so much; others are at work for such a part of the
-# time, and hardly wait where their waits for the CPU are less than half of what they run.
-RESTLESS, MOST, AT_WORK, HARMED = 0.9, 0.6, 0.005, 0.5
+# time, and hardly wait where their waits for the CPU are less than 0.4 of what they run.
+RESTLESS, MOST, AT_WORK, HARMED = 0.9, 0.6, 0.005, 0.4
 
 
 @dataclass(frozen=True)

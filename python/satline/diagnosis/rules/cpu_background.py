@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from satline.diagnosis._held import background, listed
+from satline.diagnosis._held import HARMED, background, listed
 from satline.diagnosis._results import Evidence, Finding
 from satline.diagnosis.rules._context import Context, Measure
 from satline.diagnosis.rules._rule import Rule
@@ -138,7 +138,7 @@ def _by_user(context: Context) -> Finding | None:
             "the processors are full, but not of work that never rests while other users are at work",
             evidence=facts,
         )
-    harmed = f"below half of the {found.run:.2g} that run"
+    harmed = f"below {HARMED:g} of the {found.run:.2g} that run"
     facts += [
         Evidence(
             "CPU time of work that never rests", "fraction of all", where, found.part, None, "most", True

@@ -98,7 +98,9 @@ def _rare_work(context: Context, history: Histories) -> list[tuple[str, Mask, Fl
     classes = history.class_responses
     if not tasks and len(classes) < 2:
         return None
-    everyone = _response(list(classes.values()), len(context.reduction.number))
+    # A joined log may name users, classes, or both.
+    known = classes or history.responses
+    everyone = _response(list(known.values()), len(context.reduction.number))
     found = [(name, np.nan_to_num(course["cpu_us"]) > 0, everyone) for name, course in tasks.items()]
     for name, course in classes.items():
         rest = _response([c for n, c in classes.items() if n != name], len(context.reduction.number))
