@@ -147,7 +147,7 @@ def _floor(release: Path, place: Path, window: int, users: int, think: float) ->
     logs = place / f"floor-{users}-logs"
     logs.mkdir(exist_ok=True)
     plan = [str(users), str(think), str(window), str(logs), str(programs / "stamping_responder")]
-    output = subprocess.run([str(programs / "floor"), *plan], check=True, capture_output=True, text=True)
+    output = subprocess.run([str(programs / "pty_floor"), *plan], check=True, capture_output=True, text=True)
     figures: dict[str, Any] = json.loads(output.stdout)
     print(f"floor, {users} users: {figures['cpu_us']:.1f} us", file=sys.stderr, flush=True)
     return figures

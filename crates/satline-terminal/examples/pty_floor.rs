@@ -1,7 +1,7 @@
 //! The floor of what a transaction on a pty can cost: many pseudo-terminals, a heap of due times and epoll, and nothing else:
 //! no reader of terminals, no recording, no quiet time.
 //!
-//! `floor USERS THINK_S SECONDS LOG PROGRAM [ARGUMENT…]`: each user thinks (exponential; 0: not at all), sends a line at once and
+//! `pty_floor USERS THINK_S SECONDS LOG PROGRAM [ARGUMENT…]`: each user thinks (exponential; 0: not at all), sends a line at once and
 //! reads up to the second line end, that of the answer after the echo. After 2 s it measures for SECONDS and prints as JSON the
 //! transactions per second, the processor time of this process for each, us, and how late lines were sent, us. The programs
 //! get LOG as their last argument, and SATLINE_USER.
@@ -47,7 +47,7 @@ fn start(number: usize, program: &str, arguments: &[String], log: &str) -> Resul
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [users, think, seconds, log, program, rest @ ..] = arguments.as_slice() else {
-        eprintln!("usage: floor USERS THINK_S SECONDS LOG PROGRAM [ARGUMENT…]");
+        eprintln!("usage: pty_floor USERS THINK_S SECONDS LOG PROGRAM [ARGUMENT…]");
         std::process::exit(2);
     };
     let number = |text: &str| text.parse::<f64>().map_err(Error::other);
