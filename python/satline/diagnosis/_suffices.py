@@ -14,6 +14,7 @@ from satline.diagnosis._histories import Histories
 from satline.diagnosis._needs import would_need
 from satline.diagnosis._results import Diagnosis, Estimate, Saturation, Unseen
 from satline.diagnosis.rules import RULES
+from satline.diagnosis.rules._rule import NOT_SATURATED
 from satline.errors import InputError
 from satline.reduction import LOAD_AXES, Reduction, Source, reduce
 
@@ -230,7 +231,12 @@ def _rules(recording: Source, reduction: Reduction, diagnosis: Diagnosis) -> tup
     """What `satline diagnose` judges; the other rules as if the topmost class were saturated."""
     if not reduction.classes:
         return ()
-    judged = {f.rule for f in (*diagnosis.findings, *diagnosis.others) if f.state != "cannot-judge"}
+    # Where nothing is saturated no rule looks any further: that is no judgement of what it would have needed.
+    judged = {
+        f.rule
+        for f in (*diagnosis.findings, *diagnosis.others)
+        if f.state != "cannot-judge" and not f.summary.startswith(NOT_SATURATED)
+    }
     context = context_of(recording, reduction, _as_saturated(diagnosis.saturation, reduction))
     have = {name.partition(":")[0] for name in reduction.curves}
     found = []

@@ -240,6 +240,10 @@ class _Run:
             except SatlineError as error:
                 text = error.message
                 raise
+            except (BrokenPipeError, SystemExit):
+                # rich ends the program when nobody reads it any more; a hang-up may be on its way.
+                reason, text = "interrupted", "standard output was closed"
+                raise
             finally:
                 self._down(result, reason, text)
             while_restoring = signals.take()

@@ -57,7 +57,6 @@ def diagnoses() -> dict[str, Diagnosis]:
 
 
 ALSO = {
-    "paging_overhead": {"storage_not_bottleneck"},
     "storage_not_bottleneck": {"storage_not_bottleneck"},
     "background": {"cpu_background"},
 }
