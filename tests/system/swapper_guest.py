@@ -31,7 +31,7 @@ from .conftest import TREE
 from .guest_shell import Shell
 
 # An emulated processor on a busy machine takes its time.
-WAIT_S = 120.0
+WAIT_S = 600.0
 PLACE = "/opt/swapper"
 SETTINGS = GuestSettings(memory_bytes=512_000_000, swap_disks=1, swap_disk_bytes=512 << 20)
 PAGE_BYTES = 4096
