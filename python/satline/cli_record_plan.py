@@ -48,6 +48,11 @@ class Plan:
     duration_ms: int | None = None
     tell_alarms: bool = False
 
+    @property
+    def alarms_told(self) -> bool:
+        """Does the monitor print lines of alarms?"""
+        return self.tell_alarms and bool(self.thermometers)
+
     def arguments(self) -> list[str]:
         """The monitor's command."""
         words = [str(self.monitor), "--recording", str(self.recording)]
@@ -60,7 +65,7 @@ class Plan:
             words += ["--thermometer-program", str(self.thermometer)]
         if self.thermometers and self.cgroup is not None and self.probes_in_cgroup:
             words += ["--thermometer-cgroup", self.cgroup]
-        if self.thermometers and self.tell_alarms:
+        if self.alarms_told:
             words += ["--tell-alarms"]
         if self.duration_ms is not None:
             words += ["--duration", f"{self.duration_ms}ms"]

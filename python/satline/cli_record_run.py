@@ -49,13 +49,12 @@ def foreground(plan: Plan, notes: Sequence[str], *, headlines: bool = True) -> i
     answers = Headlines(plan.recording)
     console = _console()
     # What this process does, such as compacting, is not a user's work.
-    told = plan.tell_alarms and bool(plan.thermometers)
     command = [*plan.arguments(), "--companion", str(os.getpid())]
     with signals_interrupt() as signals:
         monitor = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE if told else None,
+            stdout=subprocess.PIPE if plan.alarms_told else None,
             start_new_session=True,
             preexec_fn=end_with_parent,
         )

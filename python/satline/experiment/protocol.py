@@ -295,26 +295,9 @@ class _Run:
             self._drive_adaptive(self._plan, conditions, swapper)
             return
         series = Series(self._study.file.load, self._recording)
-        trace = WindowTrace(self._study, conditions, self._recording)
-        emulator = Emulator(
-            command_line(
-                self._programs["satline-terminal"],
-                workload_for(self._study, conditions),
-                self._recording.absolute(),
-                self._study.file.load,
-                conditions,
-                series.steps,
-            ),
-            conditions.environment,
-            conditions.data.parent / "satline-terminal.log",
-        )
-        try:
+        with self._emulating(conditions, swapper, steps=series.steps) as (_, going):
             with self._view:
-                for progress in emulator.progress():
-                    self._system.check()
-                    trace.follow(progress)
-                    if swapper is not None:
-                        swapper.check()
+                for progress in going:
                     if isinstance(progress, Progress):
                         self._view.show(progress)
                     if series.enough(progress):
@@ -322,11 +305,6 @@ class _Run:
             if series.why:
                 describe.annotate(self._recording, f"ended by itself: {series.why}")
                 self._view.note(series.why)
-        finally:
-            with signals_held():
-                emulator.stop()
-                for line in trace.keep():
-                    self._note(line)
 
     def _drive_adaptive(self, plan: SearchPlan, conditions: Conditions, swapper: Swapper | None) -> None:
         load = self._study.file.load
@@ -342,32 +320,51 @@ class _Run:
         if first is None:
             self._note(driver.why)
             return
+        stated = {"first": first, "most": plan.most_users}
+        with self._emulating(conditions, swapper, **stated) as (emulator, going):
+            driver.begin()
+            with self._view:
+                for progress in going:
+                    driver.follow(progress, emulator)
+                    if isinstance(progress, Progress):
+                        self._view.show(driver.in_time(progress))
+            self._view.note(driver.why)
+
+    @contextlib.contextmanager
+    def _emulating(
+        self, conditions: Conditions, swapper: Swapper | None, **steps: Any
+    ) -> Iterator[tuple[Emulator, Iterator[Progress | None]]]:
+        """A running emulator, and what it says while all that runs beside it is well; stopped at the end.
+
+        Parameters
+        ----------
+        steps
+            What `command_line` is told of the steps.
+        """
         trace = WindowTrace(self._study, conditions, self._recording)
         emulator = Emulator(
             command_line(
                 self._programs["satline-terminal"],
                 workload_for(self._study, conditions),
                 self._recording.absolute(),
-                load,
+                self._study.file.load,
                 conditions,
-                first=first,
-                most=plan.most_users,
+                **steps,
             ),
             conditions.environment,
             conditions.data.parent / "satline-terminal.log",
         )
-        driver.begin()
+
+        def going() -> Iterator[Progress | None]:
+            for progress in emulator.progress():
+                self._system.check()
+                trace.follow(progress)
+                if swapper is not None:
+                    swapper.check()
+                yield progress
+
         try:
-            with self._view:
-                for progress in emulator.progress():
-                    self._system.check()
-                    trace.follow(progress)
-                    if swapper is not None:
-                        swapper.check()
-                    driver.follow(progress, emulator)
-                    if isinstance(progress, Progress):
-                        self._view.show(driver.in_time(progress))
-            self._view.note(driver.why)
+            yield emulator, going()
         finally:
             with signals_held():
                 emulator.stop()
