@@ -72,12 +72,15 @@ class Held:
         Processors used by all, users or not.
     known
         The waits that were recorded of any user: a wait that was not is not zero.
+    servers
+        Those of the users in front of whose programs requests were seen to wait.
     """
 
     users: dict[str, Waits]
     others: dict[str, Waits]
     used: Floats
     known: frozenset[str]
+    servers: frozenset[str] = frozenset()
 
     def inside(self, group: str) -> dict[str, Waits]:
         """The users in a control group."""
@@ -157,7 +160,14 @@ def background(held: Held, where: Mask, seconds: Floats) -> Background | None:
         names, part = (*names, name), part + mean(own.cpu) * length / used
     if part < MOST:
         return None
-    rest = [own for name, own in held.users.items() if name not in names and mean(own.wanted) >= AT_WORK]
+    # Who computes with several processes without rest is background too, if nobody waits for an answer.
+    rest = [
+        own
+        for name, own in held.users.items()
+        if name not in names
+        and mean(own.wanted) >= AT_WORK
+        and (name in held.servers or own.processes < 1.5 or mean(own.cpu + own.delay) < RESTLESS)
+    ]
     if not rest:
         return None
     delay, run = (np.sum([getattr(own, what) for own in rest], axis=0) for what in ("delay", "cpu"))
@@ -249,7 +259,7 @@ def _held_back(reduction: Reduction, history: Histories) -> Held | None:
         if np.isfinite(course).any()
     }
     known = frozenset(kind for kind, names in sources.items() if recorded & set(names))
-    return Held(users, others, used, known)
+    return Held(users, others, used, known, _servers(history))
 
 
 def _fault_bytes(reduction: Reduction) -> Floats:
@@ -277,6 +287,13 @@ def _standby(waiting: Floats) -> float:
     """Waiting processes whose number never changes."""
     least = float(waiting.min()) if len(waiting) else 0.0
     return least if least >= 0.99 and float(waiting.max()) <= 1.01 * least else 0.0
+
+
+def _servers(history: Histories) -> frozenset[str]:
+    rows = history.connection.execute(
+        'SELECT DISTINCT "user" FROM task WHERE waiting_requests > 0 AND "user" IS NOT NULL'
+    ).fetchall()
+    return frozenset(str(user) for (user,) in rows)
 
 
 def _groups(history: Histories) -> dict[str, str]:

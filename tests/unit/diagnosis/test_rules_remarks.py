@@ -169,6 +169,14 @@ def test_rare_work_that_makes_response_spike_while_users_are_busy_is_remarked_on
     assert only_remarks(answer)
 
 
+def test_a_log_that_names_users_but_no_classes_shows_it_too() -> None:
+    recording = maintained(6, 0.5)
+    for row in recording.rows["transaction"]:
+        row["class"] = None
+    found = judged(recording, "daytime_maintenance")
+    assert found.state == "holds", found.summary
+
+
 @pytest.mark.parametrize(
     ("number", "by", "first"),
     [(6, 0.0, 150.0), (2, 0.5, 150.0), (5, 0.5, 10.0)],
