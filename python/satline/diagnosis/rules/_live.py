@@ -14,6 +14,8 @@ from satline.diagnosis._use import Floats, Mask
 from satline.diagnosis.rules._context import Context, Measure
 from satline.diagnosis.rules._short import users_held
 
+LEAST_BLOCKS = 8
+
 
 @dataclass(frozen=True)
 class Times:
@@ -45,18 +47,28 @@ def mean_over(context: Context, values: Floats, where: Mask) -> Measure | None:
 
 
 def ratio_over(context: Context, part: Floats, whole: Floats, where: Mask) -> Measure | None:
-    """Sum of one course by the sum of another, with its standard error by blocks; ``None``: nothing known."""
+    """Sum of one course by the sum of another, with its standard error by blocks; ``None``: nothing known.
+
+    Of a short recording single observations are the blocks, and the error is wider by what neighbours have in
+    common: √(1 + 2 r).
+    """
     known = where & np.isfinite(part) & np.isfinite(whole)
     total = float(whole[known].sum())
     if not total > 0:
         return None
     _, block = np.unique(context.reduction.batches[known], return_inverse=True)
     value = float(part[known].sum()) / total
-    left = np.bincount(block.ravel(), part[known] - value * whole[known])
+    left: Floats = np.bincount(block.ravel(), part[known] - value * whole[known]).astype(np.float64)
+    wider = 1.0
+    if len(left) < LEAST_BLOCKS:
+        left = part[known] - value * whole[known]
+        square = float((left**2).sum())
+        alike = float((left[1:] * left[:-1]).sum()) / square if square > 0 else 0.0
+        wider = 1 + 2 * max(0.0, alike)
     count = len(left)
     if count < 2:
         return Measure(value, float("inf"))
-    return Measure(value, float(np.sqrt((left**2).sum() * count / (count - 1)) / total))
+    return Measure(value, float(np.sqrt(wider * (left**2).sum() * count / (count - 1)) / total))
 
 
 def times_of(context: Context, where: Mask, users: Collection[str] | None = None) -> Times | None:

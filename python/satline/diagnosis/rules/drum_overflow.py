@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from satline.diagnosis._results import Evidence, Finding
 from satline.diagnosis.rules._context import Context
+from satline.diagnosis.rules._live import inside, times_of
 from satline.diagnosis.rules._rule import Rule
 from satline.diagnosis.rules._wait import as_cause
 
@@ -78,6 +79,7 @@ def judge(context: Context) -> Finding:
     climbs, waits = context.rises("paging_rate", 1.2), context.rises(wait, 1.5)
     if climbs is None:
         return RULE.blind(context, "paging_rate")
+    waits = bool(waits) or _users_wait(context)
     evidence = [
         *overflow.evidence,
         context.evidence("paging_rate", "above 1.2 × that at light load", climbs),
@@ -108,6 +110,17 @@ def judge(context: Context) -> Finding:
     if share is None and processors is not None and (m := context.high("page_wait")) is not None:
         part = m.value / max(processors.value, 1e-9)
     return RULE.finding("holds", overflow.text + where, strength=as_cause(part, 0.1), evidence=evidence)
+
+
+def _users_wait(context: Context) -> bool:
+    """Do users of a live host surely wait for pages for more of their time than before? The wait for swapped
+    pages may stand under another clock than block I/O."""
+    if context.basis != "periods":
+        return False
+    now, then = (times_of(context, inside(context, part)) for part in (context.top, context.bottom))
+    if now is None or then is None:
+        return False
+    return now.page.low > then.page.high and now.page.value > 1.5 * then.page.value
 
 
 def _by_devices(context: Context) -> _Overflow | None:
