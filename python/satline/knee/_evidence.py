@@ -5,7 +5,8 @@ A window's throughput, in units of a pilot curve m_j, is
     y_j / m_j = a g(N_j)/m_j · (1 + e_j δ(t_j)) + error,
 
 with the rate a of a user alone, and a drift δ of the host over the study, steady and bent (Legendre's
-polynomials of degree 1 and 2), whose mean is nothing, so that the knee is that of the study's mean. What
+polynomials of degree 1 and 2), whose mean is nothing, so that the knee is that of the study's mean. Where
+the CPU limits and others took more or less of it, g(N) stands for c g(N/c), c relative to its mean. What
 drifts is the capacity alone or all throughput (`whole` from 0 to 1): e_j = whole + (1 − whole) × elasticity.
 a and the waves are linear and have a closed form; the errors are of Student's t, so that a single bad window
 does not carry the fit: its weights are found by iteration for each shape (Laplace's approximation).
@@ -30,13 +31,14 @@ WAVES = 2
 @dataclass(frozen=True)
 class Data:
     """The windows as arrays: users, middle (seconds), throughput, pilot, relative variance of the mean by its
-    blocks."""
+    blocks, and the capacity relative to the study's mean."""
 
     users: Floats
     middle_s: Floats
     mean: Floats
     pilot: Floats
     variance: Floats
+    capacity: Floats
 
     @property
     def span_s(self) -> float:
@@ -106,8 +108,8 @@ def wave_error(drift: Floats, span_s: float) -> Floats:
 
 def evidence(data: Data, curves: Curves, nuisance: Nuisance) -> Fitted:
     """The likelihood of each of the shapes."""
-    value, stretch = curves.at(data.users)
-    value = value / data.pilot
+    value, stretch = curves.at(data.users / data.capacity)
+    value = value * data.capacity / data.pilot
     exposed = nuisance.whole[:, None] + (1 - nuisance.whole[:, None]) * stretch
     waves = data.waves(data.middle_s)
     rows = np.concatenate([value[:, :, None], (value * exposed)[:, :, None] * waves], axis=2)

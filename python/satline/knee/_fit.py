@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from satline.errors import SatlineError
+from satline.knee._capacity import Capacity
 from satline.knee._curves import FALL, HINGE, LAW, POWER, STRAIGHT, Curves
 from satline.knee._evidence import Data, Nuisance, evidence
 from satline.knee._noise import UNSETTLED, Noise, pooled
-from satline.knee._posterior import Draws, Posterior
+from satline.knee._posterior import Draws, Left, Posterior
 from satline.knee._window import Floats, Integers, Window
 
 # Prior: part of each family; a knee is as likely in each octave up to BEYOND times the most users.
@@ -67,8 +69,38 @@ def fit(windows: Sequence[Window], *, most_users: int, seed: int) -> Posterior:
             hint="make the windows longer, or see why users complete nothing",
         )
     random = np.random.default_rng(seed)
-    data, noise = _data(windows)
-    fewest = min(w.users for w in windows)
+    capacity = Capacity.of(windows)
+    tried = [_fitted(windows, capacity.relative, most_users, random)]
+    if capacity.varies:
+        tried.append(_fitted(windows, np.ones(len(windows)), most_users, random))
+    # Does the CPU limit, so that what others took moves the curve, or something else? As likely, before.
+    evidences = np.array([one.log_evidence for one in tried])
+    parts = np.exp(evidences - evidences.max())
+    parts /= parts.sum()
+    made = Draws.joined([one.draws for one in tried], parts)
+    best = tried[int(np.argmax(parts))]
+    limited = float(parts[0]) if capacity.varies else None
+    scale = np.ones(len(made.rate))
+    if capacity.mean is not None:
+        scale[: len(tried[0].draws.rate)] = capacity.mean
+    return Posterior(made, best.data, best.noise, most_users, Left(capacity.mean, limited, scale))
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """A posterior under one model of the capacity, and how well the model explains the windows."""
+
+    draws: Draws
+    data: Data
+    noise: Noise
+    log_evidence: float
+
+
+def _fitted(
+    windows: Sequence[Window], capacity: Floats, most_users: int, random: np.random.Generator
+) -> _Fitted:
+    data, noise = _data(windows, capacity)
+    fewest = float((data.users / capacity).min())
     ends = float(np.log(max(0.8, 0.4 * fewest))), float(np.log(BEYOND * most_users))
     edges = np.linspace(*ends, COARSE + 1)
     coarse = _Lattice(edges, ends, middle=True)
@@ -76,23 +108,24 @@ def fit(windows: Sequence[Window], *, most_users: int, seed: int) -> Posterior:
     cells, chance = lattice.draw(lattice.chance(data), random)
     curves, nuisance = lattice.inside(cells, noise, random)
     fitted = evidence(data, curves, nuisance)
-    weight = fitted.log_likelihood + lattice.log_prior[cells] - np.log(chance[cells])
-    weight = np.exp(weight - weight.max())
-    return Posterior(
-        Draws.of(curves, nuisance, fitted, weight / weight.sum(), random), data, noise, most_users
-    )
+    logs = fitted.log_likelihood + lattice.log_prior[cells] - np.log(chance[cells])
+    weight = np.exp(logs - logs.max())
+    # Draws by importance: the mean of their weights is the likelihood of the windows.
+    log_evidence = float(logs.max() + np.log(weight.mean()))
+    draws = Draws.of(curves, nuisance, fitted, weight / weight.sum(), random)
+    return _Fitted(draws, data, noise, log_evidence)
 
 
-def _data(windows: Sequence[Window]) -> tuple[Data, Noise]:
+def _data(windows: Sequence[Window], capacity: Floats) -> tuple[Data, Noise]:
     users = np.array([w.users for w in windows], dtype=np.float64)
     mean = np.array([w.mean for w in windows])
     seconds = np.array([w.seconds for w in windows])
-    pilot = _pilot(users, mean, seconds)
+    pilot = _pilot(users / capacity, mean / capacity, seconds) * capacity
     noise = pooled(windows, pilot)
     variance = noise.variance(pilot, users, seconds)
     variance = np.where([w.settled for w in windows], variance, variance * UNSETTLED)
     middle = np.array([w.middle_s for w in windows])
-    return Data(users, middle, mean, pilot, variance), noise
+    return Data(users, middle, mean, pilot, variance, capacity), noise
 
 
 def _pilot(users: Floats, mean: Floats, seconds: Floats) -> Floats:

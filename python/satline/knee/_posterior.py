@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -56,6 +57,30 @@ class Draws:
         weights = weights[kept] / weights[kept].sum()
         return cls(curves.take(kept), nuisance.take(kept), rate, linear[:, 1:] / rate[:, None], weights)
 
+    @classmethod
+    def joined(cls, each: Sequence[Draws], parts: Floats) -> Draws:
+        """The draws of several models, each as likely as its part."""
+        if len(each) == 1:
+            return each[0]
+
+        def together(values: Sequence[Floats]) -> Floats:
+            return np.concatenate(values)
+
+        curves = Curves(
+            np.concatenate([one.curves.family for one in each]),
+            *(together([getattr(one.curves, name) for one in each]) for name in ("knee", "round", "slope")),
+        )
+        nuisance = Nuisance(
+            *(together([getattr(one.nuisance, f.name) for one in each]) for f in fields(Nuisance))
+        )
+        return cls(
+            curves,
+            nuisance,
+            together([one.rate for one in each]),
+            together([one.waves for one in each]),
+            together([one.weights * part for one, part in zip(each, parts, strict=True)]),
+        )
+
     @property
     def effective(self) -> float:
         """How many draws of equal weight tell as much."""
@@ -68,6 +93,23 @@ class Draws:
         return np.minimum(found, len(self.weights) - 1).astype(np.int64)
 
 
+@dataclass(frozen=True)
+class Left:
+    """What others left of the load's CPU.
+
+    mean
+        Part of a whole CPU over the windows in which it may have limited; ``None``: not known.
+    chance
+        That the CPU limits, by how throughput follows what was left; ``None``: it hardly differed.
+    scale
+        Of each draw, what of a whole CPU its curve is of: 1 where the CPU does not limit.
+    """
+
+    mean: float | None
+    chance: float | None
+    scale: Floats
+
+
 class Posterior:
     """Where throughput bends, and what else is known of the curve.
 
@@ -77,16 +119,24 @@ class Posterior:
         The model of the windows' errors.
     most_users
         The greatest number of users asked about.
+    left
+        What others left of the load's CPU: the curve is that of its mean.
     """
 
-    def __init__(self, draws: Draws, data: Data, noise: Noise, most_users: int) -> None:
+    def __init__(self, draws: Draws, data: Data, noise: Noise, most_users: int, left: Left) -> None:
         self.draws, self.data, self.noise, self.most_users = draws, data, noise, most_users
+        self.left = left
 
     @cached_property
     def knee(self) -> Interval:
         """Number of users where the asymptotes cross, 95 %. Without an upper limit where more than one in 40
         has no knee within the users asked about."""
         return self.interval(self.draws.curves.knee, most=float(self.most_users))
+
+    @cached_property
+    def knee_of_whole(self) -> Interval:
+        """The knee with a whole CPU where others took part of it, 95 %."""
+        return self.interval(self.draws.curves.knee / self.left.scale, most=float(self.most_users))
 
     @cached_property
     def chance_within(self) -> float:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from satline.errors import SatlineError
 from satline.knee import Interval, Posterior, Window, fit
+from satline.knee._capacity import Capacity
 
 LOADS = (0.2, 0.5, 0.8, 1.0, 1.3, 1.8, 2.5, 0.4, 1.2)
 
@@ -154,3 +156,60 @@ def test_a_window_of_no_users_or_of_no_numbers_is_an_error() -> None:
 def test_half_width_is_infinite_without_an_upper_limit() -> None:
     assert Interval(10.0, 5.0, math.inf).half_width == math.inf
     assert Interval(10.0, 9.0, 11.0).half_width == pytest.approx(0.1)
+
+
+def _taken_from(
+    knee: float, random: np.random.Generator, *, limits: bool = True, least: float = 0.35
+) -> list[Window]:
+    """Windows of a study of which others take a part, another one in each window.
+
+    limits
+        The CPU is what saturates; else something is that others do not take from.
+    """
+    windows = []
+    for k, load in enumerate((*LOADS, 1.5, 0.7)):
+        users, left = max(1, round(load * knee)), float(random.uniform(least, 1.0))
+        value = min(users, knee * left) if limits else min(users, knee)
+        waiting = max(0.0, 1 - value / users)
+        seen = random.poisson(value * 4.0, 5) / 4.0
+        windows.append(Window(users, 27.0 * k, 4.0, seen, waiting=waiting, taken=1 - left))
+    return windows
+
+
+def test_what_others_took_is_told_from_the_load() -> None:
+    random = np.random.default_rng(3)
+    held, chances, half, blind = [], [], [], []
+    for k in range(30):
+        knee = float(np.exp(random.uniform(np.log(12), np.log(60))))
+        windows = _taken_from(knee, random)
+        found = fit(windows, most_users=200, seed=k)
+        held.append(found.knee_of_whole.low <= knee <= found.knee_of_whole.high)
+        chances.append(found.left.chance)
+        half.append(found.knee_of_whole.half_width)
+        blind.append(fit([replace(w, taken=None) for w in windows], most_users=200, seed=k).knee.half_width)
+    assert sum(held) >= 26
+    assert np.median(chances) > 0.9
+    assert np.median(half) < 0.8 * np.median(blind)
+
+
+def test_what_others_took_is_no_matter_where_the_cpu_does_not_limit() -> None:
+    random = np.random.default_rng(4)
+    held, chances = [], []
+    for k in range(30):
+        knee = float(np.exp(random.uniform(np.log(12), np.log(60))))
+        found = fit(_taken_from(knee, random, limits=False), most_users=200, seed=k)
+        held.append(found.knee.low <= knee <= found.knee.high)
+        chances.append(found.left.chance)
+    assert sum(held) >= 26
+    assert np.median(chances) < 0.1
+
+
+def test_others_who_take_what_a_light_load_leaves_idle_do_not_limit_it() -> None:
+    random = np.random.default_rng(6)
+    windows = [
+        replace(w, taken=0.9) if w.users < 15 else replace(w, taken=0.5)
+        for w in _taken_from(30.0, random, least=0.499)
+    ]
+    windows = [replace(w, waiting=0.1 if w.users < 15 else 0.6) for w in windows]
+    assert Capacity.of(windows).relative.min() == pytest.approx(1.0)
+    assert Capacity.of(windows).mean == pytest.approx(0.5)
