@@ -10,8 +10,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from satline.experiment.stated import Stated
-from satline.experiment.variates import Cycles
+from satline.windows.stated import Stated
+from satline.windows.variates import Cycles
 
 MASK = (1 << 64) - 1
 
@@ -221,7 +221,7 @@ def simulate(
 
 
 def cycles_of(plan: Plan, rows: dict[str, np.ndarray], work: bool = True) -> Cycles:
-    """As `satline.experiment.windows` makes them; work by the seconds that each class takes alone."""
+    """As `satline.windows.one` makes them; work by the seconds that each class takes alone."""
     kind = rows["kind"].astype(np.int64)
     chosen = rows["class"].astype(np.int64)
     light = [np.array([seconds + plan.delay_s for _, _, seconds in k.classes]) for k in plan.kinds]

@@ -27,7 +27,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from _closed import Cycles, Independent, Kind, Plan, Stratified, cycles_of, exponential, simulate
 
-from satline.experiment.variates import corrected
+from satline.windows.variates import corrected
 from satline.simulation import mser
 
 WINDOW_S, RUN_WINDOWS, RAMP_S, WARM_UP_S = 10.0, 20, 2.0, 20.0
@@ -230,8 +230,8 @@ def errors(windows: int, seed: int) -> None:
 
 def recorded(directory: Path) -> None:
     """Windows of recordings of both draws, by load; each recording's own light load gives the work."""
-    from satline.experiment.stated import Stated
-    from satline.experiment.windows import About, light_work, window_of
+    from satline.windows.stated import Stated
+    from satline.windows.one import About, light_work, window_of
     from satline.recording import Recording
 
     about = About(Stated.read((Path(__file__).parents[2] / "workloads/mixed-interactive.toml").read_text()))

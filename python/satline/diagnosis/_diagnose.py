@@ -16,6 +16,7 @@ from satline.diagnosis._left import tempered
 from satline.diagnosis._periods import MEMORY, memory_context, period_context
 from satline.diagnosis._probes import alarms
 from satline.diagnosis._results import Diagnosis, Finding, Saturation, Standing
+from satline.diagnosis._searched import by_posterior, search_of
 from satline.diagnosis._standing import assess
 from satline.diagnosis._unseen import unseen
 from satline.diagnosis._use import Courses
@@ -26,6 +27,7 @@ from satline.diagnosis.rules._probes import cited
 from satline.diagnosis.rules._worth import together, weighed
 from satline.diagnosis.saturation import saturation as judge_saturation
 from satline.reduction import Curves, Reduction, Source, reduce
+from satline.windows import measured
 
 MANY_FAILED = 0.2
 
@@ -61,6 +63,9 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
     verdict = judge_saturation(in_time)
     if done:
         verdict = with_and_without(verdict, judge_saturation(reduction), done)
+    search = search_of(recording.description)
+    if search is not None and verdict.load_axis == "users":
+        verdict = by_posterior(verdict, measured(recording, reduction=reduction).windows, *search)
     before, reservation = verdict, ""
     failures = failed_part(reduction)
     if failures > MANY_FAILED and verdict.outcome == "not-saturated":

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from satline.experiment.designed._steady import window_steadiness
 from satline.experiment.emulator import Progress
 from satline.experiment.study import Load
+from satline.windows.steady import window_steadiness
 
 if TYPE_CHECKING:
     import duckdb

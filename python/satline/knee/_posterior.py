@@ -182,12 +182,16 @@ class Posterior:
         return self.interval(self.draws.rate * knee)
 
     @cached_property
-    def slope_ratio(self) -> Interval:
-        """Slope from the knee to twice the knee, relative to that of few users."""
+    def slopes(self) -> Floats:
+        """Of each draw, the slope from the knee to twice the knee, relative to that of few users."""
         knee = np.where(np.isfinite(self.draws.curves.knee), self.draws.curves.knee, 1.0)
         value, _ = self.draws.curves.at(knee[:, None] * np.array([1.0, 2.0]))
-        ratio = (value[:, 1] - value[:, 0]) / knee
-        return self.interval(ratio)
+        return np.asarray((value[:, 1] - value[:, 0]) / knee)
+
+    @cached_property
+    def slope_ratio(self) -> Interval:
+        """Slope from the knee to twice the knee, relative to that of few users."""
+        return self.interval(self.slopes)
 
     @cached_property
     def drift_per_minute(self) -> Interval:

@@ -27,7 +27,7 @@ from satline.experiment.designed._results import (
     results_of,
 )
 from satline.experiment.designed._show import answers, cells_table, content, notes, print_outcome
-from satline.experiment.designed._steady import steadiness
+from satline.windows.steady import steadiness
 from satline.experiment.designs import Factor, Plan, make_plan
 from satline.experiment.series import steps_of
 from satline.experiment.study import Load

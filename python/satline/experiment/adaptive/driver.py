@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from satline.experiment.adaptive.path import Diary
 from satline.experiment.adaptive.plan import SearchPlan, StepTimes
+from satline.experiment.adaptive.recorded import window_is_there
 from satline.experiment.adaptive.steps import StepLine
-from satline.experiment.adaptive.windows import Measured, measured, window_is_there
 from satline.experiment.emulator import Progress
+from satline.windows import Measured, measured
 
 if TYPE_CHECKING:
     from satline.experiment.search import Decision

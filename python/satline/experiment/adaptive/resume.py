@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from satline.errors import InputError
 from satline.experiment.adaptive.path import trail_of
-from satline.experiment.adaptive.windows import last_run, seconds_of_steps
+from satline.experiment.adaptive.recorded import last_run, seconds_of_steps
 from satline.experiment.study import Study
 
 if TYPE_CHECKING:

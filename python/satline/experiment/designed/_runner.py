@@ -243,8 +243,8 @@ def _of_recording(recording: Path) -> list[str]:
 
 def _unsteady(recording: Path) -> list[str]:
     from satline.experiment.designed._results import measured_step
-    from satline.experiment.designed._steady import window_steadiness
     from satline.recording import Recording
+    from satline.windows.steady import window_steadiness
 
     connection = Recording.open(recording).connect(tables=["event", "transaction"])
     try:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from made_recording import MadeRecording, at
 
-from satline.experiment.windows import About, Parts, light_work, ramp_of, window_of
+from satline.windows.one import About, Parts, light_work, ramp_of, window_of
 
 WORKLOAD = """
 name = "made"

@@ -24,14 +24,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from satline.experiment.designed._steady import window_steadiness
-from satline.experiment.stated import Stated
+from satline.windows.stated import Stated
+from satline.windows.steady import window_steadiness
 
 if TYPE_CHECKING:
     import duckdb
 
-    from satline.experiment.variates import Corrected, Cycles, Floats
-    from satline.recording import Recording
+    from satline.reduction import Source
+    from satline.windows.variates import Corrected, Cycles, Floats
 
 # So many completions of a class, those at the least loads, tell what one of it takes at light load.
 LIGHT_COMPLETIONS = 10
@@ -59,9 +59,15 @@ class About:
     quota: float | None = None
 
     @classmethod
-    def of(cls, recording: Recording) -> About:
-        """As the recording's description has it."""
-        study = recording.description.get("study") or {}
+    def of(cls, recording: Source, with_workload: bool = True) -> About:
+        """As the recording's description has it.
+
+        Raises
+        ------
+        InputError
+            Its workload is none of the emulator's: without it (`with_workload`) less is corrected.
+        """
+        study = (recording.description.get("study") or {}) if with_workload else {}
         system = recording.description.get("system_under_test") or {}
         text = study.get("workload")
         processors = system.get("processors")
@@ -72,6 +78,24 @@ class About:
             system.get("cgroup"),
             None if quota is None else float(quota),
         )
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A step of one of the emulator's runs into a recording; run ``None``: it has one run."""
+
+    number: int
+    run: int | None
+
+    def where(self, further: int = 0) -> str:
+        """In SQL: rows of it, or of so many steps later."""
+        run = "" if self.run is None else f" AND run = {int(self.run)}"
+        return f"step = {int(self.number) + further}{run}"
+
+    @property
+    def where_run(self) -> str:
+        """In SQL: rows of its run."""
+        return "true" if self.run is None else f"run = {int(self.run)}"
 
 
 @dataclass(frozen=True)
@@ -106,6 +130,7 @@ def window_of(
     connection: duckdb.DuckDBPyConnection,
     step: int,
     *,
+    run: int | None = None,
     about: About | None = None,
     work: Work | None = None,
     elasticity: float | None = None,
@@ -116,6 +141,8 @@ def window_of(
 
     Parameters
     ----------
+    run
+        Of the emulator's runs into this recording, the number; ``None``: it has one.
     about
         `About.of` the recording.
     work
@@ -131,22 +158,22 @@ def window_of(
         out, half at most. Where it cannot tell, the window is as stated; where that has a trend
         (`window_steadiness`) it is not settled.
     """
+    which = _Step(step, run)
     bounds = connection.execute(
         "SELECT max(monotonic_ns) FILTER (event = 'window-start'), max(monotonic_ns) FILTER "
-        "(event = 'window-end'), max(users) FROM event WHERE step = ? AND source = 'terminal'",
-        [step],
+        f"(event = 'window-end'), max(users) FROM event WHERE {which.where()} AND source = 'terminal'"
     ).fetchone()
     if bounds is None or None in bounds or bounds[1] <= bounds[0]:
         return None
     users, known = int(bounds[2]), about or About()
     light = light_work(connection) if work is None else dict(work)
-    asked = (connection, step, users, known, light, elasticity)
-    begin_ns = _ramp_end(connection, step, bounds[0]) if warm_up else bounds[0]
+    asked = (connection, which, users, known, light, elasticity)
+    begin_ns = _ramp_end(connection, which, bounds[0]) if warm_up else bounds[0]
     if begin_ns >= bounds[0]:
         return _between((bounds[0], bounds[1]), blocks, *asked)
     cut_ns = _steady_from((begin_ns, bounds[1]), *asked)
     if cut_ns is None:
-        steady = window_steadiness(connection, step).steady
+        steady = window_steadiness(connection, step, run).steady
         return replace(_between((bounds[0], bounds[1]), blocks, *asked), settled=steady is not False)
     found = _between((cut_ns, bounds[1]), blocks, *asked)
     return replace(found, cut_s=(cut_ns - begin_ns) / 1e9)
@@ -156,6 +183,7 @@ def ramp_of(
     connection: duckdb.DuckDBPyConnection,
     step: int,
     *,
+    run: int | None = None,
     about: About | None = None,
     work: Work | None = None,
     elasticity: float | None = None,
@@ -165,30 +193,29 @@ def ramp_of(
 
     They are not settled. Of a ramp on which users log off nothing is known: only log-ons are events.
     """
+    which = _Step(step, run)
     marks = connection.execute(
-        "SELECT monotonic_ns, value FROM event WHERE step = ? AND event = 'logged-on' "
-        "AND source = 'terminal' ORDER BY monotonic_ns",
-        [step],
+        f"SELECT monotonic_ns, value FROM event WHERE {which.where()} AND event = 'logged-on' "
+        "AND source = 'terminal' ORDER BY monotonic_ns"
     ).fetchall()
     light = light_work(connection) if work is None else dict(work)
     found = []
     for (begin_ns, users), (end_ns, _) in itertools.pairwise(marks):
         if users is not None and users >= 1 and end_ns - begin_ns >= least_s * 1e9:
             parts = _between(
-                (begin_ns, end_ns), None, connection, step, int(users), about or About(), light, elasticity
+                (begin_ns, end_ns), None, connection, which, int(users), about or About(), light, elasticity
             )
             found.append(replace(parts, settled=False))
     return found
 
 
-def _ramp_end(connection: duckdb.DuckDBPyConnection, step: int, start_ns: int) -> int:
+def _ramp_end(connection: duckdb.DuckDBPyConnection, step: _Step, start_ns: int) -> int:
     """When the ramp was over: the first line of the warm-up was sent, and all had logged on."""
     row = connection.execute(
+        f"""
+        SELECT (SELECT min(monotonic_ns) FROM transaction WHERE {step.where()} AND phase = 'warmup'),
+            (SELECT max(monotonic_ns) FROM event WHERE {step.where()} AND event = 'logged-on')
         """
-        SELECT (SELECT min(monotonic_ns) FROM transaction WHERE step = $step AND phase = 'warmup'),
-            (SELECT max(monotonic_ns) FROM event WHERE step = $step AND event = 'logged-on')
-        """,
-        {"step": step},
     ).fetchone()
     if row is None or row[0] is None:
         return start_ns
@@ -198,7 +225,7 @@ def _ramp_end(connection: duckdb.DuckDBPyConnection, step: int, start_ns: int) -
 def _steady_from(
     between: tuple[int, int],
     connection: duckdb.DuckDBPyConnection,
-    step: int,
+    step: _Step,
     users: int,
     about: About,
     light: Work,
@@ -255,7 +282,7 @@ def _between(
     between: tuple[int, int],
     blocks: int | None,
     connection: duckdb.DuckDBPyConnection,
-    step: int,
+    step: _Step,
     users: int,
     about: About,
     light: Work,
@@ -263,7 +290,7 @@ def _between(
 ) -> Parts:
     import numpy as np
 
-    from satline.experiment.variates import corrected
+    from satline.windows.variates import corrected
 
     begin_ns, end_ns = between
     rows = _rows(connection, begin_ns, end_ns)
@@ -316,7 +343,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, begin_ns: int, end_ns: int) -> 
 def _cycles(
     connection: duckdb.DuckDBPyConnection,
     rows: list[Row],
-    step: int,
+    step: _Step,
     between: tuple[int, int],
     users: int,
     stated: Stated | None,
@@ -325,7 +352,7 @@ def _cycles(
     """The cycles of these rows, seconds from the window's begin, and the open ones of users who are on."""
     import numpy as np
 
-    from satline.experiment.variates import Cycles
+    from satline.windows.variates import Cycles
 
     nan = float("nan")
     begin_ns, end_ns = between
@@ -421,15 +448,16 @@ def _expected(
     return scale, expected
 
 
-def _afterwards(connection: duckdb.DuckDBPyConnection, step: int, end_ns: int) -> tuple[int | None, int]:
+def _afterwards(connection: duckdb.DuckDBPyConnection, step: _Step, end_ns: int) -> tuple[int | None, int]:
     """Users of the next step, ``None`` where there is none; up to when lines that ended are known."""
     row = connection.execute(
+        f"""
+        SELECT (SELECT max(users) FROM event
+                WHERE event = 'step' AND {step.where(1)} AND source = 'terminal'),
+            (SELECT max(monotonic_ns + coalesce(response_us, 0) * 1000) FROM transaction
+                WHERE {step.where_run}),
+            (SELECT max(monotonic_ns) FROM event WHERE source = 'terminal' AND {step.where_run})
         """
-        SELECT (SELECT max(users) FROM event WHERE event = 'step' AND step = $next AND source = 'terminal'),
-            (SELECT max(monotonic_ns + coalesce(response_us, 0) * 1000) FROM transaction),
-            (SELECT max(monotonic_ns) FROM event WHERE source = 'terminal')
-        """,
-        {"next": step + 1},
     ).fetchone()
     assert row is not None
     return (None if row[0] is None else int(row[0])), max(end_ns, *(at for at in row[1:] if at is not None))

@@ -10,7 +10,7 @@ import pytest
 
 from satline import share
 from satline.errors import InputError
-from satline.experiment.stated import Stated, mean_think_s
+from satline.windows.stated import Stated, mean_think_s
 
 PLACES = (np.arange(100_000) + 0.5) / 100_000
 NORMAL = np.array([NormalDist().inv_cdf(place) for place in PLACES])

@@ -82,18 +82,19 @@ def _trend(y: NDArray[np.float64]) -> tuple[float, float]:
     return slope * n, f_tail(f, 1, n - 2) if math.isfinite(f) else 0.0
 
 
-def window_steadiness(connection: duckdb.DuckDBPyConnection, step: int) -> Steady:
-    """Judge the window of a step of an open recording."""
+def window_steadiness(connection: duckdb.DuckDBPyConnection, step: int, run: int | None = None) -> Steady:
+    """Judge the window of a step of an open recording; run: of the emulator's, ``None``: it has one."""
+    of_run = "" if run is None else f" AND run = {int(run)}"
     bounds = connection.execute(
         "SELECT max(monotonic_ns) FILTER (event = 'window-start'), max(monotonic_ns) FILTER "
-        "(event = 'window-end') FROM event WHERE step = ?",
+        f"(event = 'window-end') FROM event WHERE step = ?{of_run}",
         [step],
     ).fetchone()
     if bounds is None or None in bounds:
         return Steady(None, "it has no whole window")
     rows = connection.execute(
         "SELECT (monotonic_ns - ?) / 1e9, response_us / 1e6 FROM transaction WHERE phase = 'window' "
-        "AND step = ? AND response_us IS NOT NULL AND outcome IN ('ok', 'unexpected')",
+        f"AND step = ?{of_run} AND response_us IS NOT NULL AND outcome IN ('ok', 'unexpected')",
         [bounds[0], step],
     ).fetchall()
     return steadiness([row[1] for row in rows], [row[0] for row in rows], (bounds[1] - bounds[0]) / 1e9)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from satline.experiment.variates import Cycles, corrected, model_elasticity
+from satline.windows.variates import Cycles, corrected, model_elasticity
 
 THINK_S = 1.0
 # Seconds at light load and shares of two classes.

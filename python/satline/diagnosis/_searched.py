@@ -1,0 +1,160 @@
+"""The load of saturation of a study that chose its steps, by the posterior that chose them.
+
+Such a study has windows of unequal length, many of them near the knee, some at loads that it came back to,
+and often on a host of which others took more or less meanwhile. `satline.knee` knows all that: drift, what
+was left of the CPU in each window, and shapes other than a broken line. So the interval that the study
+narrowed is the one that the diagnosis gives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from satline.diagnosis._left import TAKEN
+from satline.diagnosis._results import Estimate, LeftCpu, Outcome, Saturation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from satline.knee import Interval, Posterior, Window
+
+# As `judge` has it: so sure must it be that throughput bends, and the slope beyond so much less.
+SURE, SLOPE_RATIO = 0.975, 0.5
+SURELY_NONE = 0.05
+FEWEST_WINDOWS, FEWEST_LOADS = 5, 3
+# Users at the heaviest loads wait for so much of their responses, or the system does not hold them back.
+WAITED = 0.2
+# What was left of the CPU limits where the windows say so by this chance; below the second it does not.
+LIMITS, LIMITS_NOT = 0.8, 0.2
+USERS = "users"
+
+
+def search_of(description: Mapping[str, Any]) -> tuple[int, int] | None:
+    """The most users of the search that chose the steps, and its seed; ``None``: they were stated."""
+    search = description.get("study", {}).get("search")
+    if not isinstance(search, dict):
+        return None
+    most, seed = search.get("most_users"), search.get("seed", 1)
+    return (most, seed) if isinstance(most, int) and isinstance(seed, int) and most >= 1 else None
+
+
+def by_posterior(verdict: Saturation, windows: Sequence[Window], most_users: int, seed: int) -> Saturation:
+    """The verdict with the place and the chance of the bend by the posterior; as it was of too few windows.
+
+    Parameters
+    ----------
+    verdict
+        Of the recording as of any other.
+    windows
+        Of the study.
+    """
+    from satline.knee import fit
+
+    settled = [w for w in windows if w.settled]
+    loads = {w.users for w in settled}
+    if len(settled) < FEWEST_WINDOWS or len(loads) < FEWEST_LOADS or not any(w.mean > 0 for w in windows):
+        return verdict
+    found = fit(windows, most_users=most_users, seed=seed)
+    knee, chance, heaviest = found.knee, found.chance_within, max(loads)
+    outcome, reasons = _outcome(found, settled)
+    place = _estimate(knee, USERS)
+    made = replace(
+        verdict,
+        outcome=outcome,
+        throughput_variable="transaction_rate",
+        range_low=float(min(loads)),
+        range_high=float(heaviest),
+        at=place if outcome == "saturated" else None,
+        bend=place if chance > SURELY_NONE and math.isfinite(knee.value) else None,
+        chance=chance,
+        carries=knee.low if chance > SURELY_NONE else None,
+        regimes=(),
+        flat=None,
+        left=None,
+        usl=None,
+        retrograde=None,
+        peak=None,
+        reasons=reasons,
+        advice=() if outcome == "saturated" else _advice(outcome, found, min(loads), heaviest),
+    )
+    return _with_left(_with_slopes(made, found), verdict, found, settled)
+
+
+def _outcome(found: Posterior, settled: Sequence[Window]) -> tuple[Outcome, tuple[str, ...]]:
+    """What the posterior comes to, and why."""
+    knee, chance = found.knee, found.chance_within
+    heaviest = max(w.users for w in settled)
+    loads = len({w.users for w in settled})
+    seen = f"{len(settled)} windows at {loads} loads, up to {heaviest} users"
+    if chance <= SURELY_NONE:
+        return "not-saturated", (f"throughput goes on rising with the users: {seen}",)
+    bent = f"throughput bends near {knee.value:.3g} users"
+    if chance < SURE or not math.isfinite(knee.high):
+        return "partly-known", (f"{bent}, but that it does is not sure ({chance:.0%}): {seen}",)
+    ratio = found.slope_ratio
+    if not ratio.value < SLOPE_RATIO:
+        return "partly-known", (
+            f"{bent}, but beyond it still rises at {ratio.value:.0%} of the slope: {seen}",
+        )
+    if knee.low < min(w.users for w in settled):
+        return "partly-known", (f"{bent}, at or below the lightest load: {seen}",)
+    if heaviest <= knee.high:
+        return "partly-known", (f"{bent}, but no load beyond the interval was seen: {seen}",)
+    heavy = [w.waiting for w in settled if w.users >= knee.value and w.waiting is not None]
+    if heavy and max(heavy) < WAITED:
+        return "partly-known", (
+            f"{bent}, but users wait for hardly any of their responses there: they, not the system, limit it",
+        )
+    return "saturated", (f"{bent}, by {seen}",)
+
+
+def _advice(outcome: Outcome, found: Posterior, lightest: int, heaviest: int) -> tuple[str, ...]:
+    if outcome == "not-saturated":
+        return ()
+    if found.knee.low < lightest:
+        return (f"Give the load more of the CPU, or less work: {lightest} users saturate it already.",)
+    if found.knee.value > heaviest / 2:
+        return (f"Allow more users (--most {2 * heaviest}), and more time (--for).",)
+    return ("Go on with it: --resume, with a longer --for.",)
+
+
+def _with_slopes(verdict: Saturation, found: Posterior) -> Saturation:
+    """Throughput at the knee, and how it rises below and falls beyond."""
+    unit = "per second"
+    rate = found.interval(found.draws.rate)
+    beyond = found.interval(found.draws.rate * found.slopes)
+    made = replace(
+        verdict,
+        slope_before=_estimate(rate, f"{unit} per user"),
+        slope_after=_estimate(beyond, f"{unit} per user") if verdict.outcome == "saturated" else None,
+        throughput_at=(
+            _estimate(found.throughput(found.knee.value), unit) if verdict.outcome == "saturated" else None
+        ),
+    )
+    if made.outcome == "saturated" and beyond.high < 0:
+        return replace(made, retrograde=made.slope_after, peak=made.at)
+    return made
+
+
+def _with_left(
+    verdict: Saturation, before: Saturation, found: Posterior, settled: Sequence[Window]
+) -> Saturation:
+    """The verdict with what others left of the CPU, where that limits."""
+    mean, chance = found.left.mean, found.left.chance
+    limits = before.left is not None if chance is None or LIMITS_NOT < chance < LIMITS else chance >= LIMITS
+    if verdict.at is None or mean is None or 1 - mean <= TAKEN or not limits:
+        return verdict
+    part = [1 - w.taken for w in settled if w.taken is not None and w.users >= verdict.at.value]
+    low, high = (min(part), max(part)) if part else (mean, mean)
+    left = LeftCpu(mean, min(low, mean), max(high, mean), _estimate(found.knee_of_whole, USERS))
+    said = f"others left {low:.0%}" + (f" to {high:.0%}" if high - low >= 0.005 else "")
+    return replace(
+        verdict, left=left, reasons=(*verdict.reasons, f"{said} of the CPU where it held users back")
+    )
+
+
+def _estimate(interval: Interval, unit: str) -> Estimate:
+    return Estimate(interval.value, interval.low, interval.high, unit)
