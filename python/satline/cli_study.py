@@ -155,12 +155,11 @@ def study(
     NAME_OR_FILE is a shipped study (`satline studies`) or a study file. Everything the study
     makes is gone afterwards, also after Ctrl-C: control groups, swap file, processes, files.
 
-    With --within, --for, --most or --target, and in studies that state no
-    steps, steps are chosen while it runs: a light load first, ever more users
-    until responses or waits grow, then each step where it narrows the answer
-    most per second. It ends when the answer is as narrow as asked for, when
-    the time is over, or when it is clear that no load within the limits
-    saturates the system. Else the steps that the study states are run.
+    Most studies choose their steps while they run: a light load first, ever more users until responses or
+    waits grow, then each step where it narrows the answer most per second. It ends when the answer is as
+    narrow as asked for (--within), when the time is over (--for), or when it is clear that no load within
+    the limits (--most) saturates the system. A study that states its steps runs these; with --within, --for,
+    --most or --target it searches between them.
 
     A study with [[factor]] tables is a designed experiment: its cells are run in random order, each into a
     recording of its own, and analysed together. Ended early, it goes on where it was.
