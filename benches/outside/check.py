@@ -197,7 +197,7 @@ def bounded(row: dict[str, Any], amounts: Course, observation: float, say: Any) 
         least = min(v for _, v in course)
         say(f"{name}: at least", row["extreme"], least, row["extreme"] >= least * (1 - RATE_PART) - 1e-9)
     most = greatest(usual(amounts, observation), row["over_s"])
-    if row["kind"] == "carried":
+    if row["kind"] in ("carried", "at least"):
         holds = row["extreme"] <= most * (1 + RATE_PART) + 1e-9
         say(f"{name}: carried at least", row["extreme"], most, holds)
         if row["relative"] is not None:

@@ -128,6 +128,14 @@ class _Maker:
         found = self.history.whole_counters("system", "'all'", (name,)).get("all")
         return np.asarray(found[name] / self.seconds) if found else None
 
+    def system_growth(self, name: str) -> Floats | None:
+        """By how much a level of table system rose per second, from reading to reading; falls are none."""
+        level = self.system_level(name)
+        if level is None:
+            return None
+        gained = self.history.counters("system", "'all'", (name,))["all"][name]
+        return np.where(np.isfinite(level), np.nan_to_num(gained), np.nan) / self.seconds
+
     def system_level(self, name: str) -> Floats | None:
         """Mean of a level of table system by observation."""
         found = self.history.levels("system", "'all'", (name,)).get("all")
@@ -274,6 +282,7 @@ _LEVELS = (
 )
 _KERNEL = (
     ("context_switches", "kernel", "context switches/s"),
+    ("system_calls", "kernel", "system calls/s"),
     ("forks", "kernel", "processes created/s"),
     ("interrupts", "kernel", "interrupts/s"),
     ("page_faults", "kernel", "page faults/s"),
@@ -303,4 +312,9 @@ def _kernel(made: _Maker) -> _Made:
         # Sending again is no service: what was resent was lost before.
         kind: Bound = "level" if name == "tcp_segments_resent" else "carried"
         rows += made.bound(kind, resource, "none", what, unit, made.system_rate(name), _CPU)
+    if not any(row.what == "processes created" for row in rows):
+        # Where there are more than before, so many were created, and more where others ended.
+        grown = made.system_growth("tasks_total")
+        what = "tasks created by the growth of their number"
+        rows += made.bound("at least", "kernel", "none", what, "tasks created/s", grown, _CPU)
     return [row for row in rows if row.extreme > 0]
