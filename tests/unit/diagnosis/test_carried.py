@@ -143,6 +143,12 @@ def test_an_interface_without_speed_is_bounded_by_its_bytes() -> None:
     assert "interface a1 carried at least 5.0 kB/s in (over 10 s)" in answer.headline
 
 
+@pytest.mark.parametrize("name", ["lo", "lo0"])
+def test_what_a_host_sends_to_itself_bounds_no_link(name: str) -> None:
+    answer = host(steps((40, 5000)), {**LINK, "device": name}, counter="read_bytes")
+    assert bounds(answer) == {}
+
+
 # ------------------------------------------------------------------ uses and bounds on uses
 
 
