@@ -34,6 +34,7 @@ _RATES = {
     ("kernel", "context switches"): ("kernel.all.pswitch",),
     ("kernel", "interrupts"): ("kernel.all.intr",),
     ("kernel", "processes created"): ("kernel.all.sysfork",),
+    ("kernel", "system calls"): ("kernel.all.syscall",),
     ("TCP", "segments received"): ("network.tcp.insegs",),
     ("TCP", "segments sent"): ("network.tcp.outsegs",),
     ("CPU", "idle"): ("kernel.all.cpu.idle", "kernel.all.cpu.wait.total"),
@@ -45,6 +46,10 @@ _LEVELS = {
     ("memory", "available"): ("mem.util.available", ""),
     ("tasks", "tasks"): ("kernel.all.nprocs", ""),
     ("TCP", "connections"): ("network.tcp.currestab", ""),
+}
+# Of these what they rise by is a rate that was carried at least.
+_GROWTHS = {
+    ("kernel", "tasks created by the growth of their number"): ("kernel.all.nprocs", "proc.nprocs"),
 }
 _BYTES = {"byte": 1.0, "Kbyte": 1024.0, "Mbyte": 1024.0**2, "Gbyte": 1024.0**3}
 _SECONDS = {"nanosec": 1e-9, "microsec": 1e-6, "millisec": 1e-3, "sec": 1.0}
@@ -59,7 +64,11 @@ def pcp_amounts(path: Path, courses: Courses) -> None:
     base = str(path).removesuffix(".meta")
     described = pcp_units(base)
     units = {name.removeprefix(IRIX): unit for name, unit in described.items()}
-    wanted = {m for ms in _RATES.values() for m in ms} | {m for m, _ in _LEVELS.values()}
+    wanted = (
+        {m for ms in _RATES.values() for m in ms}
+        | {m for m, _ in _LEVELS.values()}
+        | {m for ms in _GROWTHS.values() for m in ms}
+    )
     wanted |= {
         f"disk.{of}.{m}"
         for of in ("dev", "dm", "md", "all")
@@ -107,6 +116,10 @@ def pcp_amounts(path: Path, courses: Courses) -> None:
         parts = [_rates(courses_of[m, ""]) for m in metrics if (m, "") in courses_of]
         if parts:
             courses.amounts[key] = _sum(parts)
+    for key, metrics in _GROWTHS.items():
+        level = next((courses_of[m, ""] for m in metrics if (m, "") in courses_of), None)
+        if level is not None:
+            courses.amounts[key] = _risen(level)
     for key, (metric, instance) in _LEVELS.items():
         points = courses_of.get((metric, instance))
         if points:
@@ -154,6 +167,15 @@ def _sum(parts: list[dict[float, tuple[float, float]]]) -> list[tuple[float, flo
         else:
             found.append((seconds, total))
     return found
+
+
+def _risen(points: Points) -> list[tuple[float, float]]:
+    """By how much a level rose per second in each interval; where it fell, by nothing."""
+    return [
+        (t1 - t0, max(0.0, v1 - v0) / (t1 - t0))
+        for (t0, v0), (t1, v1) in pairwise(points)
+        if v0 is not None and v1 is not None and t1 > t0
+    ]
 
 
 def _levels(points: Points) -> list[tuple[float, float]]:

@@ -12,8 +12,10 @@ the 98th of the tool's intervals, because Satline joins readings that are close 
 0.02 above the tool's, and no less than its 92nd percentile; of the part of the time short 0.02; of the
 headroom and of the time observed 10 %. The tool's intervals are joined to the length of Satline's
 observations where they are much shorter, and those that are more than 2.5 times as long are left out: gaps,
-of which Satline says how much of the span they are. A clock tick of 10 ms in an observation is added to the
-tolerances, which counts where these are shorter than a second.
+of which Satline says how much of the span they are. Of rates, which come in bursts, they are joined from each
+instant within the first observation on: a percentile holds that holds for one of these, or lies between them.
+A clock tick of 10 ms in an observation is added to the tolerances, which counts where these are shorter than
+a second.
 """
 
 from __future__ import annotations
@@ -79,6 +81,19 @@ def joined(course: Course, length: float) -> Course:
             seconds = amount = 0.0
     # What is left at the end is no observation of its own, and is not lost.
     return [*found, (seconds, amount / seconds)] if seconds > 0 else found
+
+
+def joined_anywhere(course: Course, length: float) -> list[Course]:
+    """The tool's intervals joined from the first on, from the second on, …: Satline's observations may begin
+    at any of those within the first of them, and bursts fall into one or two."""
+    found = [joined(course, length)]
+    passed = 0.0
+    for k, (seconds, _) in enumerate(course[:-1], 1):
+        passed += seconds
+        if passed >= length:
+            break
+        found.append(joined(course[k:], length))
+    return found
 
 
 def usual(course: Course, length: float) -> Course:
@@ -197,7 +212,7 @@ def bounded(row: dict[str, Any], amounts: Course, observation: float, say: Any) 
         least = min(v for _, v in course)
         say(f"{name}: at least", row["extreme"], least, row["extreme"] >= least * (1 - RATE_PART) - 1e-9)
     most = greatest(usual(amounts, observation), row["over_s"])
-    if row["kind"] == "carried":
+    if row["kind"] in ("carried", "at least"):
         holds = row["extreme"] <= most * (1 + RATE_PART) + 1e-9
         say(f"{name}: carried at least", row["extreme"], most, holds)
         if row["relative"] is not None:
@@ -208,16 +223,18 @@ def bounded(row: dict[str, Any], amounts: Course, observation: float, say: Any) 
         return
     known = mean(course)
     say(f"{name}: mean", row["mean"], known, abs(row["mean"] - known) <= tolerance(known, 1e-9, MEAN_OF_RATE))
-    signed = [(s, -v) for s, v in course] if free else course
     # Of few observations the 95th percentile is the greatest, wherever they begin.
-    ends = [quantile(signed, 0.92 if row["observations"] >= FEW else 0.5), quantile(signed, 0.98)]
+    least_part = 0.92 if row["observations"] >= FEW else 0.5
+    begun = [[(s, -v if free else v) for s, v in own] for own in joined_anywhere(amounts, observation)]
+    ends = [min(quantile(own, least_part) for own in begun), max(quantile(own, 0.98) for own in begun)]
+    signed = begun[0]
     low, high = (
         (-ends[1], -ends[0])
         if free
         else (ends[0], max(ends[1], most) if row["observations"] < FEW else ends[1])
     )
     near = low * (1 - HIGH_PART) - 1e-9 <= row["usual"] <= high * (1 + HIGH_PART) + 1e-9
-    say(f"{name}: usual", row["usual"], -quantile(signed, 0.95) if free else quantile(signed, 0.95), near)
+    say(f"{name}: usual", row["usual"], (-1 if free else 1) * quantile(signed, 0.95), near)
 
 
 def named(courses: Courses, resource: str) -> Course | None:

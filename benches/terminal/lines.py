@@ -92,12 +92,14 @@ def _error(transactions: list[dict[str, Any]], logs: Path) -> dict[str, float]:
     )
 
 
-def lines(release: Path, place: Path, window: int, kinds: list[str]) -> dict[str, dict[str, Any]]:
+def lines(
+    release: Path, place: Path, window: int, kinds: list[str], turns: int = TURNS
+) -> dict[str, dict[str, Any]]:
     """By kind of line and pace: transactions a second, us of processor each, lateness, error (one user)."""
     found: dict[str, dict[str, Any]] = {}
     for kind in (kind for kind in kinds if kind not in SSH):
         for pace in PACES:
-            _pace(release, place, window, kind, pace, None, found)
+            _pace(release, place, window, kind, pace, None, found, turns)
     over_ssh = [kind for kind in kinds if kind in SSH]
     if over_ssh and Sshd.is_here():
         with Sshd(place / "sshd") as sshd:
@@ -116,6 +118,7 @@ def _pace(
     pace: tuple[str, int, float, float, int],
     sshd: Sshd | None,
     found: dict[str, dict[str, Any]],
+    count: int = TURNS,
 ) -> None:
     """Adds one kind of line at one pace, where there is one."""
     word, users, think, settle, rate = pace
@@ -127,7 +130,7 @@ def _pace(
         found[name] = _one(release, place, window, (kind, name, users), drawn, sshd)
         return
     turns = []
-    for turn in range(TURNS):
+    for turn in range(count):
         ours = _one(release, place, window, (kind, f"{name}-{turn}", users), drawn, sshd)
         turns.append((ours, _floor(release, place, window, users, think)))
     ratio = statistics.median(ours["cpu_us"] / floor["cpu_us"] for ours, floor in turns)

@@ -8,7 +8,7 @@
 (c) What a transaction costs on each kind of line, paced and saturated, and 300 log-ons over SSH at once;
     pexpect, asyncssh and locust beside it, if installed.
 
-Run: `python benches/terminal/run.py [--json FILE] [--sessions 300] [--window 60] [--only lines]`.
+Run: `python benches/terminal/run.py [--json FILE] [--sessions 300] [--only lines] [--kinds pty,tcp]`.
 Build first: `cargo build --release -p satline-terminal --bins --examples`.
 """
 
@@ -136,7 +136,8 @@ def show(figures: dict[str, Any], options: argparse.Namespace) -> None:
             f"{many['sessions']} sessions on processor {options.processor}:"
             f" {many['transactions']} transactions in {options.window} s, {many['failures']} failures,"
             f" emulator {many['processor_share']:.1%} of it,"
-            f" {many['cpu_us_per_transaction']:.0f} us of processor per transaction, valid: {many['valid']}"
+            f" {many['cpu_us_per_transaction']:.0f} us of processor per transaction,"
+            f" late: {'yes' if many['late'] else 'no'}"
         )
     if "lines" in figures:
         lines.show(figures["lines"], figures["peers"])
@@ -153,6 +154,7 @@ def main() -> int:
     parser.add_argument("--window", type=int, default=60, help="measured seconds of part (b)")
     parser.add_argument("--processor", type=int, default=max(os.sched_getaffinity(0)))
     parser.add_argument("--kinds", default=",".join(lines.KINDS), help="kinds of line of part (c)")
+    parser.add_argument("--turns", type=int, default=lines.TURNS, help="turns of the pty and its floor")
     parser.add_argument("--only", choices=["timing", "sessions", "lines"], help="this part alone")
     options = parser.parse_args()
     parts = [options.only] if options.only else ["timing", "sessions", "lines"]
@@ -166,7 +168,8 @@ def main() -> int:
                 options.release, place, options.sessions, options.window, options.processor
             )
         if "lines" in parts:
-            figures["lines"] = lines.lines(options.release, place, options.seconds, options.kinds.split(","))
+            kinds = options.kinds.split(",")
+            figures["lines"] = lines.lines(options.release, place, options.seconds, kinds, options.turns)
             figures["peers"] = peers.peers(options.release, place, options.seconds)
     show(figures, options)
     if options.json:

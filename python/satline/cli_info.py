@@ -87,7 +87,8 @@ def _show_contents(opened: Recording, found: Contents) -> None:
         every = f", every {found.interval_s:.3g} s" if found.interval_s else ""
         _line(f"{_clock(begin)} to {_clock(end)} UTC ({_length((end - begin) / 1e9)}){every}", 2)
     facts = [str(host[k]) for k in ("os", "kernel", "machine") if host.get(k)]
-    facts += [f"{host['processors']} processors"] if host.get("processors") else []
+    if count := host.get("processors"):
+        facts.append(f"{count} processor{'s' if count != 1 else ''}")
     facts += [f"{host['memory_bytes'] / 2**30:.3g} GiB"] if host.get("memory_bytes") else []
     if facts:
         _line("host: " + ", ".join(facts), 2)

@@ -132,7 +132,7 @@ def test_what_the_source_says_it_lacks_is_named_as_what_would_tell_more(tmp_path
 
 def test_questions_without_transactions_are_answered_by_what_there_is(tmp_path: Path) -> None:
     questions = {q.question: q for q in suffices(Recording.open(made(tmp_path / "host.satline"))).questions}
-    assert "problem state only" in questions["What is the throughput?"].why
+    assert "user mode alone" in questions["What is the throughput?"].why
     response = questions["How long do users wait for a response?"]
     assert not response.answerable
     assert response.advice
@@ -167,6 +167,32 @@ def test_a_recording_without_readings_is_described_all_the_same(
 def test_what_is_no_recording_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["info", str(tmp_path / "nothing.satline")]) == 2
     assert "no such recording" in capsys.readouterr().err
+    (tmp_path / "table.csv").write_text("N,X\n1,20\n")
+    assert run(["info", str(tmp_path / "table.csv")]) == 2
+    said = capsys.readouterr().err
+    assert "table.csv: not a directory, so no recording" in said
+    assert "`satline import table.csv`" in said
+
+
+def test_users_who_were_there_and_idle_are_a_load_of_nothing_and_rules_are_judged(tmp_path: Path) -> None:
+    path = tmp_path / "idle.satline"
+    sink = Sink(path)
+    sink.start()
+    sink.host(name="web1", processors=2)
+    sink.begin_run()
+    at = T0 + np.arange(40) * 2_000_000_000
+    sink.table("system", at, {"context_switches": np.arange(40), "tasks_runnable": np.full(40, 1)})
+    sink.table("user", at, {"user": np.full(40, "0", dtype=object), "cpu_us": np.full(40, 500)})
+    idle = {"idle_us": np.arange(40) * 2_000_000, "user_us": np.zeros(40), "system_us": np.zeros(40)}
+    sink.table("processor", at, {"processor": np.full(40, "0", dtype=object), **idle})
+    sink.finish()
+    found = suffices(Recording.open(path))
+    assert "run_queue" in {axis.axis for axis in found.axes}
+    questions = {q.question: q for q in found.questions}
+    assert questions["Where does it saturate?"].why.startswith("there was no load: nobody was active")
+    assert [r.rule for r in found.rules] == [rule.name for rule, _ in RULES]
+    assert sum(r.judged for r in found.rules) > 0
+    assert all(r.judgeable is (r.why == "") for r in found.rules)
 
 
 def test_a_load_without_values_is_refused_by_who_answers_against_it(

@@ -15,7 +15,7 @@ import numpy as np
 from satline.diagnosis._histories import PROCESSOR_STATES, Courses, Histories
 from satline.diagnosis._resources import BUSY, IDLE, on_others
 from satline.diagnosis._results import Bound, Carried
-from satline.diagnosis._use import NO_DISK, Floats, Use, quantile
+from satline.diagnosis._use import LOOPBACK, NO_DISK, Floats, Use, quantile
 from satline.reduction import Reduction
 
 # Shorter observations than this part of the usual length rest on a clock that was set, or on ticks.
@@ -25,7 +25,6 @@ LEAST_RELATIVE = 3
 _HIGH = 0.95
 # Of many disks or interfaces those that did most are listed.
 MOST_ALIKE = 20
-_LOOPBACK = ("lo",)
 
 _BUSY_TIME = "how long {} was busy (sar -d; disk.dev.avactive in PCP)"
 _SPEED = "the speed of {} (network.interface.speed in PCP; ethtool)"
@@ -39,6 +38,37 @@ _REQUESTS: Sums = (("requests", "requests"), ("reads", "reads"), ("writes", "wri
 _BYTES_OF_LINK: Sums = (("moved_bytes", "bytes"), ("read_bytes", "bytes in"), ("write_bytes", "bytes out"))
 _PACKETS: Sums = (("requests", "packets"), ("reads", "packets in"), ("writes", "packets out"))
 _COUNTERS = tuple(name for name, _ in (*_REQUESTS, *_BYTES))
+
+_FREE_MEMORY = (("mem_available_bytes", "available"), ("mem_free_bytes", "free"))
+_USED_MEMORY = (("anonymous_bytes", "of processes"), ("slab_bytes", "of the kernel's slabs"))
+_BLOCKS = ("block_in_bytes", "block_out_bytes")
+# So many were held at once: the load that it carries is no less. Tasks that exist are no load.
+_LOADS = (
+    ("tcp_connections", "TCP", "connections"),
+    ("users_logged_on", "it", "users logged on"),
+)
+_LEVELS = (
+    ("tasks_runnable", "tasks", "tasks runnable"),
+    ("run_queue_mean", "tasks", "tasks in the run queue"),
+    ("tasks_blocked", "tasks", "tasks blocked"),
+    ("tasks_total", "tasks", "tasks"),
+    ("processes_seen", "processes", "processes listed"),
+)
+_KERNEL = (
+    ("context_switches", "kernel", "context switches/s"),
+    ("system_calls", "kernel", "system calls/s"),
+    ("forks", "kernel", "processes created/s"),
+    ("interrupts", "kernel", "interrupts/s"),
+    ("page_faults", "kernel", "page faults/s"),
+    ("swap_in_pages", "swap", "pages swapped in/s"),
+    ("swap_out_pages", "swap", "pages swapped out/s"),
+    ("tcp_segments_in", "TCP", "segments received/s"),
+    ("tcp_segments_out", "TCP", "segments sent/s"),
+    ("tcp_segments_resent", "TCP", "segments sent again/s"),
+)
+# Read together: each reading costs as much as all.
+_SYSTEM_LEVELS = ("load_average_1", *(n for n, *_ in (*_FREE_MEMORY, *_USED_MEMORY, *_LOADS, *_LEVELS)))
+_SYSTEM_COUNTERS = (*(n for n, *_ in _KERNEL), *_BLOCKS)
 
 _Made = list[Carried]
 
@@ -125,13 +155,20 @@ class _Maker:
 
     def system_rate(self, name: str) -> Floats | None:
         """Growth per second of a counter of table system."""
-        found = self.history.whole_counters("system", "'all'", (name,)).get("all")
+        found = self.history.whole_counters("system", "'all'", _SYSTEM_COUNTERS).get("all")
         return np.asarray(found[name] / self.seconds) if found else None
+
+    def system_growth(self, name: str) -> Floats | None:
+        """By how much a level of table system rose per second, from reading to reading; falls are none."""
+        level = self.system_level(name)
+        if level is None:
+            return None
+        gained = self.history.counters("system", "'all'", (name,))["all"][name]
+        return np.where(np.isfinite(level), np.nan_to_num(gained), np.nan) / self.seconds
 
     def system_level(self, name: str) -> Floats | None:
         """Mean of a level of table system by observation."""
-        found = self.history.levels("system", "'all'", (name,)).get("all")
-        return None if not found or not np.isfinite(found[name]).any() else found[name]
+        return self.history.system_levels(*_SYSTEM_LEVELS).get(name)
 
 
 def carried(reduction: Reduction, history: Histories, found: Sequence[Use]) -> tuple[Carried, ...]:
@@ -210,7 +247,7 @@ def _disks(made: _Maker) -> _Made:
         if own or moved:
             rows.append((sum(row.mean for row in (*moved, *own)), own + moved))
     if not rows:
-        blocks = {n: made.system_rate(n) for n in ("block_in_bytes", "block_out_bytes")}
+        blocks = {n: made.system_rate(n) for n in _BLOCKS}
         known = [rate for rate in blocks.values() if rate is not None]
         if known and not any(name.startswith("disk") for name in made.used):
             total = np.asarray(np.sum(known, axis=0))
@@ -226,7 +263,7 @@ def _interfaces(made: _Maker) -> _Made:
     rows: list[tuple[float, _Made]] = []
     for name, counters in found.items():
         resource = f"interface {name}"
-        if name in _LOOPBACK or resource in made.used:
+        if name in LOOPBACK or resource in made.used:
             continue
         needs = _SPEED.format(resource)
         own = made.moved(resource, "network", "bytes", counters, _BYTES_OF_LINK, needs)
@@ -249,40 +286,15 @@ def _memory(made: _Maker) -> _Made:
     """Memory whose size is not known: what was free, else what was in use."""
     if "memory" in made.used:
         return []
-    for name, what in (("mem_available_bytes", "available"), ("mem_free_bytes", "free")):
+    for name, what in _FREE_MEMORY:
         level = made.system_level(name)
         if level is not None:
             return made.bound("free", "memory", "storage", what, "bytes", level, _TOTAL)
     rows: _Made = []
-    for name, what in (("anonymous_bytes", "of processes"), ("slab_bytes", "of the kernel's slabs")):
+    for name, what in _USED_MEMORY:
         level = made.system_level(name)
         rows += made.bound("carried", "memory", "storage", what, "bytes", level, _TOTAL)
     return rows
-
-
-# So many were held at once: the load that it carries is no less. Tasks that exist are no load.
-_LOADS = (
-    ("tcp_connections", "TCP", "connections"),
-    ("users_logged_on", "it", "users logged on"),
-)
-_LEVELS = (
-    ("tasks_runnable", "tasks", "tasks runnable"),
-    ("run_queue_mean", "tasks", "tasks in the run queue"),
-    ("tasks_blocked", "tasks", "tasks blocked"),
-    ("tasks_total", "tasks", "tasks"),
-    ("processes_seen", "processes", "processes listed"),
-)
-_KERNEL = (
-    ("context_switches", "kernel", "context switches/s"),
-    ("forks", "kernel", "processes created/s"),
-    ("interrupts", "kernel", "interrupts/s"),
-    ("page_faults", "kernel", "page faults/s"),
-    ("swap_in_pages", "swap", "pages swapped in/s"),
-    ("swap_out_pages", "swap", "pages swapped out/s"),
-    ("tcp_segments_in", "TCP", "segments received/s"),
-    ("tcp_segments_out", "TCP", "segments sent/s"),
-    ("tcp_segments_resent", "TCP", "segments sent again/s"),
-)
 
 
 def _levels(made: _Maker) -> _Made:
@@ -303,4 +315,9 @@ def _kernel(made: _Maker) -> _Made:
         # Sending again is no service: what was resent was lost before.
         kind: Bound = "level" if name == "tcp_segments_resent" else "carried"
         rows += made.bound(kind, resource, "none", what, unit, made.system_rate(name), _CPU)
+    if not any(row.what == "processes created" for row in rows):
+        # Where there are more than before, so many were created, and more where others ended.
+        grown = made.system_growth("tasks_total")
+        what = "tasks created by the growth of their number"
+        rows += made.bound("at least", "kernel", "none", what, "tasks created/s", grown, _CPU)
     return [row for row in rows if row.extreme > 0]

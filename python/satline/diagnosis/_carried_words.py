@@ -40,6 +40,9 @@ def _of_one(rows: Sequence[Carried]) -> str:
         return f"{first.resource}: {', '.join(parts)}" if first.component == "network" else ", ".join(parts)
     if first.kind == "free":
         return f"{first.resource}: at least {amount(first.usual, first.unit)} {first.what} {_time(first)}"
+    if first.kind == "at least":
+        over = span_words(first.over_s)
+        return f"{first.resource}: at least {amount(first.extreme, first.unit)} (over {over})"
     if first.kind == "at most":
         return f"{first.resource}: at most {amount(first.usual, first.unit)} {first.what} {_time(first)}"
     if all(row.extreme == 0 for row in rows):

@@ -68,6 +68,8 @@ class Histories:
         self.reduction = reduction
         self.length = len(reduction.number)
         self._course = lru_cache(maxsize=None)(self._differences)
+        self._holds = lru_cache(maxsize=None)(self._has_rows)
+        self._of_system: dict[str, Floats | None] = {}
 
     @cached_property
     def connection(self) -> duckdb.DuckDBPyConnection:
@@ -83,6 +85,9 @@ class Histories:
         )
         return connection
 
+    def _has_rows(self, table: str) -> bool:
+        return bool(self.connection.execute(f'SELECT 1 FROM "{table}" LIMIT 1').fetchall())
+
     def counters(self, table: str, entity: str, names: tuple[str, ...], where: str = "TRUE") -> Courses:
         """By entity, what each counter gained in each observation; of many entities those that gained most of
         the first counter."""
@@ -96,6 +101,8 @@ class Histories:
     def _differences(
         self, table: str, entity: str, names: tuple[str, ...], where: str, *, whole: bool = False
     ) -> Courses:
+        if not self._holds(table):
+            return {}
         gains = ", ".join(
             f'CASE WHEN "{n}" >= lag("{n}") OVER w THEN "{n}" - lag("{n}") OVER w END AS "{n}"' for n in names
         )
@@ -130,6 +137,8 @@ class Histories:
 
     def levels(self, table: str, entity: str, names: tuple[str, ...], where: str = "TRUE") -> Courses:
         """By entity, the mean of each level over the readings of each observation."""
+        if not self._holds(table):
+            return {}
         means = ", ".join(f'avg("{n}")::DOUBLE AS "{n}"' for n in names)
         return self._courses(
             f"""
@@ -139,6 +148,16 @@ class Histories:
             GROUP BY o.place, g.entity""",
             names,
         )
+
+    def system_levels(self, *names: str) -> dict[str, Floats]:
+        """By name, each of these levels of table system that has a value at all. What is asked for together
+        is read together."""
+        unread = tuple(n for n in names if n not in self._of_system)
+        if unread:
+            found = self.levels("system", "'all'", unread).get("all", {})
+            known = {n: c for n, c in found.items() if np.isfinite(c).any()}
+            self._of_system |= {n: known.get(n) for n in unread}
+        return {n: c for n in names if (c := self._of_system[n]) is not None}
 
     @cached_property
     def _states(self) -> ProcessorStates | None:
@@ -258,10 +277,9 @@ class Histories:
         )
 
     def _courses(self, sql: str, names: tuple[str, ...], most: int | None = MOST_ENTITIES) -> Courses:
-        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE history AS {sql}")
         limit = "" if most is None else f" LIMIT {most}"
         rows = self.connection.execute(
-            "SELECT h.* FROM history h JOIN ("
+            f"WITH history AS MATERIALIZED ({sql}) SELECT h.* FROM history h JOIN ("
             "SELECT entity FROM history WHERE entity IS NOT NULL GROUP BY entity"
             f' ORDER BY sum("{names[0]}") DESC NULLS LAST, entity{limit}) USING (entity)'
             " ORDER BY entity, place"

@@ -22,7 +22,11 @@ _LEVELS = {
     "processes_seen": "{} processes listed",
     "tcp_connections": "{} TCP connections",
 }
-_RATES = {"context_switches": "{} context switches/s", "forks": "{} processes created/s"}
+_RATES = {
+    "context_switches": "{} context switches/s",
+    "forks": "{} processes created/s",
+    "system_calls": "{} system calls/s",
+}
 
 
 def require_two_readings(recording: Source) -> None:

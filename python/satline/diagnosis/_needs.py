@@ -14,6 +14,9 @@ _NEEDS = {
     "device_error_rate": "the counters of the network interfaces (/proc/net/dev)",
     "cache_fill": "a cache with a bound of its own, or a load in a control group with a storage limit",
     "throttled_periods": "a load in a control group of its own with a processor quota",
+    "memory_used_fraction": "how much memory is in use (sar -r; mem.util in PCP)",
+    "device_queue": "how many requests queue at each disk (sar -d; disk.dev.aveq in PCP)",
+    "busiest_device": "how long each disk was busy (sar -d; disk.dev.avactive in PCP)",
     "device_read_response": "the waiting times of the devices' requests (/proc/diskstats)",
     "response": "emulated users, or a record of transactions",
     "busiest_task": "the busy threads of the host",
@@ -39,4 +42,4 @@ def would_need(name: str, reason: str = "") -> str:
         return "a load that runs in a control group of its own, named in the description"
     if "transactions" in reason:
         return "emulated users, or a record of transactions"
-    return _NEEDS.get(_SAME.get(name, name), "a source that records it")
+    return _NEEDS.get(_SAME.get(name, name), f"a source that records `{name}`")

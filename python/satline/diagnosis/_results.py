@@ -7,7 +7,7 @@ from typing import Literal
 
 Outcome = Literal["not-saturated", "saturated", "partly-known", "nongranular"]
 Room = Literal["room", "short at times", "short", "unknown"]
-Bound = Literal["carried", "at most", "free", "level"]
+Bound = Literal["carried", "at least", "at most", "free", "level"]
 State = Literal["holds", "does-not-hold", "cannot-judge"]
 
 
@@ -164,8 +164,8 @@ class Carried:
     kind
         carried: a rate or amount that was sustained over `over_s`: the capacity is no less than `extreme`,
         and in 95 % of the time no more than `relative` of that was asked for; what could be carried beyond
-        is not known. at most: the true value is no more. free: so much was not in use. level: how many there
-        were, which bounds nothing.
+        is not known. at least, at most: each true value is no less, no more. free: so much was not in use.
+        level: how many there were, which bounds nothing.
     what, unit
         Of what, in which unit.
     mean

@@ -217,9 +217,9 @@ def _throughput(reduction: Reduction, have: set[str]) -> Question:
     if "transaction_rate" in have:
         return Question(text, True, "completed transactions are counted")
     if "problem_state" in have:
-        return Question(text, True, "by processors in problem state only; no transactions are recorded")
+        return Question(text, True, "by CPU time in user mode alone; no transactions are recorded")
     return Question(
-        text, False, _why(reduction, "problem_state"), "Record processor times, or import a log of requests."
+        text, False, _why(reduction, "problem_state"), "Record CPU times, or import a log of requests."
     )
 
 
@@ -228,21 +228,23 @@ def _why(reduction: Reduction, variable: str) -> str:
 
 
 def _rules(recording: Source, reduction: Reduction, diagnosis: Diagnosis) -> tuple[Judgeable, ...]:
-    """What `satline diagnose` judges; the other rules as if the topmost class were saturated."""
-    if not reduction.classes:
-        return ()
+    """What `satline diagnose` judges; the other rules as if the topmost class were saturated. Where there are
+    no classes, as it judges them."""
     # Where nothing is saturated no rule looks any further: that is no judgement of what it would have needed.
     judged = {
         f.rule
         for f in (*diagnosis.findings, *diagnosis.others)
         if f.state != "cannot-judge" and not f.summary.startswith(NOT_SATURATED)
     }
-    context = context_of(recording, reduction, _as_saturated(diagnosis.saturation, reduction))
+    said = {f.rule: f for f in (*diagnosis.findings, *diagnosis.others)}
+    context = None
+    if reduction.classes:
+        context = context_of(recording, reduction, _as_saturated(diagnosis.saturation, reduction))
     have = {name.partition(":")[0] for name in reduction.curves}
     found = []
     for rule, judge in RULES:
         now = rule.name in judged
-        finding = judge(context)
+        finding = judge(context) if context is not None else said[rule.name]
         blind = finding.state == "cannot-judge" and not now
         # What a finding misses may also be no variable: a range of loads.
         wanted = dict.fromkeys((*(finding.missing if blind else ()), *rule.needs))

@@ -25,6 +25,8 @@ LEAST_PAGES = 20.0
 DELAYED = 0.3
 # Devices that lie on others, or in memory: the devices below them are the resource.
 NO_DISK = ("loop", "ram", "zram", "sr", "fd", "nbd-")
+# What a host sends to itself: by Linux's name, and by that of AIX, IRIX, Solaris, BSD and macOS.
+LOOPBACK = ("lo", "lo0")
 
 
 @dataclass(frozen=True)
@@ -114,8 +116,7 @@ class Courses:
     def level(self, name: str) -> Floats | None:
         """A level of table system by observation, also one that no variable is made of; ``None`` where it has
         no value at all."""
-        found = self.history.levels("system", "'all'", (name,)).get("all")
-        return None if found is None or not np.isfinite(found[name]).any() else found[name]
+        return self.history.system_levels(name).get(name)
 
     def rate(self, counters: Mapping[str, Floats], name: str) -> Floats | None:
         """A counter's growth per microsecond of the observation; ``None`` where it is missing."""

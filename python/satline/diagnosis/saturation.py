@@ -167,6 +167,11 @@ def _few(series: Series) -> tuple[str, str]:
 def _nothing(series: Series) -> tuple[str, str]:
     """Why there is nothing to fit: no load, or no throughput."""
     if not (series.number >= 0).any():
+        if np.isfinite(series.load).any():
+            return (
+                "there was no load: nobody was active in any observation",
+                "Record while users are active, or choose another load (--load; satline info lists them).",
+            )
         return (
             "no load was recorded: neither users nor a run queue, a load average or requests",
             "Record users (satline record), or import a log of requests beside it.",

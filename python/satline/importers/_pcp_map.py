@@ -58,6 +58,9 @@ SYSTEM: Final[dict[str, Choices]] = {
     "pressure_irq_full_us": ("kernel.all.pressure.irq.full.total",),
 }
 
+# What other kernels than Linux count: its archives do not lack it.
+OF_OTHER_KERNELS: Final[dict[str, Choices]] = {"system_calls": ("kernel.all.syscall",)}
+
 # Columns of table system by metrics that have an instance for each zone, order or cache, and are added up;
 # taken where SYSTEM has nothing.
 SUMMED: Final[dict[str, Choices]] = {
@@ -245,7 +248,8 @@ def terms(choice: str, prefix: str = "") -> list[tuple[float, str]]:
 def plain_metrics() -> list[str]:
     """Every metric whose instances nobody but the administrator names."""
     names = [LOAD, RUN_QUEUE, *SESSIONS, *FACTS]
-    names += [m for cs in (*SYSTEM.values(), *SUMMED.values()) for c in cs for _, m in terms(c)]
+    of_system = (*SYSTEM.values(), *OF_OTHER_KERNELS.values(), *SUMMED.values())
+    names += [m for cs in of_system for c in cs for _, m in terms(c)]
     for prefix in (EACH_CPU, ALL_CPU, NODE_CPU):
         names += [m for cs in PROCESSOR.values() for c in cs for _, m in terms(c, prefix)]
     for prefix, (_, columns) in DEVICES.items():

@@ -60,6 +60,7 @@ SYSTEM: tuple[Column, ...] = (
     _rate("forks", "fork/s"),
     _rate("context_switches", "cswch/s"),
     _rate("context_switches", "pswch/s"),
+    _rate("system_calls", "scall/s"),
     _rate("swap_in_pages", "pswpin/s"),
     _rate("swap_out_pages", "pswpout/s"),
     Column("swap_in_pages", ("bswin/s",), lambda v, f: v["bswin/s"] * SECTOR_BYTES / page_bytes(f)),

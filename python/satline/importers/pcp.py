@@ -218,7 +218,7 @@ def _mapped(archive: Archive, columns: Columns, metrics: Sequence[Metric], sink:
 
 def _system(columns: Columns, users: dict[str, Any] | None, mapped: Mapped, run: slice, sink: Sink) -> None:
     values: dict[str, Any] = {}
-    for column, choices in pcp_map.SYSTEM.items():
+    for column, choices in (pcp_map.SYSTEM | pcp_map.OF_OTHER_KERNELS).items():
         found = columns.scalar(choices)
         if found is not None:
             values[column] = found[run]

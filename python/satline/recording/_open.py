@@ -54,8 +54,13 @@ class Recording:
         """
         path = Path(path)
         if not path.is_dir():
-            what = "not a directory" if path.exists() else "no such recording"
-            raise InputError(f"{path}: {what}", hint="a recording is a directory NAME.satline")
+            if path.exists():
+                raise InputError(
+                    f"{path}: not a directory, so no recording",
+                    hint=f"a recording is a directory NAME.satline; `satline import {path.name}` makes one of"
+                    " an archive or a table of readings",
+                )
+            raise InputError(f"{path}: no such recording", hint="a recording is a directory NAME.satline")
         description = describe.read(path)
         return cls(path, description, describe.read_sources(path), of or catalogue())
 

@@ -237,6 +237,8 @@ def bound_rows(standing: Standing) -> list[list[str]]:
             figures[1] = sign + figures[1]
         elif row.kind == "carried":
             shown = sign + shown
+        elif row.kind == "at least":
+            figures, shown = [f"≥ {x}" for x in figures], f"≥ {shown}"
         rows.append([resource_words(row.resource), what, *figures, shown, part])
     return rows
 

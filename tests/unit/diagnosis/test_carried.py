@@ -143,6 +143,12 @@ def test_an_interface_without_speed_is_bounded_by_its_bytes() -> None:
     assert "interface a1 carried at least 5.0 kB/s in (over 10 s)" in answer.headline
 
 
+@pytest.mark.parametrize("name", ["lo", "lo0"])
+def test_what_a_host_sends_to_itself_bounds_no_link(name: str) -> None:
+    answer = host(steps((40, 5000)), {**LINK, "device": name}, counter="read_bytes")
+    assert bounds(answer) == {}
+
+
 # ------------------------------------------------------------------ uses and bounds on uses
 
 
@@ -256,10 +262,42 @@ def test_a_gpu_is_a_resource_by_what_the_card_tells() -> None:
 
 
 def test_levels_alone_bound_nothing_and_are_said_to_be_known() -> None:
-    answer = host(system=lambda k: {"tasks_total": 120 + 20 * (k % 2)})
+    answer = host(system=lambda k: {"tasks_total": 140 - k})
+    assert {key: row.kind for key, row in bounds(answer).items()} == {("tasks", "tasks"): "level"}
     row = bounds(answer)["tasks", "tasks"]
-    assert (row.kind, row.extreme, row.relative) == ("level", 140, None)
-    assert answer.headline == "How full anything was cannot be told; known: 130 tasks (at most 140)"
+    assert (row.extreme, row.relative) == (139, None)
+    assert answer.headline == "How full anything was cannot be told; known: 120 tasks (at most 140)"
+
+
+CREATED = ("kernel", "tasks created by the growth of their number")
+
+
+def test_where_there_are_more_tasks_than_before_so_many_were_created_at_least() -> None:
+    answer = host(system=lambda k: {"tasks_total": 120 + 20 * (k % 2)})
+    row = bounds(answer)[CREATED]
+    assert (row.kind, row.extreme, row.relative) == ("at least", 2.0, None)
+    assert row.mean == pytest.approx(1.0)
+    assert "kernel: at least 2.0 tasks created/s (over 10 s)" in answer.headline
+
+
+def test_the_kernels_own_count_of_created_processes_is_better_than_the_growth_of_their_number() -> None:
+    answer = host(system=lambda k: {"tasks_total": 120 + 20 * (k % 2), "forks": 900 * k})
+    assert bounds(answer)["kernel", "processes created"].extreme == pytest.approx(90)
+    assert CREATED not in bounds(answer)
+
+
+def test_a_reading_without_the_number_of_tasks_is_no_fall_and_no_growth() -> None:
+    answer = host(system=lambda k: {"tasks_total": None if k % 4 == 3 else 100 + 10 * (k // 2)})
+    row = bounds(answer)[CREATED]
+    assert row.seen == pytest.approx(0.75)
+    assert (row.extreme, row.mean) == (1.0, pytest.approx(1 / 3))
+
+
+def test_system_calls_that_were_served_are_carried() -> None:
+    answer = host(system=lambda k: {"system_calls": 40_000 * k})
+    row = bounds(answer)["kernel", "system calls"]
+    assert (row.kind, row.extreme) == ("carried", pytest.approx(4000))
+    assert "kernel carried at least 4,000 system calls/s (over 10 s)" in answer.headline
 
 
 def test_connections_that_were_held_at_once_bound_what_it_carries() -> None:

@@ -220,6 +220,15 @@ def test_what_pmdumplog_printed_before_it_crashed_is_kept_and_the_crash_is_told(
     assert any("SIGSEGV" in text for text in facts(made)["damage"])
 
 
+def test_system_calls_are_read_and_linux_does_not_lack_them(tmp_path: Path) -> None:
+    records = [[T0 + 10 * k, {"kernel.all.syscall": 700 * k}] for k in range(3)]
+    made = imported(make(tmp_path / "a", {"kernel.all.syscall": COUNT}, {}, records), tmp_path / "x.satline")
+    assert [v for (v,) in rows(made, "SELECT system_calls FROM system ORDER BY time_ns")] == [0, 700, 1400]
+    records = [[T0 + 10 * k, {"kernel.all.pswitch": k}] for k in range(3)]
+    made = imported(make(tmp_path / "b", {"kernel.all.pswitch": COUNT}, {}, records), tmp_path / "y.satline")
+    assert "syscall" not in str(facts(made))
+
+
 def test_the_mean_run_queue_of_irix_is_the_growth_of_its_counter(tmp_path: Path) -> None:
     kinds = {"kernel.all.runque": ["u32", "counter", "none", None]}
     records = [[T0 + 10 * k, {"kernel.all.runque": 25 * k}] for k in range(5)]

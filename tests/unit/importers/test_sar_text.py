@@ -177,6 +177,14 @@ def test_decimal_commas(imported: Import) -> None:
     assert differences(recording, "system", "forks") == [15]
 
 
+def test_system_calls_of_solaris(imported: Import) -> None:
+    names = "   scall/s sread/s swrit/s  fork/s  exec/s rchar/s wchar/s\n"
+    text = "SunOS h 5.10 Generic sun4u    11/21/2026\n\n10:00:00" + names
+    recording = imported(text + "10:10:00     500      30      20    0.50    0.40   52400   10800\n")
+    assert differences(recording, "system", "system_calls") == [300_000]
+    assert differences(recording, "system", "forks") == [300]
+
+
 def test_midnight_is_passed(imported: Import) -> None:
     recording = imported(
         LINUX + "23:40:00   proc/s   cswch/s\n23:50:00   1   1\n00:00:00   1   1\n00:10:00   1   1\n"

@@ -12,6 +12,7 @@ References: [Bitner].
 from __future__ import annotations
 
 from satline.diagnosis._results import Finding
+from satline.diagnosis._use import LOOPBACK
 from satline.diagnosis.rules._context import Context, Measure
 from satline.diagnosis.rules._rule import Rule
 
@@ -41,7 +42,7 @@ def judge(context: Context) -> Finding:
     interfaces = [
         name
         for name in context.entities("device_error_rate")
-        if name != "lo" and context.high(f"device_rate:{name}") is not None
+        if name not in LOOPBACK and context.high(f"device_rate:{name}") is not None
     ]
     if not interfaces:
         return RULE.blind(context, "device_error_rate")
