@@ -140,9 +140,22 @@ _NORMAL = NormalDist()
 
 
 def simulate(
-    plan: Plan, users: int, seconds: float, seed: int, draws: type[Independent] | type[Stratified]
+    plan: Plan,
+    users: int,
+    seconds: float,
+    seed: int,
+    draws: type[Independent] | type[Stratified],
+    *,
+    speed: np.ndarray | None = None,
+    unfinished: bool = False,
 ) -> dict[str, np.ndarray]:
-    """All cycles that ended, in arrays: user, kind, class, begin_s, sent_s, end_s, think_s."""
+    """All cycles that ended, in arrays: user, kind, class, begin_s, sent_s, end_s, think_s.
+
+    speed
+        Of the processors, second by second (shared ones only); ``None``: always 1.
+    unfinished
+        Those under way at the end too, with NaN as end, and sent while they are still thought about.
+    """
     of = plan.deal(users)
     command = [draws((seed, user, 1)) for user in range(users)]
     think = [draws((seed, user, 2)) for user in range(users)]
@@ -191,6 +204,10 @@ def simulate(
     while now < seconds:
         next_event = events[0][0] if events else math.inf
         rate = min(1.0, plan.servers / len(inside)) if inside else 0.0
+        if speed is not None:
+            second = int(now + 1e-9)
+            rate *= speed[min(second, len(speed) - 1)]
+            next_event = min(next_event, second + 1.0)
         next_end = now + (inside[0][0] - virtual) / rate if inside else math.inf
         if shared and next_end <= next_event:
             virtual, now = inside[0][0], next_end
@@ -198,6 +215,9 @@ def simulate(
             answered(user, now)
             continue
         virtual += (next_event - now) * rate
+        if not events or next_event < events[0][0]:
+            now = next_event
+            continue
         now, _, what, user = heapq.heappop(events)
         if what == 0:
             sent[user] = now
@@ -215,13 +235,22 @@ def simulate(
             server = int(np.argmin(free)) if plan.servers > 1 else 0
             free[server] = max(now, free[server]) + drawn[user][2]
             heapq.heappush(events, (free[server], order, 2, user))
+    if unfinished:
+        thinking = {user for _, _, what, user in events if what == 0}
+        for user in range(users):
+            at = math.nan if user in thinking else sent[user]
+            rows.append((user, of[user], drawn[user][0], begun[user], at, math.nan, drawn[user][1]))
     names = ("user", "kind", "class", "begin_s", "sent_s", "end_s", "think_s")
     table = np.array(rows, dtype=np.float64).reshape(-1, len(names))
     return dict(zip(names, table.T, strict=True))
 
 
-def cycles_of(plan: Plan, rows: dict[str, np.ndarray], work: bool = True) -> Cycles:
-    """As `satline.windows.one` makes them; work by the seconds that each class takes alone."""
+def cycles_of(plan: Plan, rows: dict[str, np.ndarray], work: bool = True, end_s: float = math.nan) -> Cycles:
+    """As `satline.windows.one` makes them; work by the seconds that each class takes alone.
+
+    end_s
+        Up to when unfinished cycles are known.
+    """
     kind = rows["kind"].astype(np.int64)
     chosen = rows["class"].astype(np.int64)
     light = [np.array([seconds + plan.delay_s for _, _, seconds in k.classes]) for k in plan.kinds]
@@ -242,5 +271,5 @@ def cycles_of(plan: Plan, rows: dict[str, np.ndarray], work: bool = True) -> Cyc
         light_s=took,
         expected_light_s=means[kind],
         paused=np.zeros(len(kind), dtype=np.bool_),
-        known_s=np.full(len(kind), np.nan),
+        known_s=np.where(np.isfinite(rows["end_s"]), np.nan, end_s - rows["begin_s"]),
     )

@@ -49,7 +49,7 @@ def compared(index: int, seed: int) -> Compared | None:
     while (decision := search.decide(elapsed)).users is not None:
         elapsed += OVERHEAD_S
         length = max(1, int(decision.window_s))
-        search.add(system.observe(decision.users, elapsed, length).window(system.think_s))
+        search.add(system.observe(decision.users, elapsed, length).window())
         elapsed += length
     value = search.path[-1].estimates[0].value
 

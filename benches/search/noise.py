@@ -27,8 +27,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from _closed import Cycles, Independent, Kind, Plan, Stratified, cycles_of, exponential, simulate
 
-from satline.windows.variates import corrected
 from satline.simulation import mser
+from satline.windows.variates import corrected
 
 WINDOW_S, RUN_WINDOWS, RAMP_S, WARM_UP_S = 10.0, 20, 2.0, 20.0
 THINK, MEAN_S = exponential(1.2, 0.1, 12.0)
@@ -230,9 +230,9 @@ def errors(windows: int, seed: int) -> None:
 
 def recorded(directory: Path) -> None:
     """Windows of recordings of both draws, by load; each recording's own light load gives the work."""
-    from satline.windows.stated import Stated
-    from satline.windows.one import About, light_work, window_of
     from satline.recording import Recording
+    from satline.windows.one import About, light_work, window_of
+    from satline.windows.stated import Stated
 
     about = About(Stated.read((Path(__file__).parents[2] / "workloads/mixed-interactive.toml").read_text()))
     by_load: dict[int, dict[str, list[float]]] = {}

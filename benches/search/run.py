@@ -104,7 +104,7 @@ def searched(system: System, seed: int, seconds: float, within: float) -> tuple[
             return search, elapsed, cpu
         elapsed += OVERHEAD_S
         length = max(1, int(decision.window_s))
-        search.add(system.observe(decision.users, elapsed, length).window(system.think_s))
+        search.add(system.observe(decision.users, elapsed, length).window())
         elapsed += length
 
 

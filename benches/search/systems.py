@@ -10,14 +10,15 @@ heteroscedastic  scatter that grows with load
 two regimes      for one or two episodes of 20 to 50 s a neighbour takes a quarter to a half of the capacity
 
 Of each kind every other system is a curve (the knee is sharp) with counts as they come; the others are closed
-queues, simulated event by event: users think, then share the processors, so that the knee is rounded, and its
-place is where the asymptotes cross. The knee of a drifting system is that of its mean over five minutes;
+queues, simulated event by event: users think, then type commands that differ in what they take, drawn as the
+emulator draws them, and share the processors, so that the knee is rounded, and its place is where the
+asymptotes cross. Their windows are corrected as `satline.windows` corrects those of a recording, with what
+each command takes at light load known. The knee of a drifting system is that of its mean over five minutes;
 of two regimes that of the usual one.
 """
 
 from __future__ import annotations
 
-import heapq
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,7 +30,11 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).absolute().parents[2]
 sys.path[:0] = [str(ROOT / "python")]
 
+from _closed import Kind, Plan, Stratified, cycles_of, exponential, simulate  # noqa: E402
+
 from satline.knee import Window  # noqa: E402
+from satline.windows.one import LEAST_BLOCKS, MOST_BLOCKS  # noqa: E402
+from satline.windows.variates import corrected  # noqa: E402
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator
@@ -39,7 +44,13 @@ KINDS = ("sharp", "retrograde", "straight", "drifting", "heteroscedastic", "two 
 
 @dataclass(frozen=True)
 class Seen:
-    """What a window saw, second by second; in_transaction: mean users in a transaction, ``None``: unknown."""
+    """What a window saw.
+
+    completed, in_transaction
+        Second by second; the second is the mean number of users in a transaction, ``None``: unknown.
+    corrected
+        Throughput by block as `satline.windows` has it, and the blocks' length; ``None``: counts alone.
+    """
 
     users: int
     begin_s: float
@@ -47,29 +58,26 @@ class Seen:
     in_transaction: Floats | None
     reactions_s: Floats
     waiting: float
+    corrected: tuple[Floats, float] | None = None
 
-    def window(self, think_s: float) -> Window:
-        """In blocks of about 0.8 √seconds.
-
-        Where it is known how many users think, completions and thinking users ÷ think time are averaged, as
-        `judge` does for the grid (`_users.sharpened`): the more users think, the more the latter tell.
-        """
-        count = len(self.completed)
-        block = max(1, int(np.ceil(0.8 * np.sqrt(count))))
-        whole = count // block
-        rate = self.completed
-        if self.in_transaction is not None:
-            thinking = self.users - self.in_transaction
-            part = float(thinking.mean()) / self.users
-            rate = (1 - part) * rate + part * thinking / think_s
-        blocks = rate[: whole * block].reshape(whole, block).mean(axis=1)
+    def window(self) -> Window:
+        """As a search takes it; counts in blocks of about 0.8 √seconds."""
+        if self.corrected is not None:
+            blocks, block_s = self.corrected
+        else:
+            count = len(self.completed)
+            block = max(1, int(np.ceil(0.8 * np.sqrt(count))))
+            whole = count // block
+            blocks = self.completed[: whole * block].reshape(whole, block).mean(axis=1)
+            block_s = float(block)
         return Window(
             self.users,
             self.begin_s,
-            float(block),
+            block_s,
             blocks,
             reactions_s=self.reactions_s,
             waiting=self.waiting,
+            spread_is_error=self.corrected is not None,
         )
 
 
@@ -176,9 +184,8 @@ def _queue(kind: str, random: Random) -> System:
     think = float(random.uniform(2, 6))
     processors = int(random.choice([1, 1, 2, 4]))
     knee = max(knee, 1.5 * processors)
-    demand = think / (knee / processors - 1)
-    deviation = float(random.uniform(0.5, 1.8))
-    sigma = np.sqrt(np.log1p(deviation**2))
+    plan = _plan(think, knee, processors, random)
+    demand = sum(share * size for _, share, size in plan.kinds[0].classes)
     lost = float(random.uniform(0.1, 0.5)) if kind == "retrograde" else 0.0
     swelling = float(random.uniform(0.1, 0.5)) if kind == "heteroscedastic" else 0.0
     capacity = _capacity(kind, random)
@@ -190,62 +197,52 @@ def _queue(kind: str, random: Random) -> System:
         if swelling:
             size = swelling * min(2.0, users / knee)
             speed = speed * np.exp(size * _autocorrelated(len(clock), 0.3, random) - size**2 / 2)
-        return _served(users, begin_s, before, seconds, think, demand, sigma, processors, speed, random)
+        return _served(plan, users, begin_s, before, seconds, demand, speed, int(random.integers(2**31)))
 
     inside = knee if kind != "straight" and knee < most else None
     return System(kind, inside, most, False, kind not in {"drifting", "two regimes"}, think, observe)
 
 
+def _plan(think: float, knee: float, processors: int, random: Random) -> Plan:
+    """A script of two to eight commands, of which the mean takes such time that the asymptotes cross at the
+    knee: there processors ÷ R = knee ÷ (Z + R)."""
+    count = int(random.integers(2, 9))
+    quantile, mean_think = exponential(think, 0.0, 20 * think)
+    shares = random.dirichlet(np.full(count, 2.0))
+    sizes = np.exp(float(random.uniform(0.3, 1.5)) * random.normal(size=count))
+    sizes *= mean_think / (knee / processors - 1) / float(shares @ sizes)
+    classes = tuple((f"class-{k}", float(shares[k]), float(sizes[k])) for k in range(count))
+    return Plan((Kind("script", 1.0, classes),), quantile, mean_think, servers=processors)
+
+
 def _served(
+    plan: Plan,
     users: int,
     begin_s: float,
     before: int,
     seconds: int,
-    think: float,
     demand: float,
-    sigma: float,
-    processors: int,
     speed: Floats,
-    random: Random,
+    seed: int,
 ) -> Seen:
-    """Processor sharing, by the work that each job has got since the beginning."""
-    total = before + seconds
-    sleeping = [(float(t), u) for u, t in enumerate(random.exponential(think, users))]
-    heapq.heapify(sleeping)
-    running: list[tuple[float, float]] = []  # work at which it is done, when it began
-    got, now = 0.0, 0.0
-    done = np.zeros(total)
-    inside = np.zeros(total)
-    reactions: list[float] = []
-    second = 0
-    pauses, works = random.exponential(think, 256), random.normal(size=256)
-    used = 0
-    while second < total:
-        count = len(running)
-        pace = speed[second] * min(1.0, processors / count) if count else 0.0
-        finish = now + (running[0][0] - got) / pace if count else np.inf
-        wake = sleeping[0][0] if sleeping else np.inf
-        following = min(finish, wake, second + 1.0)
-        got += pace * (following - now)
-        inside[second] += count * (following - now)
-        now = following
-        if used >= 255:
-            pauses, works, used = random.exponential(think, 256), random.normal(size=256), 0
-        if finish <= following and count:
-            reached, began = heapq.heappop(running)
-            got = max(got, reached)
-            done[min(second, total - 1)] += 1
-            if second >= before:
-                reactions.append(now - began)
-            heapq.heappush(sleeping, (now + float(pauses[used]), 0))
-            used += 1
-        elif wake <= following:
-            heapq.heappop(sleeping)
-            work = demand * float(np.exp(sigma * works[used] - sigma**2 / 2))
-            used += 1
-            heapq.heappush(running, (got + work, now))
-        else:
-            second += 1
-    response = np.array(reactions)
+    """Processor sharing; the first `before` seconds are the warm-up."""
+    rows = simulate(plan, users, before + seconds, seed, Stratified, speed=speed, unfinished=True)
+    for name in ("begin_s", "sent_s", "end_s"):
+        rows[name] = rows[name] - before
+    blocks = int(min(MOST_BLOCKS, max(LEAST_BLOCKS, seconds)))
+    cycles = cycles_of(plan, rows, end_s=float(seconds))
+    found = corrected(cycles, 0.0, float(seconds), blocks, users)
+    edges = np.arange(seconds + 1.0)
+    ended = rows["end_s"][np.isfinite(rows["end_s"])]
+    done = np.histogram(ended, edges)[0].astype(np.float64)
+    sent = np.where(np.isfinite(rows["sent_s"]), rows["sent_s"], np.inf)
+    until = np.where(np.isfinite(rows["end_s"]), rows["end_s"], float(seconds))
+    inside = np.clip(
+        np.minimum(until[:, None], edges[1:]) - np.maximum(sent[:, None], edges[:-1]), 0.0, None
+    ).sum(axis=0)
+    good = (rows["end_s"] >= 0) & (rows["end_s"] < seconds)
+    response = (rows["end_s"] - rows["sent_s"])[good]
     waiting = 1 - min(1.0, demand / float(response.mean())) if len(response) else 0.0
-    return Seen(users, begin_s, done[before:], inside[before:], response, waiting)
+    return Seen(
+        users, begin_s, done, inside, response, waiting, corrected=(found.throughput, seconds / blocks)
+    )

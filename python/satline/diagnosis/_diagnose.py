@@ -16,7 +16,7 @@ from satline.diagnosis._left import tempered
 from satline.diagnosis._periods import MEMORY, memory_context, period_context
 from satline.diagnosis._probes import alarms
 from satline.diagnosis._results import Diagnosis, Finding, Saturation, Standing
-from satline.diagnosis._searched import by_posterior, search_of
+from satline.diagnosis._searched import by_posterior, fills_what_was_left, search_of
 from satline.diagnosis._standing import assess
 from satline.diagnosis._unseen import unseen
 from satline.diagnosis._use import Courses
@@ -65,7 +65,8 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
         verdict = with_and_without(verdict, judge_saturation(reduction), done)
     search = search_of(recording.description)
     if search is not None and verdict.load_axis == "users":
-        verdict = by_posterior(verdict, measured(recording, reduction=reduction).windows, *search)
+        windows = measured(recording, reduction=reduction).windows
+        verdict = by_posterior(verdict, windows, *search, full=fills_what_was_left(reduction))
     before, reservation = verdict, ""
     failures = failed_part(reduction)
     if failures > MANY_FAILED and verdict.outcome == "not-saturated":

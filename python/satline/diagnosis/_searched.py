@@ -13,13 +13,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from satline.diagnosis._left import TAKEN
+from satline.diagnosis._left import TAKEN, USED
 from satline.diagnosis._results import Estimate, LeftCpu, Outcome, Saturation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from satline.knee import Interval, Posterior, Window
+    from satline.reduction import Reduction
 
 # As `judge` has it: so sure must it be that throughput bends, and the slope beyond so much less.
 SURE, SLOPE_RATIO = 0.975, 0.5
@@ -41,7 +42,17 @@ def search_of(description: Mapping[str, Any]) -> tuple[int, int] | None:
     return (most, seed) if isinstance(most, int) and isinstance(seed, int) and most >= 1 else None
 
 
-def by_posterior(verdict: Saturation, windows: Sequence[Window], most_users: int, seed: int) -> Saturation:
+def fills_what_was_left(reduction: Reduction) -> bool:
+    """Did the heaviest third of the loads use most of the CPU that others left?"""
+    curve = reduction.curves.get("busy_of_left")
+    points = [p.mean for p in curve.points if p.mean is not None] if curve is not None else []
+    heaviest = points[len(points) * 2 // 3 :]
+    return bool(heaviest) and min(heaviest) >= USED
+
+
+def by_posterior(
+    verdict: Saturation, windows: Sequence[Window], most_users: int, seed: int, full: bool = False
+) -> Saturation:
     """The verdict with the place and the chance of the bend by the posterior; as it was of too few windows.
 
     Parameters
@@ -50,6 +61,8 @@ def by_posterior(verdict: Saturation, windows: Sequence[Window], most_users: int
         Of the recording as of any other.
     windows
         Of the study.
+    full
+        The heaviest loads filled what was left of the CPU.
     """
     from satline.knee import fit
 
@@ -80,7 +93,7 @@ def by_posterior(verdict: Saturation, windows: Sequence[Window], most_users: int
         reasons=reasons,
         advice=() if outcome == "saturated" else _advice(outcome, found, min(loads), heaviest),
     )
-    return _with_left(_with_slopes(made, found), verdict, found, settled)
+    return _with_left(_with_slopes(made, found), full or verdict.left is not None, found, settled)
 
 
 def _outcome(found: Posterior, settled: Sequence[Window]) -> tuple[Outcome, tuple[str, ...]]:
@@ -139,12 +152,10 @@ def _with_slopes(verdict: Saturation, found: Posterior) -> Saturation:
     return made
 
 
-def _with_left(
-    verdict: Saturation, before: Saturation, found: Posterior, settled: Sequence[Window]
-) -> Saturation:
+def _with_left(verdict: Saturation, full: bool, found: Posterior, settled: Sequence[Window]) -> Saturation:
     """The verdict with what others left of the CPU, where that limits."""
     mean, chance = found.left.mean, found.left.chance
-    limits = before.left is not None if chance is None or LIMITS_NOT < chance < LIMITS else chance >= LIMITS
+    limits = full if chance is None or LIMITS_NOT < chance < LIMITS else chance >= LIMITS
     if verdict.at is None or mean is None or 1 - mean <= TAKEN or not limits:
         return verdict
     part = [1 - w.taken for w in settled if w.taken is not None and w.users >= verdict.at.value]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from satline.errors import SatlineError
-from satline.knee._capacity import Capacity
+from satline.knee._capacity import views
 from satline.knee._curves import FALL, HINGE, LAW, POWER, STRAIGHT, Curves
 from satline.knee._evidence import Data, Nuisance, evidence
 from satline.knee._noise import UNSETTLED, Noise, pooled
@@ -36,9 +36,9 @@ LOSS = ((0.03, 0.12, 0.25, 0.5, 1.0), (0.25, 0.25, 0.25, 0.25))
 FLAT = ((0.0, 0.0), (1.0,))
 SLOPES = {HINGE: SLOPE, FALL: LOSS, POWER: FLAT, LAW: FLAT}
 # Cells of the nuisance parameters (bounds of logarithmic ones as such).
-BETWEEN = ((0.002, 0.015, 0.05, 0.2), (0.4, 0.4, 0.2))
+BETWEEN = ((0.001, 0.008, 0.03, 0.15), (0.45, 0.4, 0.15))
 DRIFT = (0.003, 0.15)
-SWELL = 1.0
+SWELL = 0.2
 DRAWS = 2000
 TEMPER = 0.8
 WIDE = 0.08  # part of the draws that comes from the prior
@@ -69,21 +69,24 @@ def fit(windows: Sequence[Window], *, most_users: int, seed: int) -> Posterior:
             hint="make the windows longer, or see why users complete nothing",
         )
     random = np.random.default_rng(seed)
-    capacity = Capacity.of(windows)
-    tried = [_fitted(windows, capacity.relative, most_users, random)]
-    if capacity.varies:
-        tried.append(_fitted(windows, np.ones(len(windows)), most_users, random))
     # Does the CPU limit, so that what others took moves the curve, or something else? As likely, before.
-    evidences = np.array([one.log_evidence for one in tried])
-    parts = np.exp(evidences - evidences.max())
+    limiting, others = views(windows)
+    tried = [_fitted(windows, one.relative, most_users, random) for one in (*limiting, *others)]
+    prior = [1 / len(limiting) for _ in limiting] + [1.0 for _ in others]
+    parts = np.array([one.log_evidence for one in tried]) + np.log(prior)
+    parts = np.exp(parts - parts.max())
     parts /= parts.sum()
-    made = Draws.joined([one.draws for one in tried], parts)
+    chance = float(parts[: len(limiting)].sum()) if limiting and others else None
+    means = [one.mean for one in (*limiting, *others)]
+    scale = [
+        np.full(len(one.draws.rate), 1.0 if mean is None else mean)
+        for one, mean in zip(tried, means, strict=True)
+    ]
+    likeliest = int(np.argmax(parts[: len(limiting)])) if limiting else 0
+    left = Left(means[likeliest], chance, np.concatenate(scale))
     best = tried[int(np.argmax(parts))]
-    limited = float(parts[0]) if capacity.varies else None
-    scale = np.ones(len(made.rate))
-    if capacity.mean is not None:
-        scale[: len(tried[0].draws.rate)] = capacity.mean
-    return Posterior(made, best.data, best.noise, most_users, Left(capacity.mean, limited, scale))
+    made = Draws.joined([one.draws for one in tried], parts)
+    return Posterior(made, best.data, best.noise, most_users, left)
 
 
 @dataclass(frozen=True)

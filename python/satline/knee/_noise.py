@@ -19,6 +19,7 @@ BY_THROUGHPUT, BY_THROUGHPUT_ERROR = -1.0, 0.6
 BY_USERS, BY_USERS_ERROR = 0.0, 0.6
 USUAL, USUAL_ERROR = np.log(2.0), 1.5  # variance of a count in units of its mean, per window
 UNSETTLED = 4.0
+ALIKE = 3.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ def pooled(windows: Sequence[Window], pilot: Floats) -> Noise:
         if count < 2:
             continue
         square = float(window.throughput.var(ddof=1)) / usual**2 * window.block_s
-        freedom = count - 1
+        # Blocks that resemble each other tell the spread as few would.
+        freedom = max(1.0, (count - 1) / ALIKE) if window.spread_is_error else count - 1
         if square <= 0:  # equal counts by chance: the least that may be said of them
             square = 0.3 * window.block_s / (usual**2 * window.seconds * window.block_s)
         rows.append((1.0, np.log(usual), np.log(window.users)))
@@ -75,7 +77,7 @@ def _inflation(windows: Sequence[Window]) -> float:
     above = below = pairs = 0.0
     for window in windows:
         count = len(window.throughput)
-        if count < 4:
+        if count < 4 or window.spread_is_error:
             continue
         left = window.throughput - window.throughput.mean()
         square = float(left @ left)

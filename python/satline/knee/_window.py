@@ -51,6 +51,9 @@ class Window:
         Part of the load's CPU that others took (0 … 1); ``None``: not known.
     settled
         False for windows cut out of ramps or of a doubtful warm-up: they count less.
+    spread_is_error
+        The blocks' spread is such that their standard error, as if they were independent, is the window's,
+        however much they resemble each other (`satline.windows`).
     """
 
     users: int
@@ -61,6 +64,7 @@ class Window:
     waiting: float | None = None
     taken: float | None = None
     settled: bool = True
+    spread_is_error: bool = False
 
     def __post_init__(self) -> None:
         throughput = np.asarray(self.throughput, dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from satline.diagnosis import Diagnosis
@@ -98,9 +99,9 @@ def first_reasons(measured: Said, diagnosis: Diagnosis, prediction: Prediction) 
         later = [d for d in prediction.demands if d.name in stations]
         if first is not None and later:
             nearest = max(later, key=_pressure)
-            if _pressure(nearest) >= NEAR * _pressure(first):
+            part = _part(_pressure(nearest), _pressure(first))
+            if part >= NEAR:
                 name = nearest.name.replace("device:", "device ")
-                part = _pressure(nearest) / _pressure(first)
                 found.append(("nearly as near", f"{name} is {part:.0%} as near to saturation in it"))
     if base.surely_first < SURELY_FIRST:
         words = f"that {base.first} comes first is so in {base.surely_first:.0%} of its draws only"
@@ -123,9 +124,16 @@ def _missed(row: Row) -> float:
 
 
 def _pressure(demand: StationDemand) -> float:
-    """Seconds that a unit of work holds what is left of it for the users."""
+    """Seconds that a unit of work holds what is left of it for the users; infinite where nothing is left."""
     left = demand.capacity - demand.background.value
-    return demand.demand_s.value / left if left > 0 else 0.0
+    return demand.demand_s.value / left if left > 0 else math.inf
+
+
+def _part(one: float, other: float) -> float:
+    """One pressure by another; those of which nothing is left are alike."""
+    if one == other:
+        return 1.0
+    return one / other if other > 0 else 0.0
 
 
 def _plain(variable: str) -> str:

@@ -102,7 +102,7 @@ class _Step:
 class Parts:
     """The fields of `satline.knee.Window` for one window, and how they came about.
 
-    users, begin_s, block_s, throughput, reactions_s, waiting, taken, settled
+    users, begin_s, block_s, throughput, reactions_s, waiting, taken, settled, spread_is_error
         As there.
     corrected
         Throughput before and after, the elasticity used, what was drawn against what is stated.
@@ -118,6 +118,7 @@ class Parts:
     waiting: float | None
     taken: float | None
     settled: bool
+    spread_is_error: bool
     corrected: Corrected = field(metadata={"beside": True})
     cut_s: float = field(default=0.0, metadata={"beside": True})
 
@@ -314,6 +315,7 @@ def _between(
         waiting=_waiting(inside, light),
         taken=None if left is None else float(1 - left.mean()),
         settled=True,
+        spread_is_error=True,
         corrected=found,
     )
 

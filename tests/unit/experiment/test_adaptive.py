@@ -18,12 +18,12 @@ from satline.experiment.adaptive.resume import check_resumable, earlier_runs, go
 from satline.experiment.adaptive.shown import decision_lines, live_lines, path_lines
 from satline.experiment.adaptive.steps import StepLine
 from satline.experiment.adaptive.targets import parse_target, parse_time
-from satline.windows import measured
 from satline.experiment.emulator import Progress, command_line
 from satline.experiment.progress import LiveView, PlainView
 from satline.experiment.study import Load, Study, read_study, with_steps
 from satline.recording import Recording, RecordingWriter, describe
 from satline.systems import Conditions, Limits
+from satline.windows import measured
 
 S = 1_000_000_000
 KNEE = 8

@@ -27,11 +27,11 @@ from satline.experiment.designed._results import (
     results_of,
 )
 from satline.experiment.designed._show import answers, cells_table, content, notes, print_outcome
-from satline.windows.steady import steadiness
 from satline.experiment.designs import Factor, Plan, make_plan
 from satline.experiment.series import steps_of
 from satline.experiment.study import Load
 from satline.recording import Recording, RecordingWriter, describe
+from satline.windows.steady import steadiness
 
 MEMORY = Factor("memory", ("32 MB", "48 MB", "64 MB"))
 DISKS = Factor("disks", ("1", "2"))

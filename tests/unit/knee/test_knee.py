@@ -10,7 +10,7 @@ import pytest
 
 from satline.errors import SatlineError
 from satline.knee import Interval, Posterior, Window, fit
-from satline.knee._capacity import Capacity
+from satline.knee._capacity import views
 
 LOADS = (0.2, 0.5, 0.8, 1.0, 1.3, 1.8, 2.5, 0.4, 1.2)
 
@@ -211,5 +211,24 @@ def test_others_who_take_what_a_light_load_leaves_idle_do_not_limit_it() -> None
         for w in _taken_from(30.0, random, least=0.499)
     ]
     windows = [replace(w, waiting=0.1 if w.users < 15 else 0.6) for w in windows]
-    assert Capacity.of(windows).relative.min() == pytest.approx(1.0)
-    assert Capacity.of(windows).mean == pytest.approx(0.5)
+    (capacity,), _ = views(windows)
+    assert capacity.relative == pytest.approx(np.ones(len(windows)))
+    assert capacity.mean == pytest.approx(0.5)
+
+
+def test_others_who_yield_to_a_load_that_presses_do_not_limit_a_light_one() -> None:
+    random = np.random.default_rng(7)
+    held = []
+    for k in range(20):
+        knee = float(np.exp(random.uniform(np.log(12), np.log(40))))
+        windows = []
+        for number, load in enumerate(LOADS):
+            users = max(1, round(load * knee))
+            value = min(users, 0.35 * knee)
+            # Beside a light load the others use what it does not: all users wait for the CPU.
+            used = min(0.35, value / knee)
+            seen = random.poisson(value * 4.0, 5) / 4.0
+            windows.append(Window(users, 27.0 * number, 4.0, seen, waiting=0.8, taken=1 - used))
+        found = fit(windows, most_users=200, seed=k)
+        held.append(found.knee_of_whole.low <= knee <= found.knee_of_whole.high)
+    assert sum(held) >= 17

@@ -13,6 +13,7 @@ from satline.diagnosis import RULES, Diagnosis, Estimate, Finding, Saturation, a
 from satline.diagnosis.capacity import Capacity, Step
 from satline.prediction import Prediction, Row, Scenario, StationDemand
 from satline.reconcile import Allowed, Answers, Story, planted, reconcile, weakened
+from satline.reconcile._reasons import _part, _pressure
 
 COMPONENTS = {rule.name: rule.component for rule, _ in RULES}
 
@@ -165,6 +166,13 @@ def test_stations_stand_for_components(
     rule: str, stations: tuple[StationDemand, ...], relation: tuple[str, str]
 ) -> None:
     assert told(Answers(diagnosed(EARLY, found(rule)), predicted(EARLY, *stations)), "bottleneck") == relation
+
+
+def test_a_station_of_which_nothing_is_left_is_no_error() -> None:
+    full = replace(station("processors"), background=Estimate(1.0, 1.0, 1.0, "processors"))
+    assert _part(_pressure(full), _pressure(station("device:vda"))) == math.inf
+    assert _part(_pressure(station("device:vda")), _pressure(full)) == 0.0
+    assert _part(_pressure(full), _pressure(full)) == 1.0
 
 
 def test_who_is_not_sure_is_said() -> None:

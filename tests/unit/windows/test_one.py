@@ -110,7 +110,8 @@ def test_a_light_window_has_the_pace_of_its_users() -> None:
     assert found.settled
     assert 0.04 < np.median(found.reactions_s) < 0.06
     assert set(found.fields()) == {
-        *("users", "begin_s", "block_s", "throughput", "reactions_s", "waiting", "taken", "settled")
+        *("users", "begin_s", "block_s", "throughput", "reactions_s", "waiting", "taken", "settled"),
+        "spread_is_error",
     }
 
 
