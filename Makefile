@@ -97,7 +97,7 @@ format: $(VENV)/lint ## Bring the code into its style.
 short = $(if $(filter short full,$(SIZE)),$(if $(filter short,$(SIZE)),$(1)),$(error SIZE=$(SIZE): it is short or full))
 
 # benches/README.md says what each of them shows, and which are no part of it.
-bench: $(VENV)/test ## Run the benches, each beside a peer or a floor: about 15 minutes; SIZE=full: some hours.
+bench: $(VENV)/test ## Run the benches, each beside a peer or a floor: about 10 minutes; SIZE=full: over an hour.
 	cargo build --release --workspace --bins --examples --quiet
 	$(BIN)/python benches/monitor/run.py $(call short,--rounds 1 --load-seconds 20)
 	$(BIN)/python benches/terminal/run.py $(call short,--seconds 5 --sessions 150 --window 20 --turns 3 --kinds pty$(comma)tcp$(comma)http)
