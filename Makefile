@@ -97,22 +97,22 @@ format: $(VENV)/lint ## Bring the code into its style.
 short = $(if $(filter short full,$(SIZE)),$(if $(filter short,$(SIZE)),$(1)),$(error SIZE=$(SIZE): it is short or full))
 
 # benches/README.md says what each of them shows, and which are no part of it.
-bench: $(VENV)/test ## Run the benches, each beside a peer or a floor: about 15 minutes; SIZE=full: some hours.
+bench: $(VENV)/test ## Run the benches, each beside a peer or a floor: about 10 minutes; SIZE=full: over an hour.
 	cargo build --release --workspace --bins --examples --quiet
 	$(BIN)/python benches/monitor/run.py $(call short,--rounds 1 --load-seconds 20)
-	$(BIN)/python benches/terminal/run.py $(call short,--seconds 5 --window 20 --turns 3 --kinds pty$(comma)tcp$(comma)http)
-	$(BIN)/python benches/reduce/run.py $(call short,--readings 1000000 --repeats 1)
-	$(BIN)/python benches/diagnose/run.py $(call short,--repeats 1)
-	$(BIN)/python benches/saturation/run.py $(call short,--systems 48)
-	$(BIN)/python benches/contamination/run.py $(call short,--systems 20)
-	$(BIN)/python benches/machine/run.py $(call short,--rounds 2)
+	$(BIN)/python benches/terminal/run.py $(call short,--seconds 5 --sessions 150 --window 20 --turns 3 --kinds pty$(comma)tcp$(comma)http)
+	$(BIN)/python benches/reduce/run.py $(call short,--readings 3000000 --repeats 1)
+	$(BIN)/python benches/diagnose/run.py $(call short,--repeats 2)
+	$(BIN)/python benches/saturation/run.py $(call short,--systems 200)
+	$(BIN)/python benches/contamination/run.py $(call short,--systems 40)
+	$(BIN)/python benches/machine/run.py $(call short,--rounds 3)
 	$(BIN)/python benches/import/run.py $(call short,--rounds 3)
 	$(BIN)/python benches/traces/run.py
 	$(BIN)/python benches/prediction/run.py
 	$(BIN)/python benches/scalability/run.py $(call short,--tables 200)
 	$(BIN)/python benches/intervals/run.py
-	$(BIN)/python benches/confusion/run.py $(call short,--pairs 4)
-	$(BIN)/python benches/comparison/run.py $(call short,--pairs 20)
+	$(BIN)/python benches/confusion/run.py $(call short,--pairs 8)
+	$(BIN)/python benches/comparison/run.py $(call short,--pairs 40)
 	$(BIN)/python benches/correlation/run.py $(call short,--repeats 1)
 
 docs: $(VENV)/product ## Make the reference pages from the catalogue and the rules.

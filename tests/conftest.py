@@ -1,9 +1,13 @@
 """What holds for all tests."""
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# As the commands do (satline.cli); before any test imports NumPy, and for all that tests start.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # On a busy machine an example may take any time, and no test asserts how long.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
