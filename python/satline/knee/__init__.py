@@ -10,6 +10,6 @@ in `_evidence`.
 
 from satline.knee._fit import fit
 from satline.knee._posterior import Draws, Posterior, quantiles
-from satline.knee._window import Floats, Interval, Window
+from satline.knee._window import Floats, Integers, Interval, Window
 
-__all__ = ["Draws", "Floats", "Interval", "Posterior", "Window", "fit", "quantiles"]
+__all__ = ["Draws", "Floats", "Integers", "Interval", "Posterior", "Window", "fit", "quantiles"]

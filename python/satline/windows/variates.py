@@ -130,6 +130,9 @@ def corrected(
     """
     edges = np.linspace(begin_s, end_s, blocks + 1)
     block_s = (end_s - begin_s) / blocks
+    if not len(cycles.begin_s):
+        none, nan = np.zeros(blocks), float("nan")
+        return Corrected(none, none, 1.0 if elasticity is None else elasticity, 0.0, nan, nan, 1.0)
     c, weight = _closed(cycles)
     length = np.maximum(c.end_s - c.begin_s, 1e-9)
     inside = np.clip(

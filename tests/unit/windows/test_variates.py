@@ -175,3 +175,10 @@ def test_elasticity_at_the_ends() -> None:
     assert model_elasticity(1, 0.5) == 1.0
     assert model_elasticity(10, 0.9, alone=1.0) == 1.0
     assert model_elasticity(200, 0.05) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_window_of_which_nothing_is_known_completed_nothing() -> None:
+    empty = Cycles(**{name: np.array([]) for name in Cycles.__dataclass_fields__})
+    found = corrected(empty, 0.0, 10.0, 5, 3)
+    assert found.throughput == pytest.approx(np.zeros(5))
+    assert found.open == 1.0

@@ -81,7 +81,7 @@ def narrowing(
         else:
             part = one.reactions.part(users)
             rate = np.median(mean, axis=0)
-            free = np.maximum(rate * window_s, 0.5) / one.reactions.resemble[:, None]
+            free = one.reactions.free(np.maximum(rate * window_s, 0.5))
             sd = np.sqrt(np.maximum(part * (1 - part), 0.002) / free)
             total += _shrunk(one.values, part, sd, chosen, noise)
     return total / max(1, len(sought))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -228,6 +228,9 @@ class Search:
 
     def _interval(self, target: Target, value: Floats, weight: Floats) -> tuple[float, float, float]:
         low, middle, high = weighted_quantiles(value, weight, (0.025, 0.5, 0.975))
+        if isinstance(target, Percentile) and math.isfinite(high):
+            # A number of users for which it holds, and one for which it does not.
+            low, high = float(math.floor(low)), float(math.ceil(high))
         return low, middle, math.inf if high > target.most(self.settings.most_users) else high
 
     def _narrow(self, low: float, middle: float, high: float) -> bool:
@@ -389,14 +392,7 @@ def _equal(table: Reactions, count: int) -> Reactions:
     """Draws of equal weight, in an order by chance of the values."""
     places = (np.arange(count) + 0.5) / count
     k = np.minimum(np.searchsorted(np.cumsum(table.weights), places), len(table.weights) - 1)
-    return Reactions(
-        table.users[k],
-        table.steep[k],
-        table.in_time[k],
-        table.resemble[k],
-        table.half[k],
-        np.full(count, 1 / count),
-    )
+    return replace(table.take(k), weights=np.full(count, 1 / count))
 
 
 def _expected(best: Candidate, estimates: tuple[Known, ...], within: float) -> float | None:
