@@ -147,5 +147,6 @@ def _robbed(
         return least / users, least / users, max(least, (1 - left) * inside) / users
     each_other = run * (1 - 1 / max(users, 1.0)) * busy / (1 - min(busy, BUSY))
     least, most = max(stolen, wait - each_other), max(stolen, wait) + min(stolen, wait) * ran
-    likely = max(stolen, wait - each_other / 2)
+    # Half of what may be for each other; queueing theory has it too long beside a nearly full CPU.
+    likely = (least + max(stolen, wait)) / 2
     return min(least, inside) / users, min(likely, inside) / users, min(most, inside) / users

@@ -35,8 +35,9 @@ EATEN = 0.9
 PRESSED, EXTRAPOLATED, MEASURED = 0.7, 0.15, 0.01
 # Below this part of the lightest load at which c is known it was not seen, and may be less by the second.
 UNSEEN, LESS = 0.9, 0.7
-# Loads up to this part of that of saturation tell how long one user's cycle is.
-LIGHT = 2 / 3
+# Loads up to this part of that of saturation tell how long one user's cycle is: those that the slope of the
+# broken line rests on, since others need not take there what they take at the lightest.
+LIGHT = 0.9
 # Strengths that a finding may have at most: where more than these parts were taken, or vary as much.
 STRONG, MODERATE = 0.79, 0.59
 MUCH, MOST = 0.3, 0.6

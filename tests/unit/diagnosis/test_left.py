@@ -17,7 +17,7 @@ from contaminated import Shared, made
 
 from satline.diagnosis import Diagnosis, diagnose
 from satline.diagnosis._cells import Cell
-from satline.diagnosis._left import _eaten, _scaled
+from satline.diagnosis._left import _eaten, _light, _scaled
 from satline.diagnosis._series import Series
 from satline.reduction import reduce
 
@@ -220,3 +220,23 @@ def test_without_readings_of_it_nothing_is_said_of_what_was_left() -> None:
     assert "left_cpu" not in reduction.curves
     assert np.isnan(reduction.observations["left_fraction"]).all()
     assert diagnose(recording).saturation.left is None
+
+
+def test_what_rising_others_cost_one_user_is_told_by_all_loads_that_the_slope_rests_on() -> None:
+    """One processor, think time 9 s, demand 1 s: 10 users on a whole CPU, of which ever less is left."""
+    _, _, cell = series(0.4, 0.5)
+    cells = []
+    for users in range(1, 9):
+        c = 1 - 0.06 * users
+        rate = min(users / (9 + 1 / c), c)
+        robbed = (rate / c - rate) / users
+        cells.append(
+            replace(cell, users=users, left=c, rate=rate, error=0.0, robbed=(robbed, robbed, robbed))
+        )
+    used = [one.left for one in cells]
+    below = [one for one in cells if one.rate < 0.99 * one.left]
+    x, y = np.array([(one.users / one.left, one.rate / one.left) for one in below]).T
+    slope = float(x @ y / (x @ x))
+    light = _light(cells, used, max(one.rate / one.users for one in cells))
+    assert light is not None
+    assert light[1] / slope == pytest.approx(10.0, rel=0.017)
