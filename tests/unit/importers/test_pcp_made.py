@@ -355,7 +355,7 @@ def test_what_pmlogger_records_here_lies_between_what_the_kernel_says_before_and
         ["pmlogger", "-o", "-K", f"add,3,{PROC},proc_init", "-c", "config", "-s", "3", "archive"],
         cwd=tmp_path,
         env={**os.environ, "PMNS_DEFAULT": str(tmp_path / "root")},
-        timeout=60,
+        timeout=600,
         check=False,
         capture_output=True,
     )
