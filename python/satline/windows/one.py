@@ -330,7 +330,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, begin_ns: int, end_ns: int) -> 
                 think_us, coalesce(think_us, 0) + coalesce(typing_us, 0) + greatest(0,
                     coalesce(lateness_us, 0)) AS pause_us, reaction_us, response_us, outcome,
                 lag(monotonic_ns + response_us * 1000) OVER w AS before_ns, lag(phase) OVER w AS before_phase
-            FROM transaction WINDOW w AS (PARTITION BY "user" ORDER BY monotonic_ns))
+            FROM transaction WINDOW w AS (PARTITION BY run, "user" ORDER BY monotonic_ns))
         SELECT "user", script, class, monotonic_ns, think_us, pause_us, reaction_us, response_us,
             outcome IN ('ok', 'unexpected') AND response_us IS NOT NULL, before_ns,
             before_phase IS NULL OR before_phase = 'logon' OR before_ns IS NULL, outcome = 'cut'

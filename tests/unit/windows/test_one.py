@@ -125,6 +125,28 @@ def test_what_a_line_takes_at_light_load_is_of_the_lightest_step() -> None:
     assert window(recording, 2, work={}).throughput.mean() == pytest.approx(8 / 1.6, rel=0.05)
 
 
+def test_runs_into_one_recording_have_windows_of_their_own() -> None:
+    """A study that went on numbers its steps anew; what a line takes at light load is of all its runs."""
+    first, second = made((2, 4)), made((8,))
+    later_ns = round(3 * STEP_S * 1e9)
+    rows = {}
+    for name in ("transaction", "event"):
+        rows[name] = [{**row, "run": 1} for row in first.rows[name]]
+        for row in second.rows[name]:
+            shifted = {key: row[key] + later_ns for key in ("time_ns", "monotonic_ns") if key in row}
+            rows[name].append({**row, **shifted, "run": 2})
+    both = MadeRecording(rows, first.description)
+    light = light_work(both.connect())
+    assert light == pytest.approx({("s", "short"): 0.1, ("s", "long"): 0.9})
+    for alone, run, step, begin_s in ((first, 1, 1, 0.0), (first, 1, 2, STEP_S), (second, 2, 1, 3 * STEP_S)):
+        found, as_alone = window(both, step, run=run, work=light), window(alone, step, work=light)
+        assert found.users == as_alone.users
+        assert found.begin_s == pytest.approx(begin_s + RAMP_S + WARM_UP_S)
+        # A line of the next run ends nobody's pause at the end of this one.
+        assert found.throughput == pytest.approx(as_alone.throughput, rel=1e-6)
+    assert window_of(both.connect(), 2, run=2, about=about(both), work=light) is None
+
+
 def test_there_is_no_window_before_its_end() -> None:
     recording = made()
     recording.rows["event"] = [
