@@ -11,6 +11,7 @@ pub mod cgroup;
 pub mod clockwork;
 pub mod counters;
 pub mod device;
+pub mod ebpf;
 pub mod error;
 pub mod files;
 pub mod limited;
