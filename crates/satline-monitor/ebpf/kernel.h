@@ -97,6 +97,41 @@ struct pid {
 	struct upid numbers[1];
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
+struct sock_common {
+	__be32 skc_daddr, skc_rcv_saddr;
+	unsigned short skc_family;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
+struct inode {
+	unsigned short i_mode;
+};
+
+struct file {
+	struct inode *f_inode;
+	void *private_data;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
 struct prev_cputime {
 	__u64 utime, stime;
 };
@@ -143,6 +178,7 @@ struct task_struct {
 	struct css_set *cgroups;
 	struct signal_struct *signal;
 	struct mm_struct *mm;
+	struct files_struct *files;
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct task_io_accounting ioac;
@@ -154,6 +190,10 @@ struct task_struct {
 
 struct task_struct___old {
 	volatile long state;
+};
+
+struct pt_regs {
+	unsigned long di, si, orig_ax;
 };
 
 struct bpf_iter_meta {

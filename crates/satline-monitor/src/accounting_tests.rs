@@ -61,6 +61,7 @@ fn delays(table: &mut ProcessTable, pid: i32, second: i64, io_ns: i64, page_ns: 
         history_counts: true,
         times: &times,
         ledger: &mut table.ledger,
+        told: None,
     };
     let process = table.processes.get_mut(pid).unwrap();
     process.take_delays(io_ns as u64, page_ns as u64, false, &mut reader);

@@ -3,3 +3,4 @@
 pub mod call;
 pub mod object;
 pub mod tasks;
+pub mod waits;

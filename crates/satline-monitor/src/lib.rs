@@ -13,6 +13,7 @@ pub mod counters;
 pub mod device;
 pub mod ebpf;
 pub mod error;
+pub mod explain;
 pub mod files;
 pub mod limited;
 pub mod listing;
