@@ -256,7 +256,13 @@ fn thread(record: &[u8]) -> Option<ThreadRecord> {
 
 fn process(record: &[u8]) -> Option<ProcessRecord> {
     // Counters by processor are summed up only now and then: for a moment one may be below zero, which /proc tells as zero.
-    let pages = |place: usize| Some(word(record, 128 + 8 * place)?.cast_signed().max(0).unsigned_abs());
+    let pages = |place: usize| {
+        Some(
+            i64::try_from(word(record, 128 + 8 * place)?)
+                .unwrap_or(0)
+                .unsigned_abs(),
+        )
+    };
     Some(ProcessRecord {
         parent: number(record, 0)?,
         session: number(record, 4)?,
