@@ -58,6 +58,7 @@ struct {
 LOST_MAP
 
 #define STATE_UNINTERRUPTIBLE 2
+#define STATE_DEAD 0x80
 #define STATE_NO_LOAD 0x400
 
 #define MODE_KIND 0170000
@@ -203,7 +204,8 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	unsigned int state = state_of(prev);
 	struct waits *own;
 
-	if (!preempt && state && !(prev->flags & PF_KTHREAD)) {
+	/* One that has ended waits for nothing, however long its parent does not look. */
+	if (!preempt && state && !(state & STATE_DEAD) && !(prev->flags & PF_KTHREAD)) {
 		own = bpf_task_storage_get(&waits, prev, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		if (own) {
 			own->cause = cause_of(prev, state);
@@ -266,7 +268,7 @@ int dump_waits(struct bpf_iter__task *ctx)
 	struct waits *own;
 	int i;
 
-	if (!task || task->flags & PF_KTHREAD)
+	if (!task || task->flags & PF_KTHREAD || task->exit_state)
 		return 0;
 	/* A thread that has slept since before this began is taken up now. */
 	own = bpf_task_storage_get(&waits, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);

@@ -3,15 +3,20 @@
 //! What needs the right to load programs says so where it is skipped.
 
 use std::collections::BTreeMap;
+use std::io::Read;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use satline_monitor::accounting::{ExitMethod, ProcessTable, ScanOptions};
 use satline_monitor::counters::Totals;
 use satline_monitor::ebpf::object::KernelTypes;
 use satline_monitor::ebpf::tasks::{TaskIterator, Told};
+use satline_monitor::ebpf::waits::{ThreadWaits, Waited, Waits};
 use satline_monitor::files::{self, DescriptorBudget, Roots};
 use satline_monitor::parse::{self, Stat};
 use satline_monitor::plausible::Times;
@@ -301,4 +306,297 @@ fn users_are_charged_alike_while_threads_come_and_go() {
     }
     drop(sender);
     let _ = stays.join().unwrap();
+}
+
+/// The monotonic clock and that which starts of threads are told in, ns.
+fn clock(which: libc::clockid_t) -> u64 {
+    // SAFETY: the structure is plain data that the call fills.
+    let time = unsafe {
+        let mut time: libc::timespec = std::mem::zeroed();
+        libc::clock_gettime(which, &mut time);
+        time
+    };
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+/// A thread that waits for one thing until it is let go.
+struct Waiter {
+    cause: &'static str,
+    tid: i32,
+    of: fn(&Waited) -> u64,
+    thread: std::thread::JoinHandle<()>,
+}
+
+fn waiter(cause: &'static str, of: fn(&Waited) -> u64, wait: impl FnOnce() + Send + 'static) -> Waiter {
+    let (sender, receiver) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        // SAFETY: the call only returns a number.
+        sender.send(unsafe { libc::gettid() }).unwrap();
+        wait();
+    });
+    Waiter {
+        cause,
+        tid: receiver.recv().unwrap(),
+        of,
+        thread,
+    }
+}
+
+fn sleeps(tid: i32) -> bool {
+    let text = files::read(&Path::new("/proc/self/task").join(tid.to_string()).join("stat"));
+    text.and_then(|text| parse::stat(&text))
+        .is_some_and(|stat| stat.state == b'S')
+}
+
+/// The ends to read from and to write to.
+fn pipe() -> (std::fs::File, std::fs::File) {
+    let mut ends = [0; 2];
+    // SAFETY: the kernel makes two descriptors, and nobody else knows them.
+    unsafe {
+        assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC), 0);
+        (
+            std::fs::File::from_raw_fd(ends[0]),
+            std::fs::File::from_raw_fd(ends[1]),
+        )
+    }
+}
+
+fn open_lock(path: &Path) -> std::fs::File {
+    std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap()
+}
+
+fn record_lock(file: &std::fs::File) {
+    // SAFETY: the structure is plain data, and the descriptor is open.
+    unsafe {
+        let mut lock: libc::flock = std::mem::zeroed();
+        (lock.l_type, lock.l_whence) = (libc::F_WRLCK as i16, libc::SEEK_SET as i16);
+        assert_eq!(libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLKW, &lock), 0);
+    }
+}
+
+fn file_lock(file: &std::fs::File) {
+    // SAFETY: the descriptor is open.
+    assert_eq!(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) }, 0);
+}
+
+#[test]
+fn waits_have_their_causes_and_add_up() {
+    let waits = KernelTypes::read().and_then(|kernel| Waits::load(&kernel));
+    let mut waits = match waits {
+        Ok(waits) => waits,
+        Err(refusal) => return eprintln!("skipped: {refusal}; it needs {}", refusal.need),
+    };
+    let Some(mut iterator) = iterator() else { return };
+    let (flocked, locked) = (
+        tempfile::NamedTempFile::new().unwrap(),
+        tempfile::NamedTempFile::new().unwrap(),
+    );
+    let (held, held_too) = (open_lock(flocked.path()), open_lock(locked.path()));
+    file_lock(&held);
+    record_lock(&held_too);
+    let mutex = Arc::new(Mutex::new(()));
+    let guard = mutex.lock().unwrap();
+    let (mut from_pipe, into_pipe) = pipe();
+    let (mut from_socket, into_socket) = std::os::unix::net::UnixStream::pair().unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut from_host = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (into_host, _) = listener.accept().unwrap();
+    let (stop, stopped) = pipe();
+    let (own_mutex, flock_path, lock_path) =
+        (mutex.clone(), flocked.path().to_owned(), locked.path().to_owned());
+    let waiters = [
+        waiter("futex", |w| w.futex_ns, move || drop(own_mutex.lock())),
+        waiter(
+            "flock",
+            |w| w.file_lock_ns,
+            move || file_lock(&open_lock(&flock_path)),
+        ),
+        waiter(
+            "fcntl",
+            |w| w.file_lock_ns,
+            move || record_lock(&open_lock(&lock_path)),
+        ),
+        waiter("pipe", |w| w.local_ns, move || _ = from_pipe.read(&mut [0])),
+        waiter("socket", |w| w.local_ns, move || _ = from_socket.read(&mut [0])),
+        waiter("host", |w| w.local_ns, move || _ = from_host.read(&mut [0])),
+        waiter(
+            "events",
+            |w| w.idle_ns,
+            move || {
+                let mut wanted = libc::pollfd {
+                    fd: stop.as_raw_fd(),
+                    events: libc::POLLIN,
+                    revents: 0,
+                };
+                // SAFETY: there is one structure.
+                unsafe { libc::poll(&mut wanted, 1, -1) };
+            },
+        ),
+    ];
+    while !waiters.iter().all(|waiter| sleeps(waiter.tid)) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let asleep = Instant::now();
+    std::thread::sleep(Duration::from_millis(300));
+    // They sleep: nothing of theirs moves but the wait.
+    let least_ns = u64::try_from(asleep.elapsed().as_nanos()).unwrap();
+    let before_ns = clock(libc::CLOCK_BOOTTIME);
+    let mut found = BTreeMap::new();
+    let lost = waits
+        .read(|thread| _ = found.insert(thread.tid, thread.waited))
+        .unwrap();
+    let after_ns = clock(libc::CLOCK_BOOTTIME);
+    assert_eq!(lost, 0);
+    let own = i32::try_from(std::process::id()).unwrap();
+    let pass = iterator.read().unwrap();
+    let (_, told) = pass.processes().find(|&(pid, _)| pid == own).unwrap();
+    for waiter in &waiters {
+        let waited = found[&waiter.tid];
+        let record = told.threads.iter().find(|t| t.tid == waiter.tid).unwrap();
+        let lived = (before_ns - record.start_ns, after_ns - record.start_ns);
+        let wait_ns = (waiter.of)(&waited);
+        assert!(
+            (least_ns..=lived.1).contains(&wait_ns),
+            "{}: {wait_ns} of {least_ns} to {} {waited:?}",
+            waiter.cause,
+            lived.1
+        );
+        let sum = record.exec_ns + record.run_delay_ns + waited.total_ns();
+        let slack = lived.1 / 100 + 5_000_000;
+        assert!(
+            sum + slack >= lived.0 && sum <= lived.1 + slack,
+            "{}: {sum} of {lived:?}: {record:?} {waited:?}",
+            waiter.cause
+        );
+    }
+    let tids: Vec<i32> = waiters.iter().map(|waiter| waiter.tid).collect();
+    drop((guard, held, held_too, into_pipe, into_socket, into_host, stopped));
+    waiters
+        .into_iter()
+        .for_each(|waiter| waiter.thread.join().unwrap());
+    // Their sums are told once more, and then no longer.
+    let mut ended = BTreeMap::new();
+    let mut take = |thread: &ThreadWaits| {
+        if thread.ended.is_some() {
+            *ended.entry(thread.tid).or_insert(0) += 1;
+        }
+    };
+    waits.read(&mut take).unwrap();
+    waits.read(&mut take).unwrap();
+    assert!(
+        tids.iter().all(|tid| ended.get(tid) == Some(&1)),
+        "{tids:?} {ended:?}"
+    );
+}
+
+/// A monitor that is killed leaves nothing in the kernel.
+#[test]
+fn nothing_stays_attached_after_a_kill() {
+    if let Err(refusal) = KernelTypes::read().and_then(|kernel| Waits::load(&kernel)) {
+        return eprintln!("skipped: {refusal}; it needs {}", refusal.need);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let monitor = Command::new(env!("CARGO_BIN_EXE_satline-monitor"))
+        .arg("--recording")
+        .arg(directory.path().join("r.satline"))
+        .args(["--waits", "--source", "ebpf", "--ordinary-priority"])
+        .spawn();
+    let mut monitor = Ending(monitor.unwrap());
+    let descriptors = Path::new("/proc").join(monitor.0.id().to_string()).join("fdinfo");
+    let links = || {
+        let entries = std::fs::read_dir(&descriptors).into_iter().flatten().flatten();
+        let told = entries.filter_map(|entry| files::read(&entry.path()));
+        told.filter_map(|text| parse::value_of(&text, "link_id"))
+            .collect::<Vec<_>>()
+    };
+    // The iterators of tasks and waits, and three tracepoints.
+    while links().len() < 5 {
+        assert!(monitor.0.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let links = links();
+    assert!(links.iter().all(|&link| is_there(link)));
+    monitor.0.kill().unwrap();
+    monitor.0.wait().unwrap();
+    // The kernel takes things apart a moment later.
+    let start = Instant::now();
+    while links.iter().any(|&link| is_there(link)) {
+        assert!(start.elapsed() < Duration::from_secs(60), "{links:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Whether an attachment of that number is in the kernel.
+fn is_there(link: i64) -> bool {
+    const LINK_GET_FD_BY_ID: libc::c_int = 30;
+    let attributes = [link, 0];
+    // SAFETY: the kernel reads the number and nothing else.
+    let descriptor = unsafe {
+        libc::syscall(
+            libc::SYS_bpf,
+            LINK_GET_FD_BY_ID,
+            attributes.as_ptr(),
+            size_of_val(&attributes),
+        )
+    };
+    if descriptor < 0 {
+        return false;
+    }
+    // SAFETY: the kernel has made the descriptor for this call.
+    unsafe { libc::close(i32::try_from(descriptor).unwrap()) };
+    true
+}
+
+/// Without the right to load programs all goes on from `/proc`, and the recording says so; asked for, it is an error.
+#[test]
+fn an_ordinary_user_has_proc_and_is_told_why() {
+    const NOBODY: u32 = 65534;
+    // SAFETY: the call only returns a number.
+    if unsafe { libc::geteuid() } != 0 {
+        return eprintln!("skipped: only root can run the monitor as somebody else");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let everybody = std::fs::Permissions::from_mode(0o777);
+    std::fs::set_permissions(directory.path(), everybody).unwrap();
+    // Where it was built, others may not look.
+    let monitor = directory.path().join("satline-monitor");
+    std::fs::copy(env!("CARGO_BIN_EXE_satline-monitor"), &monitor).unwrap();
+    let run = |arguments: &[&str]| {
+        Command::new(&monitor)
+            .args([
+                "--recording",
+                "r.satline",
+                "--interval",
+                "100ms",
+                "--duration",
+                "150ms",
+            ])
+            .args(arguments)
+            .current_dir(directory.path())
+            .uid(NOBODY)
+            .gid(NOBODY)
+            .output()
+            .unwrap()
+    };
+    let asked = run(&["--source", "ebpf"]);
+    let said = String::from_utf8_lossy(&asked.stderr);
+    assert_eq!(asked.status.code(), Some(2), "{said}");
+    assert!(said.contains("CAP_BPF"), "{said}");
+    let ended = run(&["--waits"]);
+    assert!(
+        ended.status.success(),
+        "{}",
+        String::from_utf8_lossy(&ended.stderr)
+    );
+    let source = std::fs::read_to_string(directory.path().join("r.satline/sources/monitor.toml")).unwrap();
+    let source: toml::Table = source.parse().unwrap();
+    assert_eq!(source["methods"]["tasks"].as_str(), Some("proc"));
+    assert_eq!(source["fallbacks"][0]["method"].as_str(), Some("tasks: ebpf"));
+    let missing = source["missing"].as_array().unwrap().iter();
+    let waits = missing.filter(|m| m["signal"].as_str() == Some("user: waits by cause"));
+    assert_eq!(waits.count(), 1);
 }

@@ -67,6 +67,18 @@ impl KernelTypes {
         };
         // SAFETY: the structure is read only.
         unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &all) };
+        // Who may not even have a map is told so before the types are read, which takes some 40 ms.
+        const ARRAY: u32 = 2;
+        let least = MapSize {
+            kind: ARRAY,
+            key: 4,
+            value: 8,
+            entries: 1,
+            flags: 0,
+            types: None,
+        };
+        call::create_map("satline", &least)
+            .map_err(|error| Refusal::new(format!("the kernel takes no programs: {error}"), CAPABILITIES))?;
         Btf::from_sys_fs()
             .map(Self)
             .map_err(|error| Refusal::new(format!("{TYPES}: {error}"), "a kernel with CONFIG_DEBUG_INFO_BTF"))
