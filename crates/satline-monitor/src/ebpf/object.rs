@@ -231,7 +231,8 @@ pub fn load(
         )
     };
     // What is compiled in stands at any address; headers are read in place, and want one that is a multiple of 8.
-    let mut object = Object::parse(&plan.code.to_vec()).map_err(|error| broken(&error))?;
+    let code = plan.code.to_vec();
+    let mut object = Object::parse(&code).map_err(|error| broken(&error))?;
     let globals = constants.iter().map(|&(name, value)| (name, (value, true)));
     object
         .patch_map_data(globals.collect())
