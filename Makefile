@@ -16,7 +16,7 @@ comma := ,
 # Where it is set, each process of the tests would compile every module, and rewrite every test's assertions, anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup study test test-crates test-python test-fast lint format bench docs clean
+.PHONY: help setup study test test-crates test-python test-fast lint format bench ebpf docs clean
 
 help: ## List these commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -114,6 +114,9 @@ bench: $(VENV)/test ## Run the benches, each beside a peer or a floor: about 10 
 	$(BIN)/python benches/confusion/run.py $(call short,--pairs 8)
 	$(BIN)/python benches/comparison/run.py $(call short,--pairs 40)
 	$(BIN)/python benches/correlation/run.py $(call short,--repeats 1)
+
+ebpf: ## Compile the kernel's programs anew (needs clang, llvm and libbpf-dev; 14 made the objects that are committed).
+	crates/satline-monitor/ebpf/build.sh
 
 docs: $(VENV)/product ## Make the reference pages from the catalogue and the rules.
 	$(BIN)/python -m satline.catalogue docs/reference/variables.md

@@ -104,6 +104,18 @@ Examples:
     " recording; it is put back at the end, also after kill -9. Needs root.",
 )
 @click.option(
+    "--waits",
+    is_flag=True,
+    help="Count at each context switch what users wait for: pages, disks, locks, other processes, the"
+    " network. Needs root and Linux 6.2.",
+)
+@click.option(
+    "--explain-sources",
+    is_flag=True,
+    help="Print what is recorded on this kernel by which method, at what cost, and what more would be needed;"
+    " record nothing.",
+)
+@click.option(
     "--quiet",
     is_flag=True,
     help="Do not say what the recording shows: after 5, 10, 20, 40 … minutes, at the end, and when a probe"
@@ -125,6 +137,8 @@ def record(
     thermometers: tuple[str, ...],
     every: int,
     delay_accounting: bool,
+    waits: bool,
+    explain_sources: bool,
     quiet: bool,
     install: bool,
     print_unit: bool,
@@ -151,6 +165,8 @@ def record(
         if time < least:
             raise click.BadParameter(f"less than {least}ms", context, param_hint=option)
     monitor = find_binary("satline-monitor")
+    if explain_sources:
+        return subprocess.run([monitor, "--explain-sources"], check=False).returncode
     if print_users or user_rules is not None:
         # Wrong rules are told before anything is made.
         asked = subprocess.run(
@@ -187,6 +203,7 @@ def record(
         probes_in_cgroup=inside,
         duration_ms=duration,
         tell_alarms=not quiet,
+        waits=waits,
     )
     if as_service:
         for note in notes:

@@ -34,6 +34,8 @@ class Plan:
         ``None``: until somebody ends it.
     tell_alarms
         Have the monitor print a line when a probe has become much slower than usual, and when it is over.
+    waits
+        Count at each context switch what users wait for.
     """
 
     monitor: Path
@@ -47,6 +49,7 @@ class Plan:
     probes_in_cgroup: bool = False
     duration_ms: int | None = None
     tell_alarms: bool = False
+    waits: bool = False
 
     @property
     def alarms_told(self) -> bool:
@@ -67,6 +70,8 @@ class Plan:
             words += ["--thermometer-cgroup", self.cgroup]
         if self.alarms_told:
             words += ["--tell-alarms"]
+        if self.waits:
+            words += ["--waits"]
         if self.duration_ms is not None:
             words += ["--duration", f"{self.duration_ms}ms"]
         return words

@@ -49,7 +49,7 @@ KillSignal=SIGTERM
 TimeoutStopSec=60
 # No MemoryDenyWriteExecute: libraries of the compaction make code at run time.
 # It reads other users' processes and their accounting, keeps its clockwork, and may do nothing else.
-CapabilityBoundingSet=CAP_SYS_PTRACE CAP_NET_ADMIN CAP_DAC_READ_SEARCH CAP_SYS_NICE
+CapabilityBoundingSet=CAP_SYS_PTRACE CAP_NET_ADMIN CAP_DAC_READ_SEARCH CAP_SYS_NICE CAP_BPF CAP_PERFMON
 RestrictAddressFamilies=AF_NETLINK AF_UNIX
 LimitNOFILE=65536
 {probes}{hardening}

@@ -82,13 +82,19 @@ def test_the_monitor_gets_what_was_asked_for(
 ) -> None:
     recording = tmp_path / "x.satline"
     words = ["record", str(recording), "--interval", "500ms", "--thermometer", "trivial,io"]
-    assert run([*words, "--thermometer-every", "10s", "--duration", "1m", "--quiet"]) == 0
+    assert run([*words, "--thermometer-every", "10s", "--duration", "1m", "--quiet", "--waits"]) == 0
     told = (tmp_path / "words").read_text()
     assert told.startswith(f"--recording {recording} --interval 500ms --users uid ")
     assert "--thermometer trivial@10000ms --thermometer io@10000ms" in told
     assert f"--thermometer-program {binaries}/satline-thermometer" in told
-    assert "--duration 60000ms" in told
+    assert "--waits --duration 60000ms" in told
     assert f"{recording}: 0 rows" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("binaries")
+def test_sources_are_explained_by_the_monitor(tmp_path: Path) -> None:
+    assert run(["record", "--explain-sources"]) == 0
+    assert (tmp_path / "words").read_text().split() == ["--explain-sources"]
 
 
 def test_rules_go_to_the_monitor_by_their_whole_path(

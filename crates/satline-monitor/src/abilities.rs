@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::ebpf::object::{KernelTypes, Refusal};
+use crate::ebpf::tasks::TaskIterator;
+use crate::ebpf::waits::Waits;
 use crate::error::MonitorError;
 use crate::files::{self, Roots};
 use crate::missing::Missing;
-use crate::options::Options;
+use crate::options::{Options, TaskSource};
 use crate::taskstats::TaskStats;
 
 /// The thermometer program, if it is there when it is needed.
@@ -33,6 +36,59 @@ pub fn thermometer_program(options: &Options) -> Result<PathBuf, MonitorError> {
         ));
     }
     Ok(program)
+}
+
+/// Loads the task iterator, or says why processes are read from their files.
+///
+/// # Errors
+/// `--source ebpf` asks for it and it cannot be had.
+pub fn open_iterator(
+    options: &Options,
+    roots: &Roots,
+) -> Result<Result<TaskIterator, Refusal>, MonitorError> {
+    if options.source == TaskSource::Proc {
+        return Ok(Err(Refusal::new("--source proc was given", "--source auto")));
+    }
+    let opened = if roots.proc == Path::new("/proc") {
+        KernelTypes::read().and_then(|kernel| TaskIterator::load(&kernel))
+    } else {
+        Err(Refusal::new(
+            "the processes read are not this kernel's",
+            "--proc /proc",
+        ))
+    };
+    match opened {
+        Err(refusal) if options.source == TaskSource::Ebpf => Err(MonitorError::input(
+            format!("--source ebpf: {refusal}"),
+            format!("it needs {}; or use --source auto", refusal.need),
+        )),
+        opened => Ok(opened),
+    }
+}
+
+/// How waits by cause are called where they are missing.
+pub const WAITS: &str = "user: waits by cause";
+
+/// Has context switches tell what users wait for, if that is asked for; says what is missing where it cannot.
+pub fn open_waits(options: &Options, roots: &Roots, missing: &mut Vec<Missing>) -> Option<Waits> {
+    if !options.waits {
+        return None;
+    }
+    let opened = if roots.proc == Path::new("/proc") {
+        KernelTypes::read().and_then(|kernel| Waits::load(&kernel))
+    } else {
+        Err(Refusal::new(
+            "the processes read are not this kernel's",
+            "--proc /proc",
+        ))
+    };
+    match opened {
+        Ok(waits) => Some(waits),
+        Err(refusal) => {
+            missing.push(Missing::new(WAITS, refusal.reason, refusal.need));
+            None
+        }
+    }
 }
 
 /// Opens taskstats and registers for the ends of tasks; says what is missing where it cannot.

@@ -21,6 +21,8 @@ use std::path::Path;
 
 use crate::by_pid::Processes;
 use crate::counters::{Children, Totals};
+use crate::ebpf::tasks::{TaskIterator, Told};
+use crate::ebpf::waits::{ThreadWaits, Waits};
 use crate::files::DescriptorBudget;
 use crate::listing::Listing;
 use crate::plausible::{Allowance, Ledger, Times};
@@ -58,6 +60,12 @@ pub struct ScanOptions {
 #[derive(Debug)]
 pub struct ProcessTable {
     listing: Listing,
+    /// Where the kernel tells of all tasks at once; else they are read from files.
+    iterator: Option<TaskIterator>,
+    iterator_failure: Option<String>,
+    /// Where waits are told by cause.
+    waits: Option<Waits>,
+    waits_failure: Option<String>,
     budget: DescriptorBudget,
     options: ScanOptions,
     processes: Processes,
@@ -77,6 +85,8 @@ pub struct ProcessTable {
     /// Users of whom some process' block traffic could not be read.
     io_unreadable: Vec<bool>,
     pub exits_lost: u64,
+    /// Waits of threads that could not be kept.
+    pub waits_lost: u64,
     /// What tasks were said to have gained, and cannot have.
     pub ledger: Ledger,
 }
@@ -86,6 +96,10 @@ impl ProcessTable {
     pub fn open(proc: &Path, budget: DescriptorBudget, options: ScanOptions) -> io::Result<Self> {
         Ok(Self {
             listing: Listing::open(proc)?,
+            iterator: None,
+            iterator_failure: None,
+            waits: None,
+            waits_failure: None,
             budget,
             options,
             processes: Processes::default(),
@@ -99,8 +113,34 @@ impl ProcessTable {
             totals: Vec::new(),
             io_unreadable: Vec::new(),
             exits_lost: 0,
+            waits_lost: 0,
             ledger: Ledger::default(),
         })
+    }
+
+    /// Has the kernel tell of all tasks at once from the next scan on.
+    pub fn use_iterator(&mut self, iterator: TaskIterator) {
+        self.iterator = Some(iterator);
+    }
+
+    /// Why the iterator is no longer used, told once.
+    pub fn take_iterator_failure(&mut self) -> Option<String> {
+        self.iterator_failure.take()
+    }
+
+    /// Has waits told by cause from the next scan on.
+    pub fn use_waits(&mut self, waits: Waits) {
+        self.waits = Some(waits);
+    }
+
+    /// Whether waits are told by cause.
+    pub fn tells_waits(&self) -> bool {
+        self.waits.is_some()
+    }
+
+    /// Why waits are no longer told, told once.
+    pub fn take_waits_failure(&mut self) -> Option<String> {
+        self.waits_failure.take()
     }
 
     /// The processes that the last scan saw.
@@ -148,10 +188,13 @@ impl ProcessTable {
         self.drain(taskstats);
         self.scan += 1;
         users.refresh();
-        let mut numbers = std::mem::take(&mut self.numbers);
-        self.listing.update(&mut numbers)?;
-        numbers.retain(|&pid| self.observe(pid, taskstats, times));
-        self.numbers = numbers;
+        if !self.scan_by_iterator(taskstats, times) {
+            let mut numbers = std::mem::take(&mut self.numbers);
+            self.listing.update(&mut numbers)?;
+            numbers.retain(|&pid| self.observe(pid, None, taskstats, times));
+            self.numbers = numbers;
+        }
+        self.read_waits();
         // Whatever is missing from the listing ended before it was read, so that its account is there by now.
         self.drain(taskstats);
         self.find_users(users);
@@ -160,8 +203,62 @@ impl ProcessTable {
         Ok(())
     }
 
-    /// Reads a process; whether it is there.
-    fn observe(&mut self, pid: i32, taskstats: &mut Option<TaskStats>, times: &Times<'_>) -> bool {
+    /// Takes what the iterator tells; whether it did. One that fails is not used again: files tell the same.
+    fn scan_by_iterator(&mut self, taskstats: &mut Option<TaskStats>, times: &Times<'_>) -> bool {
+        let Some(mut iterator) = self.iterator.take() else {
+            return false;
+        };
+        match iterator.read() {
+            Ok(pass) => {
+                for (pid, told) in pass.processes() {
+                    self.observe(pid, Some(told), taskstats, times);
+                }
+                self.iterator = Some(iterator);
+                true
+            }
+            Err(error) => {
+                self.iterator_failure = Some(error.to_string());
+                false
+            }
+        }
+    }
+
+    /// Reads what threads have waited for. After the processes: what is missing among them has ended, and its waits are kept by now.
+    fn read_waits(&mut self) {
+        let Some(mut waits) = self.waits.take() else {
+            return;
+        };
+        match waits.read(|thread| self.take_waits(thread)) {
+            Ok(lost) => {
+                self.waits_lost += lost;
+                self.waits = Some(waits);
+            }
+            Err(error) => self.waits_failure = Some(error.to_string()),
+        }
+    }
+
+    fn take_waits(&mut self, thread: &ThreadWaits) {
+        let is_known = self.processes.get(thread.pid).is_some();
+        if !is_known && (thread.ended.is_none() || !self.has_base) {
+            return;
+        }
+        let process = self.processes.get_or_new(thread.pid);
+        if let Some((parent, uid)) = thread.ended.filter(|_| process.seen == 0) {
+            process.parent = parent;
+            process.ended_uid = Some(uid);
+        }
+        let has_ended = thread.ended.is_some();
+        process.take_waits(thread.tid, thread.waited, has_ended, self.has_base);
+    }
+
+    /// Reads a process, or takes what the iterator tells of it; whether it is there.
+    fn observe(
+        &mut self,
+        pid: i32,
+        told: Option<Told<'_>>,
+        taskstats: &mut Option<TaskStats>,
+        times: &Times<'_>,
+    ) -> bool {
         let first_scan = self.scan == 1;
         let process = self.processes.get_or_new(pid);
         let mut reader = Reader {
@@ -175,6 +272,7 @@ impl ProcessTable {
             history_counts: !first_scan,
             times,
             ledger: &mut self.ledger,
+            told,
         };
         let Some((stat, renamed)) = process.read_stat(&mut reader) else {
             return false;
@@ -204,8 +302,10 @@ impl ProcessTable {
         };
         process.children = children;
         let ran = process.advance(&stat, &mut reader);
-        if ran || waits(process) {
-            process.read_io(&mut reader, skip);
+        match told {
+            Some(told) => process.take_traffic(told.traffic(), skip),
+            None if ran || waits(process) => process.read_io(&mut reader, skip),
+            None => {}
         }
         if ran && self.options.delays && !process.kernel_thread {
             if let Some(account) = taskstats.as_mut().and_then(|t| t.process(pid)) {
@@ -321,7 +421,7 @@ impl ProcessTable {
             pid,
             session: process.session,
             kernel_thread: process.kernel_thread,
-            uid: process.ended_uid.filter(|_| process.seen == 0),
+            uid: process.ended_uid.filter(|_| process.seen == 0).or(process.uid),
             parent: None,
         };
         let (parent, gone, before) = (process.parent, process.seen != scan, process.user);

@@ -1,6 +1,8 @@
 use std::fs;
 
 use super::*;
+use crate::clockwork::own_cpu_us;
+use crate::ebpf::object::KernelTypes;
 use crate::files::Roots;
 use crate::taskstats::Account;
 use crate::users::UserDefinition;
@@ -61,6 +63,7 @@ fn delays(table: &mut ProcessTable, pid: i32, second: i64, io_ns: i64, page_ns: 
         history_counts: true,
         times: &times,
         ledger: &mut table.ledger,
+        told: None,
     };
     let process = table.processes.get_mut(pid).unwrap();
     process.take_delays(io_ns as u64, page_ns as u64, false, &mut reader);
@@ -252,4 +255,56 @@ fn processor_time_and_run_delay_beyond_the_interval_are_left_out() {
         "the first is the base, the last a leap"
     );
     assert_eq!(left_out(&table).len(), 1);
+}
+
+/// Both tell the same counters: taking turns neither loses nor doubles anything.
+#[test]
+fn files_go_on_where_the_iterator_stops() {
+    let loaded = KernelTypes::read().and_then(|kernel| TaskIterator::load(&kernel));
+    let iterator = match loaded {
+        Ok(iterator) => iterator,
+        Err(refusal) => return eprintln!("skipped: {refusal}; it needs {}", refusal.need),
+    };
+    let list = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(list.path(), format!("{}\tme\n", std::process::id())).unwrap();
+    let roots = Roots {
+        proc: "/proc".into(),
+        sys: "/sys".into(),
+    };
+    let definition = UserDefinition::Emulated(list.path().to_owned());
+    let mut users = Users::new(definition, roots, Path::new("/etc/passwd"), 0);
+    let options = ScanOptions {
+        exits: ExitMethod::WaitedChildren,
+        delays: false,
+        schedstat: true,
+        ns_per_tick: 10_000_000,
+    };
+    let mut table = ProcessTable::open(Path::new("/proc"), DescriptorBudget::of(64), options).unwrap();
+    table.use_iterator(iterator);
+    // Long after any process here began.
+    let mut second = 10_000_000;
+    let mut scan = |table: &mut ProcessTable| {
+        second += 1;
+        scan(table, &mut users, second);
+        let me = users.names().iter().position(|name| name == "me").unwrap();
+        table.totals(me)
+    };
+    // Anything read anew would be all that this process has ever used.
+    let burnt_us = own_cpu_us() + 500_000;
+    while own_cpu_us() < burnt_us {}
+    scan(&mut table);
+    let before_us = own_cpu_us();
+    let told = scan(&mut table);
+    table.iterator = None;
+    let by_files = scan(&mut table);
+    let spent_us = u64::try_from(own_cpu_us() - before_us).unwrap();
+    let gain = by_files.since(told);
+    // Ticks come late, and other tests of this process have children.
+    assert!(gain.cpu_ns / 1000 <= spent_us + 250_000, "{gain:?} {spent_us}");
+    assert!(by_files.cpu_ns >= told.cpu_ns && by_files.minor_faults >= told.minor_faults);
+    assert!(
+        table
+            .processes()
+            .any(|process| process.pid == std::process::id() as i32)
+    );
 }

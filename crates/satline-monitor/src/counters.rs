@@ -1,5 +1,6 @@
 //! What is counted of tasks.
 
+use crate::ebpf::waits::Waited;
 use crate::parse::Stat;
 
 /// Counters that can be added up over tasks. Times in ns.
@@ -15,6 +16,8 @@ pub struct Totals {
     pub read_bytes: u64,
     pub write_bytes: u64,
     pub exits: u64,
+    /// By cause, where the programs at context switches tell it.
+    pub waited: Waited,
 }
 
 impl Totals {
@@ -30,6 +33,7 @@ impl Totals {
             read_bytes: f(self.read_bytes, other.read_bytes),
             write_bytes: f(self.write_bytes, other.write_bytes),
             exits: f(self.exits, other.exits),
+            waited: self.waited.zip(other.waited, &f),
         }
     }
 
@@ -71,6 +75,11 @@ impl Name {
     /// Text for the recording; bytes that are not UTF-8 become the replacement character.
     pub fn text(&self) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(&self.bytes[..usize::from(self.length)])
+    }
+
+    /// Whether it begins with this text.
+    pub fn begins_with(&self, text: &[u8]) -> bool {
+        self.bytes[..usize::from(self.length)].starts_with(text)
     }
 
     /// Whether it is this text.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Parser;
 use satline_monitor::clockwork::SystemClock;
 use satline_monitor::error::MonitorError;
+use satline_monitor::explain;
 use satline_monitor::monitor::{End, Monitor};
 use satline_monitor::options::Options;
 use satline_monitor::who;
@@ -28,6 +29,10 @@ fn run(options: Options) -> Result<(), MonitorError> {
     if options.print_users {
         // A reader that has had enough (`head`) is no error.
         let _ = io::stdout().write_all(who::is_a_user(&options)?.as_bytes());
+        return Ok(());
+    }
+    if options.explain_sources {
+        let _ = io::stdout().write_all(explain::sources(&options).as_bytes());
         return Ok(());
     }
     let (terminate, interrupt) = (

@@ -12,7 +12,9 @@ use satline_recording::{
 };
 use satline_scheduling::Scheduling;
 
-use crate::abilities::{delays_are_on, open_taskstats, thermometer_program};
+use crate::abilities::{
+    WAITS, delays_are_on, open_iterator, open_taskstats, open_waits, thermometer_program,
+};
 use crate::accounting::{ExitMethod, ProcessTable, ScanOptions};
 use crate::alarm::Watch;
 use crate::cgroup::{self, Hierarchy, WatchedGroup};
@@ -28,7 +30,7 @@ use crate::plausible::{Clocks, Times};
 use crate::population::{Census, Known, Seen};
 use crate::queues::Queues;
 use crate::recorder::{OwnReading, Recorder, Stamp};
-use crate::source::{Cost, Methods, Probes, Sampling, Source, UsersHead};
+use crate::source::{Cost, Fallback, Methods, Probes, Sampling, Source, UsersHead};
 use crate::system;
 use crate::taskstats::TaskStats;
 use crate::thermometer::Thermometers;
@@ -92,10 +94,12 @@ pub struct Monitor<C: Clock> {
     samples: i64,
     samples_lost: i64,
     exits_lost: u64,
+    waits_lost: u64,
     before: Option<(i64, i64)>,
     minute_due_ns: i64,
     known: Known,
     methods: Methods,
+    fallbacks: Vec<Fallback>,
     missing: Vec<Missing>,
     ticks_per_second: i64,
     owns_description: bool,
@@ -119,6 +123,7 @@ impl<C: Clock> Monitor<C> {
             sys: options.sys.clone(),
         };
         let program = thermometer_program(&options)?;
+        let iterator = open_iterator(&options, &roots)?;
         // Before the recording: wrong input leaves nothing behind, and the thread that writes is pinned too.
         if let Some(processor) = options.processor {
             satline_scheduling::pin(&[processor]).map_err(|error| {
@@ -184,13 +189,26 @@ impl<C: Clock> Monitor<C> {
             schedstat,
             ns_per_tick,
         };
-        let table =
+        let mut table =
             ProcessTable::open(&roots.proc, DescriptorBudget::from_limit(), scan).map_err(|source| {
                 MonitorError::Proc {
                     path: roots.proc.display().to_string(),
                     source,
                 }
             })?;
+        let mut fallbacks = Vec::new();
+        let by_iterator = iterator.is_ok();
+        match iterator {
+            Ok(iterator) => table.use_iterator(iterator),
+            Err(refusal) => fallbacks.push(Fallback {
+                method: "tasks: ebpf",
+                reason: refusal.reason,
+                would_need: refusal.need,
+            }),
+        }
+        if let Some(waits) = open_waits(&options, &roots, &mut missing) {
+            table.use_waits(waits);
+        }
         let own_pid = i32::try_from(std::process::id()).unwrap_or(0);
         let mut users = Users::new(
             options.users.clone(),
@@ -220,9 +238,10 @@ impl<C: Clock> Monitor<C> {
             known: Known {
                 run_delay: schedstat,
                 delays,
+                waits: table.tells_waits(),
                 page_bytes: system_value(libc::_SC_PAGESIZE, 4096),
             },
-            methods: Methods::new(exits, delays, schedstat, scheduling),
+            methods: Methods::new(by_iterator, exits, delays, schedstat, scheduling),
             limited: Limited::default(),
             members: Membership::default(),
             locks: Locks::new(&roots.proc),
@@ -237,6 +256,7 @@ impl<C: Clock> Monitor<C> {
             samples: 0,
             samples_lost: 0,
             exits_lost: 0,
+            waits_lost: 0,
             before: None,
             minute_due_ns: start_ns,
             options,
@@ -248,6 +268,7 @@ impl<C: Clock> Monitor<C> {
             taskstats,
             hierarchies,
             start_ns,
+            fallbacks,
             missing,
             ticks_per_second,
             owns_description,
@@ -351,6 +372,26 @@ impl<C: Clock> Monitor<C> {
                 path: self.roots.proc.display().to_string(),
                 source,
             })?;
+        if let Some(reason) = self.table.take_iterator_failure() {
+            self.recorder.event(at, "iterator-failed", None, Some(&reason));
+            self.methods.tasks = "proc";
+            self.fallbacks.push(Fallback {
+                method: "tasks: ebpf",
+                reason,
+                would_need: "a kernel whose task iterator goes on".into(),
+            });
+        }
+        if let Some(reason) = self.table.take_waits_failure() {
+            self.recorder.event(at, "waits-failed", None, Some(&reason));
+            self.known.waits = false;
+            self.missing.push(Missing::new(WAITS, reason, "report this"));
+        }
+        let waits_lost = self.table.waits_lost - self.waits_lost;
+        if waits_lost > 0 {
+            self.waits_lost = self.table.waits_lost;
+            self.recorder
+                .event(at, "waits-lost", Some(waits_lost as f64), None);
+        }
         let exits_lost = self.table.exits_lost - self.exits_lost;
         if exits_lost > 0 {
             self.exits_lost = self.table.exits_lost;
@@ -425,6 +466,7 @@ impl<C: Clock> Monitor<C> {
             },
             thermometers: Probes::planned(&self.options),
             methods: self.methods,
+            fallbacks: &self.fallbacks,
             cost: Cost::now(
                 self.recorder.writer().bytes_written(),
                 files::read(&self.roots.proc.join("self/status")).as_deref(),

@@ -20,8 +20,8 @@ pub struct Options {
         long,
         value_name = "DIR",
         required = false,
-        required_unless_present = "print_users",
-        default_value_if("print_users", "true", "/nonexistent")
+        required_unless_present_any = ["print_users", "explain_sources"],
+        default_value_ifs([("print_users", "true", "/nonexistent"), ("explain_sources", "true", "/nonexistent")])
     )]
     pub recording: PathBuf,
 
@@ -99,6 +99,23 @@ pub struct Options {
     #[arg(long)]
     pub no_taskstats: bool,
 
+    /// Where processes are read: ebpf, the kernel's task iterator; proc, their files in /proc; auto, the iterator where it can be had
+    ///
+    /// Both tell the same; the iterator costs a tenth. It needs root (or CAP_BPF and CAP_PERFMON) and kernel 5.8 or later.
+    /// sources/monitor.toml says which it was and why.
+    #[arg(long, value_name = "FROM", value_enum, default_value_t)]
+    pub source: TaskSource,
+
+    /// Count at each context switch what users wait for: pages, disks, locks, other processes, the network
+    ///
+    /// It needs root (or CAP_BPF and CAP_PERFMON), an x86-64 processor and kernel 6.2 or later. Without, these columns are null.
+    #[arg(long)]
+    pub waits: bool,
+
+    /// Print for this kernel what is recorded by which method, at what cost, and what more would be needed; record nothing
+    #[arg(long)]
+    pub explain_sources: bool,
+
     /// Keep the ordinary priority [default: real-time, else the highest nice value, as far as allowed]
     #[arg(long)]
     pub ordinary_priority: bool,
@@ -114,6 +131,15 @@ pub struct Options {
     /// Where passwd and os-release are
     #[arg(long, value_name = "DIR", default_value = "/etc", hide_short_help = true)]
     pub etc: PathBuf,
+}
+
+/// `--source`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum TaskSource {
+    #[default]
+    Auto,
+    Ebpf,
+    Proc,
 }
 
 const EXAMPLES: &str = "\
@@ -216,6 +242,7 @@ mod tests {
         assert!(parse(&[]).is_ok());
         assert!(Options::try_parse_from(["satline-monitor"]).is_err());
         assert!(Options::try_parse_from(["satline-monitor", "--print-users"]).is_ok());
+        assert!(Options::try_parse_from(["satline-monitor", "--explain-sources"]).is_ok());
         for wrong in [
             &["--interval", "10ms"][..],
             &["--interval", "2h"],
@@ -227,6 +254,7 @@ mod tests {
             &["--load-cgroup", "a"],
             &["--load-cgroup", "/a/../b"],
             &["--companion", "0"],
+            &["--source", "kernel"],
             &["--thermometer", "io"],
         ] {
             assert_eq!(parse(wrong).unwrap_err().exit_code(), 2, "{wrong:?}");

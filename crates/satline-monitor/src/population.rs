@@ -31,6 +31,7 @@ pub struct Seen<'a> {
 pub struct Known {
     pub run_delay: bool,
     pub delays: bool,
+    pub waits: bool,
     pub page_bytes: i64,
 }
 
@@ -221,6 +222,7 @@ fn reading(
         write_bytes: io_is_known.then(|| signed(totals.write_bytes)),
         resident_bytes: signed(levels.resident_pages).saturating_mul(known.page_bytes),
         exits: signed(totals.exits),
+        waited: known.waits.then_some(totals.waited),
     }
 }
 

@@ -3,6 +3,8 @@
 use std::os::fd::RawFd;
 
 use crate::counters::{Children, Name, Totals};
+use crate::ebpf::tasks::{Split, Told};
+use crate::ebpf::waits::Waited;
 use crate::files::{self, DescriptorBudget, KeptFile, RelativePath};
 use crate::parse::{self, Stat};
 use crate::plausible::{Allowance, Ledger, Times};
@@ -27,6 +29,8 @@ pub struct Thread {
     waits_from_ns: i64,
     /// Scan in which it had run since the one before.
     ran: u64,
+    /// What it has waited for until the last reading.
+    pub waited: Waited,
     stat: KeptFile,
     schedstat: KeptFile,
 }
@@ -45,6 +49,7 @@ impl Thread {
             had_row: false,
             waits_from_ns: 0,
             ran: 0,
+            waited: Waited::default(),
             stat: KeptFile::default(),
             schedstat: KeptFile::default(),
         }
@@ -62,6 +67,32 @@ impl Thread {
         let step = (cpu_ns - cpu_before, run_delay_ns.saturating_sub(delay_before));
         (self.cpu_ns, self.run_delay_ns) = (cpu_ns, run_delay_ns);
         step
+    }
+
+    /// Takes its name; whether it is another than before. A kernel thread's may be longer than is told: the iterator
+    /// leaves out what it works for, and that is no change.
+    fn rename(&mut self, name: &[u8], may_be_longer: bool) -> bool {
+        let renamed = if may_be_longer {
+            !self.name.begins_with(name) || name.is_empty()
+        } else {
+            !self.name.is(name)
+        };
+        if renamed {
+            self.name = Name::new(name);
+        }
+        renamed
+    }
+
+    /// Takes when it began and what it does.
+    fn observe(&mut self, start_ticks: u64, state: u8, reader: &Reader<'_>) {
+        if self.start_ticks != start_ticks {
+            if self.start_ticks != 0 {
+                (self.cpu_ns, self.run_delay_ns, self.had_row) = (0, 0, false);
+                self.waited = Waited::default();
+            }
+            self.waits_from_ns = reader.times.start(start_ticks, reader.ns_per_tick);
+        }
+        (self.seen, self.start_ticks, self.state) = (reader.scan, start_ticks, state);
     }
 
     fn close(&mut self, budget: &mut DescriptorBudget) {
@@ -91,6 +122,10 @@ pub struct Process {
     pub children: Children,
     /// Its own processor time at the last reading, in ticks: user, system.
     pub ticks: (u64, u64),
+    /// The same in ns, where the iterator told it.
+    times: Split,
+    /// Its effective user, where the iterator told it.
+    pub uid: Option<u32>,
     /// To be given to its user at the end of the scan.
     pub step: Totals,
     /// How long its threads can have waited since its delays were taken.
@@ -121,6 +156,8 @@ pub struct Reader<'a> {
     pub history_counts: bool,
     pub times: &'a Times<'a>,
     pub ledger: &'a mut Ledger,
+    /// What the iterator tells of the process: nothing is read from files then.
+    pub told: Option<Told<'a>>,
 }
 
 impl Process {
@@ -139,6 +176,8 @@ impl Process {
             ended: Totals::default(),
             children: Children::default(),
             ticks: (0, 0),
+            times: (0, 0),
+            uid: None,
             step: Totals::default(),
             allowance: Allowance::default(),
             by_ticks: false,
@@ -153,6 +192,10 @@ impl Process {
 
     /// Reads `/proc/PID/stat`; `None` if the process has gone.
     pub fn read_stat(&mut self, reader: &mut Reader<'_>) -> Option<(Stat, bool)> {
+        if let Some(told) = reader.told {
+            return Some(self.take_stat(told, reader));
+        }
+        self.uid = None;
         let path = RelativePath::of_process(self.pid, "stat");
         let text = self.threads[0]
             .stat
@@ -164,6 +207,47 @@ impl Process {
             self.threads[0].name = Name::new(name);
         }
         Some((stat, renamed))
+    }
+
+    /// Takes what one of its threads has waited for; `counts`: what is new is its user's. A thread that is not known and lives
+    /// comes with the next scan.
+    pub fn take_waits(&mut self, tid: i32, waited: Waited, has_ended: bool, counts: bool) {
+        let known = self.threads.iter().position(|thread| thread.tid == tid);
+        let place = match known {
+            Some(place) => place,
+            None if !has_ended => return,
+            None => {
+                self.threads.push(Thread::new(tid));
+                self.threads.len() - 1
+            }
+        };
+        let thread = &mut self.threads[place];
+        if counts {
+            self.step.waited.add(waited.since(thread.waited));
+        }
+        thread.waited = waited.max(thread.waited);
+    }
+
+    fn take_stat(&mut self, told: Told<'_>, reader: &mut Reader<'_>) -> (Stat, bool) {
+        /// A worker of the kernel that has used so much since the last reading is asked what it works for.
+        const NAME_ASKED_NS: u64 = 10_000_000;
+        let main = &told.threads[0];
+        // What another process of that number was told to have used does not hold for this one.
+        let is_same = self.seen != 0 && self.start_ticks == main.start_ns / reader.ns_per_tick.max(1);
+        self.times = told.times(if is_same { self.times } else { (0, 0) });
+        let uid = Some(told.process.uid);
+        let changed = self.uid != uid && self.seen != 0;
+        self.uid = uid;
+        let kernel_thread = told.process.kernel_thread;
+        let thread = &mut self.threads[0];
+        let mut renamed = thread.rename(main.name(), kernel_thread);
+        if kernel_thread && main.exec_ns.saturating_sub(thread.cpu_ns) >= NAME_ASKED_NS {
+            let path = RelativePath::of_process(self.pid, "comm");
+            if let Ok(name) = files::read_below(reader.directory, &path, reader.buffer) {
+                renamed |= thread.rename(name.strip_suffix(b"\n").unwrap_or(name), false);
+            }
+        }
+        (told.stat(self.times, reader.ns_per_tick), renamed || changed)
     }
 
     /// Takes a reading of the process' totals into `step`, and reads its threads' schedstat.
@@ -189,7 +273,13 @@ impl Process {
         };
         let mut step = now.since(self.counted);
         self.major_faults_rose = !is_new && step.major_faults > 0;
-        self.counted = now;
+        // The iterator comes to the threads of a process one after the other: one that ends meanwhile may be left out once, and
+        // is not to be counted a second time.
+        self.counted = if reader.told.is_some() {
+            now.max(self.counted)
+        } else {
+            now
+        };
         let by_threads = self.read_threads(stat, reader, skip);
         if by_threads.is_none() {
             // Which threads ran is not known.
@@ -220,17 +310,22 @@ impl Process {
             let value = |key| u64::try_from(parse::value_of(t, key)?).ok();
             Some((value("read_bytes")?, value("write_bytes")?))
         });
-        if let Some((read_bytes, write_bytes)) = values {
-            let now = Totals {
-                read_bytes,
-                write_bytes,
-                ..self.counted
-            };
-            let step = now.since(self.counted);
-            self.counted = now;
-            if !skip {
-                self.step.add(step);
-            }
+        if let Some(traffic) = values {
+            self.take_traffic(traffic, skip);
+        }
+    }
+
+    /// Takes what the process has read from and written to devices.
+    pub fn take_traffic(&mut self, (read_bytes, write_bytes): (u64, u64), skip: bool) {
+        let now = Totals {
+            read_bytes,
+            write_bytes,
+            ..self.counted
+        };
+        let step = now.since(self.counted);
+        self.counted = now.max(self.counted);
+        if !skip {
+            self.step.add(step);
         }
     }
 
@@ -277,9 +372,32 @@ impl Process {
             main.waits_from_ns = reader.times.start(stat.start_ticks, reader.ns_per_tick);
         }
         (main.seen, main.start_ticks, main.state) = (reader.scan, stat.start_ticks, stat.state);
-        let path = RelativePath::of_process(self.pid, "schedstat");
-        let mut sum = read_schedstat(main, &path, reader, &mut self.allowance)?;
-        if stat.threads > 1 {
+        let mut sum = match reader.told {
+            Some(told) => {
+                let (cpu_ns, delay_ns) = (told.threads[0].exec_ns, told.threads[0].run_delay_ns);
+                take_schedstat(main, cpu_ns, delay_ns, reader, &mut self.allowance)
+            }
+            None => {
+                let path = RelativePath::of_process(self.pid, "schedstat");
+                read_schedstat(main, &path, reader, &mut self.allowance)?
+            }
+        };
+        if let Some(told) = reader.told {
+            for (place, record) in told.threads.iter().enumerate().skip(1) {
+                let place = self.place_of(record.tid, place);
+                let thread = &mut self.threads[place];
+                thread.rename(record.name(), false);
+                thread.observe(record.start_ns / reader.ns_per_tick.max(1), record.state, reader);
+                let (cpu, delay) = take_schedstat(
+                    thread,
+                    record.exec_ns,
+                    record.run_delay_ns,
+                    reader,
+                    &mut self.allowance,
+                );
+                sum = (sum.0.saturating_add(cpu), sum.1.saturating_add(delay));
+            }
+        } else if stat.threads > 1 {
             let (pid, mut place) = (self.pid, 0);
             for tid in thread_numbers(reader.directory, pid)
                 .into_iter()
@@ -333,16 +451,8 @@ impl Process {
             .read(reader.directory, &path, reader.budget, reader.buffer)?;
         let stat = parse::stat(text)?;
         let name = &text[stat.name.0..stat.name.1];
-        if !thread.name.is(name) {
-            thread.name = Name::new(name);
-        }
-        if thread.start_ticks != 0 && thread.start_ticks != stat.start_ticks {
-            (thread.cpu_ns, thread.run_delay_ns, thread.had_row) = (0, 0, false);
-        }
-        if thread.start_ticks != stat.start_ticks {
-            thread.waits_from_ns = reader.times.start(stat.start_ticks, reader.ns_per_tick);
-        }
-        (thread.seen, thread.start_ticks, thread.state) = (reader.scan, stat.start_ticks, stat.state);
+        thread.rename(name, false);
+        thread.observe(stat.start_ticks, stat.state, reader);
         read_schedstat(
             thread,
             &RelativePath::of_thread(self.pid, tid, "schedstat"),
@@ -367,6 +477,17 @@ fn read_schedstat(
         .schedstat
         .read(reader.directory, path, reader.budget, reader.buffer)?;
     let (cpu_ns, run_delay_ns, _) = parse::schedstat(text)?;
+    Some(take_schedstat(thread, cpu_ns, run_delay_ns, reader, allowance))
+}
+
+/// Takes what the scheduler counts of a thread; what has come since the last reading.
+fn take_schedstat(
+    thread: &mut Thread,
+    cpu_ns: u64,
+    run_delay_ns: u64,
+    reader: &mut Reader<'_>,
+    allowance: &mut Allowance,
+) -> (u64, u64) {
     let mut step = thread.advance(cpu_ns, run_delay_ns);
     if step != (0, 0) {
         let mut own = Allowance::default();
@@ -384,7 +505,7 @@ fn read_schedstat(
         thread.ran = reader.scan;
     }
     thread.cpu_step_ns = step.0;
-    Some(step)
+    step
 }
 
 fn drop_impossible(

@@ -4,6 +4,7 @@ use satline_recording::{ColumnId, RecordingError, RecordingWriter, TableId};
 
 use crate::cgroup;
 use crate::device::{self, DeviceReading};
+use crate::ebpf::waits::Waited;
 use crate::locks::LockReading;
 use crate::system::{self, SystemReading};
 use crate::thermometer::ThermometerReading;
@@ -48,6 +49,7 @@ pub struct UserReading {
     pub write_bytes: Option<i64>,
     pub resident_bytes: i64,
     pub exits: i64,
+    pub waited: Option<Waited>,
     pub cgroup: Option<String>,
 }
 
@@ -100,7 +102,7 @@ const OWN: [&str; 10] = [
     "load_average_1",
     "lock_wait_us",
 ];
-const USER: [&str; 18] = [
+const USER: [&str; 26] = [
     "user",
     "cgroup",
     "processes",
@@ -119,6 +121,14 @@ const USER: [&str; 18] = [
     "write_bytes",
     "resident_bytes",
     "exits",
+    "page_wait_us",
+    "io_wait_us",
+    "futex_wait_us",
+    "file_lock_wait_us",
+    "local_wait_us",
+    "network_wait_us",
+    "idle_us",
+    "other_wait_us",
 ];
 const TASK: [&str; 9] = [
     "pid",
@@ -265,6 +275,7 @@ impl Recorder {
             Some(r.resident_bytes),
             Some(r.exits),
         ];
+        let waits = r.waited.map(Waited::microseconds);
         let columns = self.user.columns.clone();
         self.row(self.user.id, at, |w| {
             w.set_text(columns[0], &r.user);
@@ -272,6 +283,9 @@ impl Recorder {
                 w.set_text(columns[1], cgroup);
             }
             set_all(w, &columns[2..], &values);
+            if let Some(waits) = waits {
+                set_all(w, &columns[2 + values.len()..], &waits.map(Some));
+            }
         });
     }
 

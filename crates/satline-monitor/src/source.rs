@@ -23,6 +23,9 @@ pub struct Source<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thermometers: Option<Probes<'a>>,
     pub methods: Methods,
+    /// What was tried first and could not be had, although nothing is missing for it.
+    #[serde(skip_serializing_if = "<[Fallback]>::is_empty")]
+    pub fallbacks: &'a [Fallback],
     pub cost: Cost,
     #[serde(skip_serializing_if = "<[Missing]>::is_empty")]
     pub missing: &'a [Missing],
@@ -93,9 +96,19 @@ impl<'a> Probes<'a> {
     }
 }
 
+/// `[[fallbacks]]`: a method in whose place another is used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fallback {
+    pub method: &'static str,
+    pub reason: String,
+    pub would_need: String,
+}
+
 /// `[methods]`
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Methods {
+    /// Where processes are read.
+    pub tasks: &'static str,
     pub exits: &'static str,
     pub io_delay: &'static str,
     pub run_delay: &'static str,
@@ -105,8 +118,15 @@ pub struct Methods {
 
 impl Methods {
     /// Says in words what was found possible.
-    pub fn new(exits: ExitMethod, delays: bool, schedstat: bool, scheduling: Scheduling) -> Self {
+    pub fn new(
+        iterator: bool,
+        exits: ExitMethod,
+        delays: bool,
+        schedstat: bool,
+        scheduling: Scheduling,
+    ) -> Self {
         Self {
+            tasks: if iterator { "ebpf" } else { "proc" },
             exits: match exits {
                 ExitMethod::TaskStats => "taskstats",
                 ExitMethod::WaitedChildren => "waited-children",

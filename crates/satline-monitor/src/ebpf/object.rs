@@ -1,0 +1,487 @@
+//! An object of programs: what it is, and how it gets into the kernel.
+//!
+//! Objects are compiled beforehand (`crates/satline-monitor/ebpf`) and fitted to the running kernel by its own type information. Each
+//! is loaded, or refused, as a whole and for itself.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use aya_obj::btf::{Btf, BtfFeatures, BtfKind};
+use aya_obj::generated::bpf_insn;
+use aya_obj::{EbpfSectionKind, Map, Object};
+
+use super::call::{self, Code, MapSize};
+
+/// What a program is called at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hook {
+    /// A tracepoint, by its name without the group: `sched_switch`.
+    Tracepoint(&'static str),
+    /// For each element of a kind, when it is read: `task`.
+    Iterator(&'static str),
+}
+
+/// An object and what is made of its programs. In C a program stands in the section `tp_btf/NAME`, whatever it is called at.
+#[derive(Debug)]
+pub struct Plan {
+    pub name: &'static str,
+    pub code: &'static [u8],
+    /// Function in C, and where it is called.
+    pub programs: &'static [(&'static str, Hook)],
+    /// First kernel that has all it uses.
+    pub least_kernel: &'static str,
+}
+
+/// Why an object could not be had, and what it would need.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct Refusal {
+    pub reason: String,
+    pub need: String,
+}
+
+impl Refusal {
+    pub fn new(reason: impl Into<String>, need: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            need: need.into(),
+        }
+    }
+}
+
+/// What the kernel tells of its types. It takes tens of MB: to be dropped when all is loaded.
+pub struct KernelTypes(Btf);
+
+const TYPES: &str = "/sys/kernel/btf/vmlinux";
+const CAPABILITIES: &str = "root, or the capabilities CAP_BPF and CAP_PERFMON";
+
+impl KernelTypes {
+    /// # Errors
+    /// The kernel does not give them.
+    pub fn read() -> Result<Self, Refusal> {
+        // Before 5.11 maps are counted as locked memory. Where it may not be raised, a map's creation says so.
+        let all = libc::rlimit {
+            rlim_cur: libc::RLIM_INFINITY,
+            rlim_max: libc::RLIM_INFINITY,
+        };
+        // SAFETY: the structure is read only.
+        unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &all) };
+        // Who may not even have a map is told so before the types are read, which takes some 40 ms.
+        const ARRAY: u32 = 2;
+        let least = MapSize {
+            kind: ARRAY,
+            key: 4,
+            value: 8,
+            entries: 1,
+            flags: 0,
+            types: None,
+        };
+        call::create_map("satline", &least)
+            .map_err(|error| Refusal::new(format!("the kernel takes no programs: {error}"), CAPABILITIES))?;
+        Btf::from_sys_fs()
+            .map(Self)
+            .map_err(|error| Refusal::new(format!("{TYPES}: {error}"), "a kernel with CONFIG_DEBUG_INFO_BTF"))
+    }
+
+    /// The number of a type of that name and kind.
+    fn number(&self, name: &str, kind: BtfKind) -> Option<u32> {
+        self.0.id_by_type_name_kind(name, kind).ok()
+    }
+}
+
+/// A map of a loaded object. Dropping it does not end it while programs use it.
+#[derive(Debug)]
+pub struct KernelMap {
+    descriptor: OwnedFd,
+    key_bytes: usize,
+    value_bytes: usize,
+    processors: Option<usize>,
+}
+
+impl KernelMap {
+    /// Reads the value of a key into `value`: of a map by processor, one value after another, each a multiple of 8 bytes long.
+    ///
+    /// # Errors
+    /// The kernel refuses, which it does only when the map is not what the object says.
+    pub fn read(&self, key: &[u8], value: &mut Vec<u8>) -> io::Result<bool> {
+        assert_eq!(key.len(), self.key_bytes);
+        value.clear();
+        value.resize(self.room(), 0);
+        call::lookup(&self.descriptor, key, value)
+    }
+
+    fn room(&self) -> usize {
+        self.processors
+            .map_or(self.value_bytes, |n| self.value_bytes.next_multiple_of(8) * n)
+    }
+
+    /// Gives every key and value, each once, and removes those of which `each` says so. What programs add meanwhile may be left out.
+    ///
+    /// # Errors
+    /// As [`KernelMap::read`].
+    pub fn each(&self, mut each: impl FnMut(&[u8], &[u8]) -> Keep) -> io::Result<()> {
+        let mut keys = Vec::new();
+        let mut next = vec![0; self.key_bytes];
+        // All keys first: behind one that is removed the kernel begins anew. Programs that add and remove could keep it
+        // going for ever.
+        while keys.len() < MOST_KEYS
+            && call::next_key(&self.descriptor, keys.last().map(Vec::as_slice), &mut next)?
+        {
+            keys.push(next.clone());
+        }
+        let mut value = Vec::new();
+        for key in keys {
+            if self.read(&key, &mut value)? && each(&key, &value) == Keep::No {
+                call::delete(&self.descriptor, &key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The sum of the first numbers in all values of a key: for counters by processor.
+    pub fn sum(&self, key: u32) -> io::Result<u64> {
+        let mut value = Vec::new();
+        self.read(&key.to_ne_bytes(), &mut value)?;
+        let step = self.value_bytes.next_multiple_of(8).max(8);
+        let first = |value: &[u8]| {
+            value
+                .get(..8)
+                .map(|bytes| u64::from_ne_bytes(bytes.try_into().unwrap_or([0; 8])))
+        };
+        Ok(value.chunks(step).filter_map(first).fold(0, u64::wrapping_add))
+    }
+
+    /// Sets a value.
+    ///
+    /// # Errors
+    /// As [`KernelMap::read`]; the map is full.
+    pub fn set(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        assert_eq!((key.len(), value.len()), (self.key_bytes, self.room()));
+        call::update(&self.descriptor, key, value)
+    }
+}
+
+/// No map of ours has more.
+const MOST_KEYS: usize = 1 << 20;
+
+/// Whether an element stays in its map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    Yes,
+    No,
+}
+
+/// An object in the kernel. Dropping it detaches its programs.
+#[derive(Debug)]
+pub struct Loaded {
+    pub maps: BTreeMap<String, KernelMap>,
+    iterators: BTreeMap<&'static str, OwnedFd>,
+    /// Held only to stay attached.
+    _attached: Vec<OwnedFd>,
+}
+
+impl Loaded {
+    /// One pass of an iterator, appended to `bytes`.
+    ///
+    /// # Errors
+    /// The kernel ends the pass before its end.
+    pub fn iterate(&self, program: &str, bytes: &mut Vec<u8>) -> io::Result<()> {
+        let link = self
+            .iterators
+            .get(program)
+            .ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+        let mut pass = std::fs::File::from(call::open_iterator(link)?);
+        // The kernel gives at most 32 KiB at once, and may be interrupted between.
+        pass.read_to_end(bytes).map(drop)
+    }
+
+    /// A map that the object must have.
+    ///
+    /// # Errors
+    /// It has none of that name.
+    pub fn map(&self, name: &str) -> Result<&KernelMap, Refusal> {
+        self.maps
+            .get(name)
+            .ok_or_else(|| Refusal::new(format!("the object has no map {name:?}"), "report this"))
+    }
+}
+
+/// Functions of the kernel that programs call by these numbers (see ebpf/kernel.h).
+const KFUNCS: &[&str] = &["bpf_rdonly_cast"];
+const FIRST_KFUNC: i32 = 0x7fff_0000;
+
+/// Loads an object and attaches its programs, all or none.
+///
+/// `constants` are values of variables in C that are declared `const volatile`; `shared` are maps of objects that are loaded already and
+/// take the place of those of the same name.
+///
+/// # Errors
+/// Something of it cannot be had: which, why, and what it would need.
+pub fn load(
+    plan: &Plan,
+    kernel: &KernelTypes,
+    constants: &[(&str, &[u8])],
+    shared: &[(&str, &KernelMap)],
+) -> Result<Loaded, Refusal> {
+    let broken = |error: &dyn std::fmt::Display| {
+        Refusal::new(
+            format!("{}: {error}", plan.name),
+            format!("kernel {} or later", plan.least_kernel),
+        )
+    };
+    // What is compiled in stands at any address; headers are read in place, and want one that is a multiple of 8.
+    let code = plan.code.to_vec();
+    let mut object = Object::parse(&code).map_err(|error| broken(&error))?;
+    let globals = constants.iter().map(|&(name, value)| (name, (value, true)));
+    object
+        .patch_map_data(globals.collect())
+        .map_err(|error| broken(&error))?;
+    // Plain types only, which all kernels since 5.8 take.
+    let features = BtfFeatures::new(true, true, true, false, false, false, false);
+    let types = object
+        .fixup_and_sanitize_btf(&features)
+        .map_err(|error| broken(&error))?
+        .map(Btf::to_bytes)
+        .ok_or_else(|| broken(&"it has no types"))?;
+    let types = call::load_types(&types).map_err(|error| refused(plan, "types", &error, ""))?;
+    object
+        .relocate_btf(&kernel.0)
+        .map_err(|error| broken(&reasons(&error)))?;
+    let maps = create_maps(plan, &object, &types, shared)?;
+    let text: HashSet<usize> = object.functions.keys().map(|&(section, _)| section).collect();
+    {
+        let parts = object.maps.clone();
+        let numbered = parts.iter().map(|(name, map)| {
+            let descriptor = maps.get(name).map_or(-1, |map| map.descriptor.as_raw_fd());
+            let descriptor = shared
+                .iter()
+                .find(|(shared, _)| shared == name)
+                .map_or(descriptor, |(_, map)| map.descriptor.as_raw_fd());
+            (name.as_str(), descriptor, map)
+        });
+        object
+            .relocate_maps(numbered, &text)
+            .map_err(|error| broken(&reasons(&error)))?;
+    }
+    object
+        .relocate_calls(&text)
+        .map_err(|error| broken(&reasons(&error)))?;
+    let mut loaded = Loaded {
+        maps,
+        iterators: BTreeMap::new(),
+        _attached: Vec::new(),
+    };
+    for &(name, hook) in plan.programs {
+        let program = load_program(plan, kernel, &mut object, types.as_raw_fd(), name, hook)?;
+        let attached = match hook {
+            Hook::Tracepoint(_) => call::attach_tracepoint(&program),
+            Hook::Iterator(_) => call::attach_iterator(&program),
+        };
+        let attached = attached.map_err(|error| refused(plan, name, &error, ""))?;
+        match hook {
+            Hook::Tracepoint(_) => loaded._attached.push(attached),
+            Hook::Iterator(_) => _ = loaded.iterators.insert(name, attached),
+        }
+    }
+    Ok(loaded)
+}
+
+/// An error with what caused it.
+fn reasons(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}
+
+fn refused(plan: &Plan, part: &str, error: &io::Error, said: &str) -> Refusal {
+    let mut reason = format!("{} {part}: {error}", plan.name);
+    // The verifier's last words but its statistics.
+    let words = said.lines().rev().find(|line| {
+        let line = line.trim();
+        !line.is_empty() && !line.starts_with("processed ") && !line.starts_with("verification time")
+    });
+    if let Some(words) = words {
+        reason.push_str(&format!(" ({})", words.trim()));
+    }
+    let need = if error.raw_os_error() == Some(libc::EPERM) {
+        CAPABILITIES.to_owned()
+    } else {
+        format!("kernel {} or later", plan.least_kernel)
+    };
+    Refusal::new(reason, need)
+}
+
+fn create_maps(
+    plan: &Plan,
+    object: &Object,
+    types: &OwnedFd,
+    shared: &[(&str, &KernelMap)],
+) -> Result<BTreeMap<String, KernelMap>, Refusal> {
+    const PER_PROCESSOR: [u32; 3] = [5, 6, 10];
+    const READ_ONLY: u32 = 0x80;
+    let mut maps = BTreeMap::new();
+    for (name, map) in &object.maps {
+        if shared.iter().any(|(shared, _)| shared == name) {
+            continue;
+        }
+        let failed = |error: io::Error| refused(plan, name, &error, "");
+        let constant = map.section_kind() == EbpfSectionKind::Rodata;
+        let size = MapSize {
+            kind: map.map_type(),
+            key: map.key_size(),
+            value: map.value_size(),
+            entries: map.max_entries(),
+            flags: map.map_flags() | if constant { READ_ONLY } else { 0 },
+            types: match map {
+                Map::Btf(map) => Some((
+                    types.as_raw_fd(),
+                    map.def.btf_key_type_id,
+                    map.def.btf_value_type_id,
+                )),
+                Map::Legacy(_) => None,
+            },
+        };
+        let short = name.trim_start_matches('.');
+        let made = KernelMap {
+            descriptor: call::create_map(short, &size).map_err(failed)?,
+            key_bytes: size.key as usize,
+            value_bytes: size.value as usize,
+            processors: PER_PROCESSOR.contains(&size.kind).then(possible_processors),
+        };
+        if !map.data().is_empty() {
+            made.set(&0u32.to_ne_bytes(), map.data()).map_err(failed)?;
+            if constant {
+                call::freeze(&made.descriptor).map_err(failed)?;
+            }
+        }
+        maps.insert(name.clone(), made);
+    }
+    Ok(maps)
+}
+
+/// So many values has a map by processor: one for each that there may ever be.
+fn possible_processors() -> usize {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
+    last_processor(&text).map_or(1, |last| last + 1)
+}
+
+fn last_processor(list: &str) -> Option<usize> {
+    list.trim().rsplit([',', '-']).next()?.parse().ok()
+}
+
+fn load_program(
+    plan: &Plan,
+    kernel: &KernelTypes,
+    object: &mut Object,
+    types: RawFd,
+    name: &str,
+    hook: Hook,
+) -> Result<OwnedFd, Refusal> {
+    let lacks = |what: String| {
+        Refusal::new(
+            format!("{} {name}: this kernel has no {what}", plan.name),
+            format!("kernel {} or later", plan.least_kernel),
+        )
+    };
+    let (attach_type, attach_to) = match hook {
+        Hook::Tracepoint(point) => (
+            call::TRACE_RAW_TRACEPOINT,
+            kernel
+                .number(&format!("btf_trace_{point}"), BtfKind::Typedef)
+                .ok_or_else(|| lacks(format!("tracepoint {point}")))?,
+        ),
+        Hook::Iterator(kind) => (
+            call::TRACE_ITERATOR,
+            kernel
+                .number(&format!("bpf_iter_{kind}"), BtfKind::Func)
+                .ok_or_else(|| lacks(format!("iterator of {kind}")))?,
+        ),
+    };
+    let program = object
+        .programs
+        .get(name)
+        .ok_or_else(|| Refusal::new(format!("{} has no program {name}", plan.name), "report this"))?;
+    let (license, key) = (program.license.clone(), program.function_key());
+    let function = object
+        .functions
+        .get_mut(&key)
+        .ok_or_else(|| Refusal::new(format!("{} has no function {name}", plan.name), "report this"))?;
+    name_kfuncs(&mut function.instructions, |kfunc| {
+        kernel.number(kfunc, BtfKind::Func)
+    })
+    .map_err(|kfunc| lacks(format!("function {kfunc}")))?;
+    let code = Code {
+        name,
+        instructions: &function.instructions,
+        license: &license,
+        types,
+        functions: &function.func_info.func_info_bytes(),
+        function_size: function.func_info_rec_size,
+        function_count: function.func_info.len(),
+        attach_type,
+        attach_to,
+    };
+    call::load_program(&code).map_err(|(error, said)| refused(plan, name, &error, &said))
+}
+
+/// Puts calls of the kernel's functions in the place of those that stand for them.
+fn name_kfuncs(
+    instructions: &mut [bpf_insn],
+    number: impl Fn(&str) -> Option<u32>,
+) -> Result<(), &'static str> {
+    const CALL: u8 = 0x85;
+    const OF_KERNEL: u8 = 2;
+    for instruction in instructions {
+        let place = instruction.imm.checked_sub(FIRST_KFUNC).map(usize::try_from);
+        let Some(Ok(place)) = place.filter(|_| instruction.code == CALL && instruction.src_reg() == 0) else {
+            continue;
+        };
+        let name = KFUNCS.get(place).copied().unwrap_or("?");
+        instruction.set_src_reg(OF_KERNEL);
+        instruction.imm = number(name).and_then(|n| i32::try_from(n).ok()).ok_or(name)?;
+    }
+    Ok(())
+}
+
+/// Addresses of functions of the kernel, for programs that tell work items by their function; `None` where the kernel hides them.
+pub fn symbol_address(name: &str) -> Option<u64> {
+    let symbols = std::fs::File::open("/proc/kallsyms").ok()?;
+    let found = io::BufRead::lines(io::BufReader::new(symbols))
+        .map_while(Result::ok)
+        .find(|line| line.split(' ').nth(2) == Some(name))?;
+    u64::from_str_radix(found.split(' ').next()?, 16)
+        .ok()
+        .filter(|&address| address != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_processor_of_a_list() {
+        assert_eq!(last_processor("0-7\n"), Some(7));
+        assert_eq!(last_processor("0\n"), Some(0));
+        assert_eq!(last_processor("0-3,8-11"), Some(11));
+        assert_eq!(last_processor(""), None);
+    }
+
+    #[test]
+    fn calls_of_kernel_functions_are_put_in_place() {
+        // SAFETY: an instruction is plain data.
+        let mut call: bpf_insn = unsafe { std::mem::zeroed() };
+        (call.code, call.imm) = (0x85, FIRST_KFUNC);
+        let mut helper = call;
+        helper.imm = 14;
+        let mut code = [call, helper];
+        name_kfuncs(&mut code, |name| (name == "bpf_rdonly_cast").then_some(77)).unwrap();
+        assert_eq!((code[0].src_reg(), code[0].imm), (2, 77));
+        assert_eq!((code[1].src_reg(), code[1].imm), (0, 14));
+        assert_eq!(name_kfuncs(&mut [call], |_| None), Err("bpf_rdonly_cast"));
+    }
+}
