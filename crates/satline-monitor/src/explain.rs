@@ -99,7 +99,7 @@ pub fn sources(options: &Options) -> String {
             let read = (0..PASSES).all(|_| waits.read(|_| ()).is_ok());
             let cost = (own_cpu_us() - before_us) / PASSES;
             if read {
-                let text = format!("{cost} µs a sample, and some of 0.1 µs at each context switch");
+                let text = format!("{cost} µs a sample, and about 0.4 µs at each context switch");
                 lines.push(Line::had(
                     signal,
                     "eBPF at sched_switch, sched_wakeup, sched_process_exit",
