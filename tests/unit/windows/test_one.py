@@ -230,3 +230,17 @@ def test_without_a_workload_nothing_is_held_against_it() -> None:
     found = window_of(made().connect(), 1)
     assert found is not None
     assert found.throughput.mean() == pytest.approx(found.corrected.uncorrected.mean())
+
+
+def test_a_step_is_of_one_run_of_the_emulator() -> None:
+    """In a study that went on, each run counts its steps from 1."""
+    whole = made()
+    resumed = made()
+    for row in [*resumed.rows["transaction"], *resumed.rows["event"]]:
+        row["run"], row["step"] = row["step"], 1
+    for run in (1, 2):
+        found = window_of(resumed.connect(), 1, run=run, about=about(resumed))
+        assert found is not None
+        alone = window(whole, run)
+        assert (found.users, found.begin_s) == (alone.users, alone.begin_s)
+        assert found.throughput == pytest.approx(alone.throughput, rel=0.02)
