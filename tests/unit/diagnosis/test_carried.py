@@ -11,6 +11,8 @@ from made_recording import MadeRecording, at
 from satline.diagnosis import Diagnosis, diagnose, to_dict
 from satline.diagnosis._results import Carried, ResourceUse
 
+pytestmark = pytest.mark.slow
+
 INTERVAL_S = 10.0
 COUNT = 40
 SSD: dict[str, Any] = {"device_kind": "block"}

@@ -11,6 +11,8 @@ from made_live_host import MadeHost, MadeUser
 
 from satline.diagnosis import Diagnosis, Finding, diagnose
 
+pytestmark = pytest.mark.slow
+
 LIGHT = {f"u{k}": MadeUser(cpu=0.02, delay=0.01) for k in range(3)}
 HOG = {"hog": MadeUser(cpu=1.6, delay=4.0, processes=6)}
 FULL = 2.0

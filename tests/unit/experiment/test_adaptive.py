@@ -25,6 +25,8 @@ from satline.recording import Recording, RecordingWriter, describe
 from satline.systems import Conditions, Limits
 from satline.windows import measured
 
+pytestmark = pytest.mark.slow
+
 S = 1_000_000_000
 KNEE = 8
 STUDY = 'title = "t"\nworkload = "compute"\n[load]\n'

@@ -22,6 +22,8 @@ from satline.experiment.study import designed_study, read_study
 from satline.interruption import signals_held, signals_interrupt
 from satline.recording import RecordingWriter, describe
 
+pytestmark = pytest.mark.slow
+
 STUDY = """title = "t"
 workload = "compute"
 [load]
