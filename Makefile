@@ -60,7 +60,7 @@ test test-fast: export CARGO_INCREMENTAL = $(if $(wildcard target/debug/incremen
 
 # The crates' tests are compiled beside the set-up and run beside pytest: many of
 # both wait for what they started. The study that is `alone` comes when all the rest is done.
-test: ## Set everything up and run all tests (about 11 minutes on 2 cores).
+test: ## Set everything up and run all tests (about 8 minutes on 2 cores).
 	@$(MAKE) --no-print-directory --jobs=2 test-crates test-python
 	$(BIN)/python -m pytest -m alone tests/system
 
@@ -77,7 +77,7 @@ test-crates: $(VENV)/made
 test-python: $(VENV)/test
 	$(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --dist worksteal -m 'not alone'
 
-test-fast: $(VENV)/test ## The crates' and the package's unit tests, without the slow ones and the studies: about 2 minutes.
+test-fast: $(VENV)/test ## The crates' and the package's unit tests, without the slow ones and the studies: about 1.5 minutes.
 	cargo test --workspace --quiet --lib --bins
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow and not system'
 

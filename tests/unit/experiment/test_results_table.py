@@ -111,6 +111,8 @@ def test_missing_responses_are_left_out_and_told() -> None:
         ({"a": list(range(60)), "ms": [1.0] * 60}, "a has 60 levels; at most 50"),
         ({"a": [[0], [1]], "ms": [1.0, 2.0]}, "a holds list"),
         ({"a": pa.array([], pa.int64()), "ms": pa.array([], pa.float64())}, "a is empty"),
+        ({"a": pa.chunked_array([], pa.null()), "ms": pa.array([], pa.float64())}, "a is empty"),
+        ({"a": [None, None], "ms": [1.0, 2.0]}, "a is empty"),
     ],
 )
 def test_what_is_no_table_of_results(columns: dict[str, object], message: str) -> None:

@@ -288,6 +288,8 @@ def _codes(
     column = _column(table, name, path)
     if isinstance(column.type, (pa.ListType, pa.StructType, pa.MapType)):
         raise InputError(f"{path}: {name} holds {column.type}, no levels", hint="name another column")
+    if pa.types.is_null(column.type):  # Arrow has no dictionary of nothing
+        return [], np.full(len(column), -1, dtype=np.int64)
     coded = pc.dictionary_encode(column).combine_chunks()
     if isinstance(coded, pa.ChunkedArray):
         coded = coded.chunk(0) if coded.num_chunks else pa.array([], column.type).dictionary_encode()
