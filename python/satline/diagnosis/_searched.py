@@ -128,7 +128,8 @@ def _advice(outcome: Outcome, found: Posterior, lightest: int, heaviest: int) ->
     if outcome == "not-saturated":
         return ()
     if found.knee.low < lightest:
-        return (f"Give the load more of the CPU, or less work: {lightest} users saturate it already.",)
+        fewest = "a single user saturates" if lightest == 1 else f"{lightest} users saturate"
+        return (f"Give the load more of the CPU, or less work: {fewest} it already.",)
     if found.knee.value > heaviest / 2:
         return (f"Allow more users (--most {2 * heaviest}), and more time (--for).",)
     return ("Go on with it: --resume, with a longer --for.",)
