@@ -176,23 +176,19 @@ class _Bounds:
 
     key: tuple[int, int]
     users: int
-    began_ns: int
     window_ns: tuple[int, int]
     complete: bool
 
 
 def _bounds(connection: duckdb.DuckDBPyConnection) -> list[_Bounds]:
     rows = connection.execute("""
-        SELECT run, step, any_value(users), min(monotonic_ns) FILTER (event = 'step') AS began,
+        SELECT run, step, any_value(users),
             min(monotonic_ns) FILTER (event = 'window-start') AS w0,
             max(monotonic_ns) FILTER (event = 'window-end') AS w1,
             count(*) FILTER (event = 'log-on-failed') AS failed
         FROM event WHERE source = 'terminal' AND step > 0 AND users > 0
         GROUP BY run, step HAVING w1 > w0 ORDER BY w0""").fetchall()
-    return [
-        _Bounds((run, step), users, w0 if began is None else began, (w0, w1), not failed)
-        for run, step, users, began, w0, w1, failed in rows
-    ]
+    return [_Bounds((run, step), users, (w0, w1), not failed) for run, step, users, w0, w1, failed in rows]
 
 
 def _reactions(
