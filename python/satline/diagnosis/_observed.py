@@ -104,6 +104,17 @@ class Observed:
     others: Floats
     occupied: float | None
 
+    @property
+    def lost(self) -> float:
+        """Work that steals took from the most that was done at any load, in parts of that done now."""
+        return self.stolen * (self.peak / self.work - 1)
+
+    @property
+    def freed(self) -> float:
+        """Part by which full processors would do more work without the reads that steals cause."""
+        for_steals = min(self.stolen * self.reads * self.supervisor_per_read, self.supervisor)
+        return for_steals / (1 + self.supervisor - for_steals)
+
     @classmethod
     def of(cls, reduction: Reduction) -> Observed | None:
         """``None`` where something is missing that the model needs."""

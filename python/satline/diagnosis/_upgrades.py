@@ -56,6 +56,12 @@ ERRORS: Mapping[str, tuple[float, float]] = {
     "admit more": (0.003, 0.6),
     "admit fewer": (0.06, 0.35),
 }
+# What a system that steals pages has lost may come back in part by whatever eases the wait for pages, or not:
+# standard error in parts of what was lost. OVERHEAD: of what admission of fewer brings, in parts of what the
+# processors would do more without the steals and that the model does not see come back. Both by the scatter
+# on pairs 7000-7149.
+LOST: Mapping[str, float] = {"storage": 0.25, "paging": 0.4, "files": 0.25}
+OVERHEAD = 0.3
 # Errors that go together, by rank on the same pairs where both gains are above 0.1: packs of the slow tier
 # hold files too, and more storage lets in more users.
 TOGETHER: Mapping[tuple[str, str], float] = {("paging", "files"): 0.4, ("storage", "admit more"): 0.5}
@@ -79,8 +85,7 @@ def gains(reduction: Reduction) -> Mapping[str, float] | None:
         for kind, changes in _changes(seen).items()
     }
     # What was lost from the peak comes back as far as steals from users in queue took it.
-    lost = seen.stolen * (seen.peak / seen.work - 1)
-    return {**found, "admit fewer": max(found["admit fewer"], lost)}
+    return {**found, "admit fewer": max(found["admit fewer"], seen.lost)}
 
 
 def joint_gains(reduction: Reduction) -> Mapping[tuple[str, str], float]:
@@ -116,9 +121,17 @@ def _fitted(reduction: Reduction) -> tuple[_Model, float] | None:
     return (model, base) if FIT[0] <= base / seen.work <= FIT[1] else None
 
 
-def errors(told: Mapping[str, float]) -> Mapping[str, float]:
-    """Standard errors of these gains."""
-    return {kind: ERRORS[kind][0] + ERRORS[kind][1] * abs(gain) for kind, gain in told.items()}
+def errors(told: Mapping[str, float], reduction: Reduction) -> Mapping[str, float]:
+    """Standard errors of these gains; greater where steals took much of the work, or of the processors."""
+    found = {kind: ERRORS[kind][0] + ERRORS[kind][1] * abs(gain) for kind, gain in told.items()}
+    seen = Observed.of(reduction)
+    if seen is None:
+        return found
+    for kind in LOST.keys() & found.keys():
+        found[kind] += LOST[kind] * seen.lost
+    if "admit fewer" in found:
+        found["admit fewer"] += OVERHEAD * max(0.0, seen.freed - told["admit fewer"])
+    return found
 
 
 @dataclass(frozen=True)

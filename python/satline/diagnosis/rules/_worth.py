@@ -51,6 +51,9 @@ LEAST = 0.05
 # twentieths, at which 2 % of pairs 4000-4299 and 5000-5092 of benches/confusion are named wrongly (8 of 393),
 # each by what was set on the others. Others are rivals from a small chance on.
 SURE, LIKELY = 0.8, 0.05
+# Where no finding is sure, one that asks for either of two upgrades is named if it is, and if each of them
+# serves with an even chance at least: devices that hold pages and files gain by both.
+EITHER, EVEN = ("page_and_io_wait",), 0.5
 # What the signs weigh in the order, and what is taken off for each further remedy that a finding asks for: of
 # two as likely ones that comes first which says more.
 SIGNS, BREADTH = 0.1, 0.05
@@ -69,19 +72,26 @@ def weighed(judged: Sequence[tuple[Rule, Finding]], context: Context) -> list[Fi
     told = gains(context.reduction)
     if told is None or max(told.values()) < LEAST:
         return findings
-    chances = Chances(told, errors(told), TOGETHER)
+    chances = Chances(told, errors(told, context.reduction), TOGETHER)
     holding = {f.rule for f in findings if f.state == "holds" and f.component != "none"}
     missing = {
         NAMED[kind]
         for kind in chances.needed(SURE)
         if not any(kind in REMEDIES.get(name, ()) for name in holding)
     }
-    return [
-        _weighed(_promoted(rule, f) if f.rule in missing else f, told, chances, context)
+    if not any(_sure(chances, told, name) for name in (holding & REMEDIES.keys()) | missing):
+        missing |= {
+            name
+            for name in EITHER
+            if _sure(chances, told, name) and all(chances.serve((k,)) >= EVEN for k in REMEDIES[name])
+        }
+    found = [
+        _weighed(_promoted(rule, f) if f.rule in missing - holding else f, told, chances, context)
         if f.rule in REMEDIES
         else f
         for rule, f in judged
     ]
+    return _sure_first(found)
 
 
 def undecided(findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -99,6 +109,34 @@ def undecided(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return (named[0], *rivals)
 
 
+def _sure(chances: Chances, told: Mapping[str, float], rule: str) -> bool:
+    """Is it sure enough that a remedy of this rule serves?"""
+    return _worth(chances, told, rule) >= SURE
+
+
+def _worth(chances: Chances, told: Mapping[str, float], rule: str) -> float:
+    """Chance that a rule's remedies serve, less what their number takes off; at least that of the best one
+    alone."""
+    kinds = REMEDIES[rule]
+    alone = chances.serve((max(kinds, key=lambda k: told[k]),))
+    return max(chances.serve(kinds) - BREADTH * (len(kinds) - 1), alone)
+
+
+def _sure_first(findings: list[Finding]) -> list[Finding]:
+    """The findings, none that is not sure as strong as one that is: signs do not put it before."""
+    weighed_ones = [f for f in findings if f.state == "holds" and f.gain is not None]
+    sure = [f.strength for f in weighed_ones if f.chance is not None and f.chance >= SURE]
+    if not sure:
+        return findings
+    most = max(sure) - 0.01
+    return [
+        replace(f, strength=min(f.strength, most))
+        if f.state == "holds" and f.gain is not None and f.chance is not None and f.chance < SURE
+        else f
+        for f in findings
+    ]
+
+
 def _promoted(rule: Rule, finding: Finding) -> Finding:
     """A finding that holds because nothing else would bring as much, though its signs are weak."""
     why = "by its signs alone, which are weak, it would not hold"
@@ -113,7 +151,10 @@ def _weighed(finding: Finding, told: Mapping[str, float], chances: Chances, cont
     best = max(told.values())
     kinds = REMEDIES[finding.rule]
     kind = max(kinds, key=lambda k: told[k])
-    gain, error, chance = told[kind], chances.errors[kind], chances.serve(kinds)
+    gain, error, worth = told[kind], chances.errors[kind], _worth(chances, told, finding.rule)
+    # A finding that is not sure is worth no more than the upgrade that it names.
+    chance = chances.serve(kinds) if worth >= SURE else chances.serve((kind,))
+    worth = worth if worth >= SURE else chance
     fact = Evidence(
         "problem_state",
         "part more",
@@ -123,9 +164,7 @@ def _weighed(finding: Finding, told: Mapping[str, float], chances: Chances, cont
         f"by a queueing model of this recording: {WORDS[kind]}; the best upgrade {best:+.0%}",
         gain >= best / 2,
     )
-    # A finding that is not sure is worth no more than the upgrade that it names.
-    alone = chance - BREADTH * (len(kinds) - 1) if chance >= SURE else chances.serve((kind,))
-    strength = (1 - SIGNS) * alone + SIGNS * finding.strength
+    strength = (1 - SIGNS) * worth + SIGNS * finding.strength
     text = f"{finding.summary}; {WORDS[kind]} would bring about {gain:+.0%} ± {error:.0%} of work"
     return replace(
         finding,
