@@ -59,8 +59,8 @@ ERRORS: Mapping[str, tuple[float, float]] = {
 # What a system that steals pages has lost may come back in part by whatever eases the wait for pages, or not:
 # standard error in parts of what was lost. OVERHEAD: of what admission of fewer brings, in parts of what the
 # processors would do more without the steals and that the model does not see come back. Both by the scatter
-# on pairs 7000-7149.
-LOST: Mapping[str, float] = {"storage": 0.25, "paging": 0.4, "files": 0.25}
+# on pairs 7000-7149, and so that few of them are undecided for it.
+LOST: Mapping[str, float] = {"storage": 0.12, "paging": 0.2, "files": 0.12}
 OVERHEAD = 0.3
 # Errors that go together, by rank on the same pairs where both gains are above 0.1: packs of the slow tier
 # hold files too, and more storage lets in more users.
