@@ -328,6 +328,8 @@ class _Run:
                     driver.follow(progress, emulator)
                     if isinstance(progress, Progress):
                         self._view.show(driver.in_time(progress))
+            for failure in driver.failures:
+                self._note(f"a look at the windows failed, and its step was run again: {failure}")
             self._view.note(driver.why)
 
     @contextlib.contextmanager
