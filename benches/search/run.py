@@ -302,7 +302,7 @@ def show(result: dict[str, object]) -> None:
     if same is not None:
         ratio, factors = same["ratio"], same["factors"]  # type: ignore[index]
         print(
-            f"\nAt equal coverage (95 %, each interval stretched by the factor of the other half of the systems:"
+            f"\nAt equal coverage (95 %; each interval stretched by the factor of the other half of systems:"
             f"\nsearch {factors[0]:.2f}, grid {factors[1]:.2f}) width by the grid's is {ratio[0]:.2f}"
             f" [{ratio[1]:.2f}, {ratio[2]:.2f}], of {same['systems']} systems"  # type: ignore[index]
         )

@@ -253,7 +253,7 @@ def test_looks_that_fail_again_and_again_end_the_study(
     new_recording(path, study, plan)
     host = Host(path)
 
-    def failing(self: Adaptive) -> object:
+    def failing(_: Adaptive) -> object:
         raise ValueError("a torn file")
 
     monkeypatch.setattr(Adaptive, "_look", failing)

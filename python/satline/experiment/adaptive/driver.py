@@ -141,7 +141,7 @@ class Adaptive:
         self._waits_since = self._window_since = None
 
     def _again(self, error: Exception, told: int, emulator: Listener) -> None:
-        """After a look that failed: the same step once more, unless the next one was told before it failed."""
+        """After a look that failed: the same step once more, unless the next one was told before that."""
         self._failed += 1
         if self._failed >= MOST_FAILURES or self._next is None:
             raise error
