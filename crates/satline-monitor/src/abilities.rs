@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use crate::ebpf::object::{KernelTypes, Refusal};
 use crate::ebpf::tasks::TaskIterator;
+use crate::ebpf::terminals::Terminals;
 use crate::ebpf::waits::Waits;
 use crate::error::MonitorError;
 use crate::files::{self, Roots};
+use crate::lines::Lines;
 use crate::missing::Missing;
 use crate::options::{Options, TaskSource};
 use crate::taskstats::TaskStats;
@@ -86,6 +88,31 @@ pub fn open_waits(options: &Options, roots: &Roots, missing: &mut Vec<Missing>) 
         Ok(waits) => Some(waits),
         Err(refusal) => {
             missing.push(Missing::new(WAITS, refusal.reason, refusal.need));
+            None
+        }
+    }
+}
+
+/// How lines at terminals are called where they are missing.
+pub const TERMINALS: &str = "transaction: lines at terminals";
+
+/// Has the kernel tell how long users at terminals wait, if that is asked for; says what is missing where it cannot.
+pub fn open_terminals(options: &Options, roots: &Roots, missing: &mut Vec<Missing>) -> Option<Lines> {
+    if !options.terminals {
+        return None;
+    }
+    let opened = if roots.proc == Path::new("/proc") {
+        KernelTypes::read().and_then(|kernel| Terminals::load(&kernel, options.command_names))
+    } else {
+        Err(Refusal::new(
+            "the processes read are not this kernel's",
+            "--proc /proc",
+        ))
+    };
+    match opened {
+        Ok(terminals) => Some(Lines::new(terminals, roots.proc.clone())),
+        Err(refusal) => {
+            missing.push(Missing::new(TERMINALS, refusal.reason, refusal.need));
             None
         }
     }

@@ -3,4 +3,5 @@
 pub mod call;
 pub mod object;
 pub mod tasks;
+pub mod terminals;
 pub mod waits;

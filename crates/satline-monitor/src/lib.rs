@@ -16,6 +16,7 @@ pub mod error;
 pub mod explain;
 pub mod files;
 pub mod limited;
+pub mod lines;
 pub mod listing;
 pub mod locks;
 pub mod missing;
