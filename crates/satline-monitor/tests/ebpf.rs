@@ -16,7 +16,7 @@ use satline_monitor::accounting::{ExitMethod, ProcessTable, ScanOptions};
 use satline_monitor::counters::Totals;
 use satline_monitor::ebpf::object::KernelTypes;
 use satline_monitor::ebpf::tasks::{TaskIterator, Told};
-use satline_monitor::ebpf::waits::{ThreadWaits, Waited, Waits};
+use satline_monitor::ebpf::waits::{HeldCause, ThreadWaits, Waited, Waits};
 use satline_monitor::files::{self, DescriptorBudget, Roots};
 use satline_monitor::parse::{self, Stat};
 use satline_monitor::plausible::Times;
@@ -478,6 +478,28 @@ fn waits_have_their_causes_and_add_up() {
     waiters
         .into_iter()
         .for_each(|waiter| waiter.thread.join().unwrap());
+    // All were let go by this process itself.
+    let mut ended_by = BTreeMap::new();
+    let of_own = |pid| pid == own;
+    waits
+        .read_pairs(|pair| {
+            if of_own(pair.waiter.pid) && of_own(pair.holder.pid) {
+                assert_eq!(pair.waiter.uid, pair.holder.uid);
+                *ended_by.entry(pair.cause).or_insert(0) += pair.waited_ns;
+            }
+        })
+        .unwrap();
+    for (cause, count) in [
+        (HeldCause::Futex, 1),
+        (HeldCause::FileLock, 2),
+        (HeldCause::Local, 3),
+    ] {
+        let ns = ended_by.get(&cause).copied().unwrap_or_default();
+        assert!(ns >= count * least_ns, "{cause:?}: {ns} of {count} × {least_ns}");
+    }
+    waits
+        .read_pairs(|pair| assert!(!of_own(pair.waiter.pid) || pair.waited_ns < least_ns))
+        .unwrap();
     // Their sums are told once more, and then no longer.
     let mut ended = BTreeMap::new();
     let mut take = |thread: &ThreadWaits| {
@@ -513,8 +535,8 @@ fn nothing_stays_attached_after_a_kill() {
         told.filter_map(|text| parse::value_of(&text, "link_id"))
             .collect::<Vec<_>>()
     };
-    // The iterators of tasks and waits, and three tracepoints.
-    while links().len() < 5 {
+    // The iterators of tasks and waits, and four tracepoints.
+    while links().len() < 6 {
         assert!(monitor.0.try_wait().unwrap().is_none());
         std::thread::sleep(Duration::from_millis(20));
     }
