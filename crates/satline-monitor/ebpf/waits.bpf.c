@@ -6,7 +6,9 @@
  * the scheduler counts itself; that part of it in which its group's quota held it back is counted here. Sums stand with the thread; the
  * iterator reads them, waits under way included. What a thread that ends has waited is put by until the next reading.
  *
- * Who ends a wait for a lock or for another process runs when it is ended: both are put down as a pair until the next reading.
+ * Who ends a wait for a lock or for another process runs when it is ended: both are put down as a pair until the next reading. Locks are
+ * handed on while others wait: what one waited before the holder had the lock is put down to those before it, as the holder knows them
+ * from its own wait.
  * Numbers of system calls are those of x86-64.
  */
 #include "kernel.h"
@@ -60,11 +62,22 @@ enum cause {
 	CAUSES,
 };
 
+/* So many who held a lock one after the other are known to each that waited for it. */
+#define HOLDERS 8
+
+struct held {
+	__u64 until_ns;
+	__u32 pid, uid;
+};
+
 struct waits {
 	__u64 since_ns, woken_ns;
 	__u64 cause;
 	/* Of one that its group's quota holds back: the queue, and what it had counted of such time until then, ns. */
 	__u64 queue, counted_ns;
+	/* Who held the lock that it waited for last, the last one first. */
+	__u64 held_cause;
+	struct held held[HOLDERS];
 	__u64 ns[CAUSES];
 };
 
@@ -400,15 +413,42 @@ static __always_inline int can_end(struct task_struct *task, __u64 cause)
 	return 0;
 }
 
+/* `ended`: the holder itself has ended the wait now. */
+static __always_inline void put_down(struct pair *pair, __u64 ns, __u32 waiter_uid, __u32 holder_uid, struct task_struct *ended)
+{
+	struct paired *known = bpf_map_lookup_elem(&pairs, pair);
+
+	if (known) {
+		__sync_fetch_and_add(&known->ns, ns);
+		if (ended)
+			__sync_fetch_and_add(&known->count, 1);
+	} else {
+		struct paired first = {
+			.ns = ns,
+			.count = ended ? 1 : 0,
+			.waiter_uid = waiter_uid,
+			.holder_uid = holder_uid,
+		};
+		if (ended) {
+			*(__u64 *)first.name = *(__u64 *)ended->comm;
+			*(__u64 *)(first.name + 8) = *(__u64 *)(ended->comm + 8);
+		}
+		if (bpf_map_update_elem(&pairs, pair, &first, BPF_ANY))
+			count_lost();
+	}
+}
+
 /* Comes where the waker runs; the wakeup itself may come on another processor. */
 SEC("tp_btf/waking")
 int BPF_PROG(on_waking, struct task_struct *task)
 {
+	struct waits *own, *before = 0;
+	__u64 cause, now, from, lower;
+	__u32 waiter_uid, holder_uid;
 	struct task_struct *waker;
-	struct paired *known;
 	struct pair pair = {};
-	struct waits *own;
-	__u64 cause, ns;
+	struct held *held;
+	int i;
 
 	if (task->flags & PF_KTHREAD)
 		return 0;
@@ -421,26 +461,45 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	waker = bpf_get_current_task_btf();
 	if (waker->flags & PF_KTHREAD || !can_end(waker, cause))
 		return 0;
-	ns = bpf_ktime_get_ns() - own->since_ns;
+	now = bpf_ktime_get_ns();
+	from = own->since_ns;
+	waiter_uid = task->real_cred->euid.val;
+	holder_uid = waker->real_cred->euid.val;
 	pair.waiter = task->tgid;
 	pair.holder = waker->tgid;
 	pair.cause = cause;
-	known = bpf_map_lookup_elem(&pairs, &pair);
-	if (known) {
-		__sync_fetch_and_add(&known->ns, ns);
-		__sync_fetch_and_add(&known->count, 1);
-	} else {
-		struct paired first = {
-			.ns = ns,
-			.count = 1,
-			.waiter_uid = task->real_cred->euid.val,
-			.holder_uid = waker->real_cred->euid.val,
-		};
-		*(__u64 *)first.name = *(__u64 *)waker->comm;
-		*(__u64 *)(first.name + 8) = *(__u64 *)(waker->comm + 8);
-		if (bpf_map_update_elem(&pairs, &pair, &first, BPF_ANY))
-			count_lost();
+	if (cause == FUTEX || cause == LOCAL) {
+		put_down(&pair, now - from, waiter_uid, holder_uid, waker);
+		return 0;
 	}
+	before = bpf_task_storage_get(&waits, waker, 0, 0);
+	if (before && (before == own || before->held_cause != cause))
+		before = 0;
+	lower = own->since_ns;
+	if (before && before->held[0].until_ns > lower)
+		from = before->held[0].until_ns;
+	put_down(&pair, now - from, waiter_uid, holder_uid, waker);
+	for (i = 0; i < HOLDERS && before && from > lower; i++) {
+		__u64 until = i + 1 < HOLDERS ? before->held[i + 1].until_ns : 0;
+
+		held = &before->held[i];
+		if (until < lower)
+			until = lower;
+		pair.holder = held->pid;
+		if (from > until)
+			put_down(&pair, from - until, waiter_uid, held->uid, 0);
+		from = until;
+	}
+	for (i = HOLDERS - 1; i > 0; i--) {
+		if (before)
+			own->held[i] = before->held[i - 1];
+		else
+			own->held[i].until_ns = 0;
+	}
+	own->held[0].until_ns = now;
+	own->held[0].pid = waker->tgid;
+	own->held[0].uid = holder_uid;
+	own->held_cause = cause;
 	return 0;
 }
 
@@ -471,7 +530,7 @@ int dump_waits(struct bpf_iter__task *ctx)
 	struct seq_file *seq = ctx->meta->seq;
 	struct task_struct *task = ctx->task;
 	struct wait_record record = {};
-	__u64 now, until, cause;
+	__u64 now, since, until, cause;
 	unsigned int state;
 	struct waits *own;
 	int i;
@@ -493,12 +552,14 @@ int dump_waits(struct bpf_iter__task *ctx)
 	}
 	for (i = 0; i < CAUSES; i++)
 		record.ns[i] = own->ns[i];
-	if (own->since_ns) {
+	/* It may end at this very moment: read once, lest it be counted from zero. */
+	since = *(volatile __u64 *)&own->since_ns;
+	if (since) {
 		/* One that still is held back has not been let go, whatever its queue has counted. */
 		until = is_throttled(task) ? now : end_of_wait(own, now);
 		cause = own->cause;
-		if (cause < CAUSES && until > own->since_ns)
-			record.ns[cause] += until - own->since_ns;
+		if (cause < CAUSES && until > since)
+			record.ns[cause] += until - since;
 	}
 	if (!bpf_core_field_exists(((struct task_struct___queue *)task)->throttled))
 		record.ns[QUOTA] = ~0ULL;

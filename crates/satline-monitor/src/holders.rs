@@ -212,3 +212,93 @@ impl Holders {
         GroupId::try_from(place).ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::counters::Name;
+    use crate::files::Roots;
+    use crate::users::UserDefinition;
+
+    const NOWHERE: Scan = Scan {
+        directory: -1,
+        number: 1,
+    };
+
+    fn users() -> Users {
+        let roots = Roots {
+            proc: "/nowhere".into(),
+            sys: "/nowhere".into(),
+        };
+        Users::new(UserDefinition::Uid, roots, Path::new("/nowhere"), 0)
+    }
+
+    fn pair(waiter: u32, holder: u32, waited_ns: u64) -> Pair {
+        let party = |uid: u32| Party {
+            pid: i32::try_from(uid).unwrap(),
+            uid,
+        };
+        Pair {
+            waiter: party(waiter),
+            holder: party(holder),
+            cause: HeldCause::FileLock,
+            waited_ns,
+            count: 1,
+            name: Name::new(b"books"),
+        }
+    }
+
+    #[test]
+    fn waits_of_processes_that_have_ended_are_their_users() {
+        let (mut holders, mut users) = (Holders::default(), users());
+        let mut processes = Processes::default();
+        for waited_ns in [3_000_000, 4_000_000] {
+            holders.pair(&pair(1001, 1002, waited_ns), &mut processes, &mut users, NOWHERE);
+        }
+        let (_, rows) = holders.rows(&users);
+        let expected = HolderReading {
+            user: "1001".into(),
+            cgroup: None,
+            cause: "file_lock",
+            holder: "1002".into(),
+            holder_cgroup: None,
+            holder_name: "books".into(),
+            wait_us: 7000,
+            waits: 2,
+        };
+        assert_eq!(rows, [expected]);
+        assert!(processes.get(1001).is_none(), "nothing is made of who waits");
+        assert_eq!(holders.rows(&users).1, [], "nothing has changed");
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_is_counted() {
+        let (mut holders, mut users) = (Holders::default(), users());
+        let mut processes = Processes::default();
+        let many = u32::try_from(MOST).unwrap();
+        for uid in 0..many + 5 {
+            holders.pair(&pair(1 + uid, 1, 1000), &mut processes, &mut users, NOWHERE);
+        }
+        assert_eq!((holders.take_lost(), holders.take_lost()), (5, 0));
+        assert_eq!(holders.rows(&users).1.len(), MOST);
+    }
+
+    #[test]
+    fn who_only_idles_has_no_row() {
+        let (mut holders, users) = (Holders::default(), users());
+        let mut process = Process::new(7);
+        process.step.waited.idle_ns = 5_000_000;
+        holders.take(&mut process, 2, NOWHERE);
+        assert_eq!(holders.rows(&users).0, []);
+        process.step.waited.local_ns = 1;
+        holders.take(&mut process, 2, NOWHERE);
+        let (rows, _) = holders.rows(&users);
+        assert_eq!(rows.len(), 1);
+        assert_eq!(
+            (rows[0].user.as_str(), rows[0].totals.waited.idle_ns),
+            ("_host", 5_000_000)
+        );
+    }
+}

@@ -338,7 +338,11 @@ impl Recorder {
                 w.set_text(columns[1], cgroup);
             }
             set_all(w, &columns[2..], &own);
-            set_all(w, &columns[2 + own.len()..], &totals.waited.microseconds().map(Some));
+            set_all(
+                w,
+                &columns[2 + own.len()..],
+                &totals.waited.microseconds().map(Some),
+            );
             w.set_option(columns[columns.len() - 1], throttled);
         });
     }

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use satline_monitor::accounting::{ExitMethod, ProcessTable, ScanOptions};
@@ -25,6 +25,12 @@ use satline_monitor::users::{UserDefinition, Users};
 /// The compiler that made them: another may write the same program differently.
 const COMPILER: &str = "14";
 
+/// Tests look at this process, its threads and its children: not while another has some of its own.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn compiler_version() -> Option<String> {
     let said = Command::new("clang").arg("--version").output().ok()?;
     let text = String::from_utf8_lossy(&said.stdout).into_owned();
@@ -34,6 +40,7 @@ fn compiler_version() -> Option<String> {
 
 #[test]
 fn objects_are_those_of_their_sources() {
+    let _alone = alone();
     let Some(version) = compiler_version().filter(|_| Path::new("/usr/include/bpf/bpf_helpers.h").exists())
     else {
         eprintln!("skipped: there is no clang, or no libbpf-dev");
@@ -147,6 +154,7 @@ fn all_by_kernel(iterator: &mut TaskIterator) -> BTreeMap<i32, Said> {
 
 #[test]
 fn the_iterator_tells_what_proc_tells() {
+    let _alone = alone();
     let Some(mut iterator) = iterator() else { return };
     let worker = Command::new("sh")
         .args([
@@ -229,6 +237,7 @@ fn burn(time: Duration) {
 /// whatever moves, and whatever threads begin and end.
 #[test]
 fn users_are_charged_alike_while_threads_come_and_go() {
+    let _alone = alone();
     let Some(iterator) = iterator() else { return };
     let list = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(list.path(), format!("{}\tme\n", std::process::id())).unwrap();
@@ -385,6 +394,7 @@ fn file_lock(file: &std::fs::File) {
 
 #[test]
 fn waits_have_their_causes_and_add_up() {
+    let _alone = alone();
     let waits = KernelTypes::read().and_then(|kernel| Waits::load(&kernel));
     let mut waits = match waits {
         Ok(waits) => waits,
@@ -518,6 +528,7 @@ fn waits_have_their_causes_and_add_up() {
 /// A monitor that is killed leaves nothing in the kernel.
 #[test]
 fn nothing_stays_attached_after_a_kill() {
+    let _alone = alone();
     if let Err(refusal) = KernelTypes::read().and_then(|kernel| Waits::load(&kernel)) {
         return eprintln!("skipped: {refusal}; it needs {}", refusal.need);
     }
@@ -576,6 +587,7 @@ fn is_there(link: i64) -> bool {
 /// Without the right to load programs all goes on from `/proc`, and the recording says so; asked for, it is an error.
 #[test]
 fn an_ordinary_user_has_proc_and_is_told_why() {
+    let _alone = alone();
     const NOBODY: u32 = 65534;
     // SAFETY: the call only returns a number.
     if unsafe { libc::geteuid() } != 0 {
