@@ -6,12 +6,15 @@ In one run, on the same processes:
 
 1. Processor time per sample with so many sleeping processes: the floor (`examples/floor.rs` reads stat
    and schedstat of all with kept descriptors and does nothing with them), satline-monitor as it is, by
-   /proc alone and with waits by cause, the task iterator alone (`examples/iterator.rs`), and `atop -w`
-   where it is installed. Each is run for few and for many samples; the difference of their processor
-   times, by the kernel's account of the ended process, divided by the difference in samples leaves the
-   start out. Medians of the rounds.
+   /proc alone and with waits by cause, the task iterator alone (`examples/iterator.rs`), and `atop -w` and
+   `pidstat` where they are installed. Each is run for few and for many samples; the difference of their
+   processor times, by the kernel's account of the ended process, divided by the difference in samples
+   leaves the start out. Medians of the rounds.
 2. Bytes per sample at rest, on the host as it is without those processes: `satline.recording.compact`.
-3. Samples lost and lateness at 100 ms with twenty busy processes on the first two processors.
+3. What --waits adds to a context switch with its wakeup, in processor time of two processes that hand a byte
+   to and fro (`examples/switches.rs`).
+4. Samples lost and lateness at 100 ms with twenty busy processes on the first two processors (unless that is
+   to last 0 seconds).
 
 Build first: cargo build --release -p satline-monitor --bins --examples
 """
@@ -24,6 +27,7 @@ import os
 import shutil
 import signal
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -106,10 +110,37 @@ def cost(directory: Path, rounds: int) -> dict[str, list[float]]:
             2,
             8,
         )
+    if shutil.which("pidstat"):
+        programs["pidstat"] = (lambda n: ["pidstat", "-u", "-r", "-d", "1", str(n)], 2, 8)
     found: dict[str, list[float]] = {name: [] for name in programs}
     for _ in range(rounds):
         for name, (command, few, many) in programs.items():
             found[name].append(per_sample_ms(command, few, many))
+    return found
+
+
+def switches(directory: Path, rounds: int) -> dict[str, list[float]]:
+    """ns of processor time of a context switch, without a monitor and with --waits, by turns."""
+    found: dict[str, list[float]] = {"without": [], "with --waits": []}
+    program = str(RELEASE / "examples/switches")
+
+    def measured() -> float:
+        return float(subprocess.run([program], check=True, capture_output=True, text=True).stdout)
+
+    for number in range(rounds):
+        found["without"].append(measured())
+        recording = directory / f"switches-{number}.satline"
+        command = [str(RELEASE / "satline-monitor"), "--recording", str(recording), "--waits"]
+        witness = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            while not list(recording.glob("segments/user/*.seg")):
+                if witness.poll() is not None:
+                    raise SystemExit("error: satline-monitor --waits ended\nhint: run it by hand")
+                time.sleep(0.1)
+            found["with --waits"].append(measured())
+        finally:
+            witness.terminate()
+            witness.wait()
     return found
 
 
@@ -151,6 +182,7 @@ def main() -> None:
         RELEASE / "satline-monitor",
         RELEASE / "examples/floor",
         RELEASE / "examples/iterator",
+        RELEASE / "examples/switches",
     ):
         if not program.exists():
             raise SystemExit(
@@ -159,9 +191,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="satline-bench-") as name:
         directory = Path(name)
         rest = at_rest(directory, 300)
+        by_switch = switches(directory, 2 * options.rounds + 1)
         with processes(options.processes, ["sleep", "86400"]):
             costs = cost(directory, options.rounds)
-        load = under_load(directory, options.load_seconds)
+        load = under_load(directory, options.load_seconds) if options.load_seconds > 0 else None
+    added = statistics.median(by_switch["with --waits"]) - statistics.median(by_switch["without"])
     median = {name: statistics.median(values) for name, values in costs.items()}
     ratio = {name: value / median["floor"] for name, value in median.items()}
     result = {
@@ -170,6 +204,8 @@ def main() -> None:
         "rounds_ms": costs,
         "ratio_to_floor": ratio,
         "at_rest": rest,
+        "switch_ns": by_switch,
+        "switch_added_ns": added,
         "load": load,
     }
     if options.json:
@@ -186,6 +222,11 @@ def main() -> None:
     size = rest["bytes_per_sample"]
     met = "met" if size <= 2000 else "NOT met"
     print(f"Bytes per sample at rest ({rest['samples']:.0f} samples): {size:.0f}; goal at most 2,000: {met}")
+    met = "met" if added <= 600 else "NOT met"
+    each = "; ".join(f"{name} {', '.join(f'{v:.0f}' for v in ns)}" for name, ns in by_switch.items())
+    print(f"Added by --waits to a context switch: {added:.0f} ns ({each}); goal at most 600: {met}")
+    if load is None:
+        return
     taken = load["samples"] + load["samples_lost"]
     print(
         f"At 100 ms under twenty busy processes (load average {load['load_average_1']:.1f}): "

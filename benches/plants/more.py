@@ -136,8 +136,33 @@ def reindex(values: dict[str, str]) -> None:
             fcntl.flock(file, fcntl.LOCK_UN)
 
 
+def mutex_in(path: str, new: bool = False) -> tuple[ctypes.CDLL, ctypes.c_void_p, mmap.mmap]:
+    """The C library, and a lock that processes share in a file."""
+    library = ctypes.CDLL(None, use_errno=True)
+    with Path(path).open("r+b") as file:
+        memory = mmap.mmap(file.fileno(), 4096)
+    place = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+    if new:
+        attributes = ctypes.create_string_buffer(64)
+        library.pthread_mutexattr_init(attributes)
+        library.pthread_mutexattr_setpshared(attributes, 1)
+        library.pthread_mutex_init(place, attributes)
+    return library, place, memory
+
+
+def share(values: dict[str, str]) -> None:
+    """Change memory that processes share, which one at a time may change: under a lock that no file shows."""
+    library, lock, _memory = mutex_in(values["file"])
+    while True:
+        think(float(values["think"]))
+        library.pthread_mutex_lock(lock)
+        burn(float(values["cpu"]))
+        time.sleep(random.uniform(0.5, 1.5) * float(values["hold"]))
+        library.pthread_mutex_unlock(lock)
+
+
 KINDS: dict[str, Callable[[dict[str, str]], None]] = {
-    f.__name__: f for f in (shifts, scan, once, answer, fetch, order, reindex)
+    f.__name__: f for f in (shifts, scan, once, answer, fetch, order, reindex, share)
 }
 
 # ------------------------------------------------------------------ what they stand on
@@ -496,6 +521,23 @@ def holder(planted: Planted, draw: random.Random) -> Truth:
     )
 
 
+def mutex(planted: Planted, draw: random.Random) -> Truth:
+    """Users who change shared memory under a lock; one of them holds it for long. No file shows the lock."""
+    _preferred(planted)
+    users = _uids(draw, draw.randint(5, 7))
+    file = planted.file("shared", 4096)
+    mutex_in(str(file), new=True)
+    hold, pause = draw.uniform(0.4, 0.8), draw.uniform(0.1, 0.3)
+    for uid in users[1:]:
+        planted.start("share", uid, file=file, think=pause, hold=0.01, cpu=0.005)
+    planted.start("share", users[0], file=file, think=pause, hold=hold, cpu=0.02)
+    return Truth(
+        ("lock",),
+        (str(users[0]),),
+        parameters={"users": len(users), "hold": hold, "think": pause, "holder": users[0]},
+    )
+
+
 def maintenance(planted: Planted, draw: random.Random) -> Truth:
     """Every minute or so a program works for seconds under the users' lock; their requests are logged."""
     _preferred(planted)
@@ -524,6 +566,7 @@ PLANTS: dict[str, Callable[[Planted, random.Random], Truth]] = {
         full_storage,
         network,
         holder,
+        mutex,
         maintenance,
     )
 }
@@ -557,6 +600,7 @@ RULES: dict[str, Rule] = {
     "full_storage": Rule("storage_not_bottleneck", {"cpu_bound": FULL}),
     "network": Rule("network_blamed", {"cpu_bound": FULL}),
     "holder": Rule("one_user_locks_out", {"lock_bound": "they wait for the lock that the one holds"}),
+    "mutex": Rule("lock_bound", {"one_user_locks_out": "one of them holds it most of the time"}),
     "maintenance": Rule(
         "daytime_maintenance",
         {

@@ -2,7 +2,7 @@
 
     python benches/plants/run.py RESULTS [--seconds 600] [--seed 1] [--only quota,flock] [--rounds 3]
                                          [--thermometer trivial,io] [--collectors] [--again] [--json]
-                                         [--rules]
+                                         [--rules] [--waits]
 
 As root, on a Linux host with control groups of version 1. Plants one fault at a time (see plants.py), records
 the host meanwhile, and keeps recording, truth and verdict below RESULTS. What is there already is not done
@@ -71,11 +71,15 @@ def stop(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def record(name: str, seed: int, seconds: float, thermometer: str, beside: bool, place: Path) -> None:
+def record(
+    name: str, seed: int, seconds: float, thermometer: str, beside: bool, place: Path, waits: bool = False
+) -> None:
     """Plant one fault, record the host for so long, and take the fault away again.
 
     beside
         Whether other collectors record at the same time.
+    waits
+        Whether the kernel is to tell what users wait for.
     """
     # Users have to reach their files: not below a directory that only its owner may enter.
     scratch = Path(tempfile.gettempdir()) / "satline-plants"
@@ -95,6 +99,7 @@ def record(name: str, seed: int, seconds: float, thermometer: str, beside: bool,
             others.start(place, plants.end_with_parent)
         command = [sys.executable, "-m", "satline.cli", "record", str(place / "host.satline")]
         command += ["--duration", f"{seconds:g}s", "--delay-accounting", "--quiet", *truth.record]
+        command += ["--waits"] if waits else []
         if thermometer:
             command += ["--thermometer", thermometer, "--thermometer-every", "10s"]
         before = truth.counter() if truth.counter is not None else 0
@@ -259,6 +264,7 @@ def main() -> int:
     options.add_argument("--rules", action="store_true")
     options.add_argument("--thermometer", default="")
     options.add_argument("--collectors", action="store_true")
+    options.add_argument("--waits", action="store_true", help="record with --waits")
     options.add_argument("--again", action="store_true")
     options.add_argument("--json", action="store_true")
     told = options.parse_args()
@@ -279,7 +285,7 @@ def main() -> int:
                     if told.again:
                         continue
                     print(f"{time.strftime('%H:%M:%S')} {name}, seed {seed}", file=sys.stderr, flush=True)
-                    record(name, seed, told.seconds, told.thermometer, told.collectors, place)
+                    record(name, seed, told.seconds, told.thermometer, told.collectors, place, told.waits)
                 done = place / "verdict.json"
                 verdict = diagnose(place) if told.again or not done.exists() else json.loads(done.read_text())
                 truth = json.loads((place / "truth.json").read_text())

@@ -110,8 +110,8 @@ Examples:
 @click.option(
     "--waits",
     is_flag=True,
-    help="Count at each context switch what users wait for: pages, disks, locks, other processes, the"
-    " network. Needs root and Linux 6.2.",
+    help="Count at each context switch what users wait for (pages, disks, locks, other processes, the"
+    " network), and who holds what they wait for. Needs root and Linux 6.2.",
 )
 @click.option(
     "--terminals",

@@ -3,12 +3,47 @@
  * What every thread has waited for, by the system call (or page fault) that it sleeps in.
  *
  * Where a thread goes to sleep its cause is found, where it is woken the wait ends: what is left until it runs is the run queue's, which
- * the scheduler counts itself. Sums stand with the thread; the iterator reads them, waits under way included. What a thread that
- * ends has waited is put by until the next reading. Numbers of system calls are those of x86-64.
+ * the scheduler counts itself; that part of it in which its group's quota held it back is counted here. Sums stand with the thread; the
+ * iterator reads them, waits under way included. What a thread that ends has waited is put by until the next reading.
+ *
+ * Who ends a wait for a lock or for another process runs when it is ended: both are put down as a pair until the next reading. Locks are
+ * handed on while others wait: what one waited before the holder had the lock is put down to those before it, as the holder knows them
+ * from its own wait.
+ * Numbers of system calls are those of x86-64.
  */
 #include "kernel.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+#define PF_EXITING 0x00000004
+
+/* What nothing but these programs uses. */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct rq {
+	__u64 clock;
+};
+
+struct cfs_rq {
+	struct rq *rq;
+	__u64 throttled_clock_self, throttled_clock_self_time;
+};
+
+struct sched_entity___queue {
+	struct cfs_rq *cfs_rq;
+};
+
+struct task_struct___queue {
+	struct sched_entity___queue se;
+	/* By its group's quota, since 6.18: it runs no more until the quota is given anew. */
+	bool throttled;
+};
+
+struct pt_regs___third {
+	unsigned long dx;
+};
+
+#pragma clang attribute pop
 
 /* src/ebpf/waits.rs has the same order. */
 enum cause {
@@ -20,13 +55,41 @@ enum cause {
 	NETWORK,
 	IDLE,
 	OTHER,
+	/* Futex calls that wait for a lock, as far as the call tells. */
+	MUTEX,
+	/* No sleep: a part of the run queue's time. */
+	QUOTA,
 	CAUSES,
+};
+
+/* So many who held a lock one after the other are known to each that waited for it. */
+#define HOLDERS 8
+
+struct held {
+	__u64 until_ns;
+	__u32 pid, uid;
 };
 
 struct waits {
 	__u64 since_ns, woken_ns;
 	__u64 cause;
+	/* Of one that its group's quota holds back: the queue, and what it had counted of such time until then, ns. */
+	__u64 queue, counted_ns;
+	/* Who held the lock that it waited for last, the last one first. */
+	__u64 held_cause;
+	struct held held[HOLDERS];
 	__u64 ns[CAUSES];
+};
+
+struct pair {
+	__u32 waiter, holder;
+	__u64 cause;
+};
+
+struct paired {
+	__u64 ns, count;
+	__u32 waiter_uid, holder_uid;
+	char name[16];
 };
 
 struct wait_record {
@@ -54,6 +117,15 @@ struct {
 	__type(key, __u32);
 	__type(value, struct ended);
 } ended SEC(".maps");
+
+/* By process: who waited, who ended the wait. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct pair);
+	__type(value, struct paired);
+} pairs SEC(".maps");
 
 LOST_MAP
 
@@ -119,6 +191,25 @@ static __always_inline enum cause cause_of_file(struct task_struct *task, __u64 
 	return OTHER;
 }
 
+/*
+ * A lock that wakes who waits for it holds 2 while somebody does (glibc, Go); one that passes on priority is a lock by its call. Conditions,
+ * semaphores and the rest wait otherwise. Rust's locks cannot be told from its conditions.
+ */
+static __always_inline enum cause cause_of_futex(struct pt_regs *registers)
+{
+	/* Without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME. */
+	__u64 operation = registers->si & 0x7f;
+
+	switch (operation) {
+	case 0: /* FUTEX_WAIT */
+		return (__u32)((struct pt_regs___third *)registers)->dx == 2 ? MUTEX : FUTEX;
+	case 6: /* FUTEX_LOCK_PI */
+	case 13: /* FUTEX_LOCK_PI2 */
+		return MUTEX;
+	}
+	return FUTEX;
+}
+
 static __always_inline enum cause cause_of(struct task_struct *task, unsigned int state)
 {
 	struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -147,6 +238,8 @@ static __always_inline enum cause cause_of(struct task_struct *task, unsigned in
 		cause = DISK;
 		break;
 	case 202: /* futex */
+		cause = cause_of_futex(registers);
+		break;
 	case 449: /* futex_waitv */
 	case 455: /* futex_wait */
 		cause = FUTEX;
@@ -182,14 +275,52 @@ static __always_inline enum cause cause_of(struct task_struct *task, unsigned in
 	if (hard && cause != PAGE && task->in_iowait)
 		return DISK;
 	/* Uninterruptible in a call that would wait for others: a lock of the kernel's own, or its storage. */
-	if (hard && (cause == IDLE || cause == LOCAL || cause == NETWORK || cause == FUTEX))
+	if (hard && (cause == IDLE || cause == LOCAL || cause == NETWORK || cause == FUTEX || cause == MUTEX))
 		return OTHER;
 	return cause;
 }
 
+static __always_inline bool is_throttled(struct task_struct *task)
+{
+	struct task_struct___queue *queued = (struct task_struct___queue *)task;
+
+	return bpf_core_field_exists(queued->throttled) && queued->throttled;
+}
+
+/* Its group's quota has just taken it from its queue. */
+static __always_inline void begin_throttled(struct waits *own, struct task_struct *task, __u64 now)
+{
+	struct cfs_rq *queue = ((struct task_struct___queue *)task)->se.cfs_rq;
+	__u64 began = queue->throttled_clock_self, clock = queue->rq->clock;
+
+	own->cause = QUOTA;
+	own->since_ns = now;
+	own->woken_ns = 0;
+	own->queue = (__u64)queue;
+	/* The queue counts when it is given its quota anew, from the first task that it held back. */
+	own->counted_ns = queue->throttled_clock_self_time + (began && clock > began ? clock - began : 0);
+}
+
+/* When it was let go, by what its queue has counted since; it may have waited for a processor then. */
+static __always_inline __u64 end_of_throttled(struct waits *own, __u64 now)
+{
+	struct cfs_rq *queue = bpf_rdonly_cast((void *)own->queue, bpf_core_type_id_kernel(struct cfs_rq));
+	__u64 counted = queue->throttled_clock_self_time;
+	__u64 until = own->since_ns + (counted - own->counted_ns);
+
+	return counted > own->counted_ns && until < now ? until : now;
+}
+
+static __always_inline __u64 end_of_wait(struct waits *own, __u64 now)
+{
+	if (own->woken_ns)
+		return own->woken_ns;
+	return own->cause == QUOTA ? end_of_throttled(own, now) : now;
+}
+
 static __always_inline void end_wait(struct waits *own, __u64 now)
 {
-	__u64 until = own->woken_ns ? own->woken_ns : now;
+	__u64 until = end_of_wait(own, now);
 	__u64 cause = own->cause;
 
 	if (cause < CAUSES && until > own->since_ns)
@@ -198,10 +329,9 @@ static __always_inline void end_wait(struct waits *own, __u64 now)
 }
 
 SEC("tp_btf/switch")
-int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
 {
 	__u64 now = bpf_ktime_get_ns();
-	unsigned int state = state_of(prev);
 	struct waits *own;
 
 	/* One that has ended waits for nothing, however long its parent does not look. */
@@ -214,6 +344,12 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		} else {
 			count_lost();
 		}
+	} else if (!state && is_throttled(prev)) {
+		own = bpf_task_storage_get(&waits, prev, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (own)
+			begin_throttled(own, prev, now);
+		else
+			count_lost();
 	}
 	if (!(next->flags & PF_KTHREAD) && next->pid) {
 		own = bpf_task_storage_get(&waits, next, 0, 0);
@@ -233,6 +369,137 @@ int BPF_PROG(on_wakeup, struct task_struct *task)
 	own = bpf_task_storage_get(&waits, task, 0, 0);
 	if (own && own->since_ns && !own->woken_ns)
 		own->woken_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/*
+ * Whether a task can have ended such a wait by the call that it is in. An interrupt (a timer that runs out, a packet from outside) wakes in
+ * the midst of whatever runs, which has nothing to do with it.
+ */
+static __always_inline int can_end(struct task_struct *task, __u64 cause)
+{
+	struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
+	__s64 call = registers->orig_ax;
+
+	/* It ends: all it holds is given back. */
+	if (task->flags & PF_EXITING)
+		return 1;
+	switch (call) {
+	case 202: /* futex */
+	case 454: /* futex_wake */
+	case 456: /* futex_requeue */
+		return cause == FUTEX || cause == MUTEX;
+	case 72 ... 73: /* fcntl, flock */
+		return cause == FILE_LOCK;
+	case 3: /* close */
+	case 33: /* dup2 */
+	case 59: /* execve */
+	case 292: /* dup3 */
+	case 322: /* execveat */
+	case 436: /* close_range */
+		return cause == FILE_LOCK || cause == LOCAL;
+	case 0 ... 1: /* read, write */
+	case 17 ... 20: /* pread64, pwrite64, readv, writev */
+	case 40: /* sendfile */
+	case 42 ... 48: /* connect, accept, sendto, recvfrom, sendmsg, recvmsg, shutdown */
+	case 275 ... 276: /* splice, tee */
+	case 278: /* vmsplice */
+	case 288: /* accept4 */
+	case 299: /* recvmmsg */
+	case 307: /* sendmmsg */
+	case 426: /* io_uring_enter */
+		return cause == LOCAL;
+	}
+	return 0;
+}
+
+/* `ended`: the holder itself has ended the wait now. */
+static __always_inline void put_down(struct pair *pair, __u64 ns, __u32 waiter_uid, __u32 holder_uid, struct task_struct *ended)
+{
+	struct paired *known = bpf_map_lookup_elem(&pairs, pair);
+
+	if (known) {
+		__sync_fetch_and_add(&known->ns, ns);
+		if (ended)
+			__sync_fetch_and_add(&known->count, 1);
+	} else {
+		struct paired first = {
+			.ns = ns,
+			.count = ended ? 1 : 0,
+			.waiter_uid = waiter_uid,
+			.holder_uid = holder_uid,
+		};
+		if (ended) {
+			*(__u64 *)first.name = *(__u64 *)ended->comm;
+			*(__u64 *)(first.name + 8) = *(__u64 *)(ended->comm + 8);
+		}
+		if (bpf_map_update_elem(&pairs, pair, &first, BPF_ANY))
+			count_lost();
+	}
+}
+
+/* Comes where the waker runs; the wakeup itself may come on another processor. */
+SEC("tp_btf/waking")
+int BPF_PROG(on_waking, struct task_struct *task)
+{
+	struct waits *own, *before = 0;
+	__u64 cause, now, from, lower;
+	__u32 waiter_uid, holder_uid;
+	struct task_struct *waker;
+	struct pair pair = {};
+	struct held *held;
+	int i;
+
+	if (task->flags & PF_KTHREAD)
+		return 0;
+	own = bpf_task_storage_get(&waits, task, 0, 0);
+	if (!own || !own->since_ns || own->woken_ns)
+		return 0;
+	cause = own->cause;
+	if (cause != FUTEX && cause != MUTEX && cause != FILE_LOCK && cause != LOCAL)
+		return 0;
+	waker = bpf_get_current_task_btf();
+	if (waker->flags & PF_KTHREAD || !can_end(waker, cause))
+		return 0;
+	now = bpf_ktime_get_ns();
+	from = own->since_ns;
+	waiter_uid = task->real_cred->euid.val;
+	holder_uid = waker->real_cred->euid.val;
+	pair.waiter = task->tgid;
+	pair.holder = waker->tgid;
+	pair.cause = cause;
+	if (cause == FUTEX || cause == LOCAL) {
+		put_down(&pair, now - from, waiter_uid, holder_uid, waker);
+		return 0;
+	}
+	before = bpf_task_storage_get(&waits, waker, 0, 0);
+	if (before && (before == own || before->held_cause != cause))
+		before = 0;
+	lower = own->since_ns;
+	if (before && before->held[0].until_ns > lower)
+		from = before->held[0].until_ns;
+	put_down(&pair, now - from, waiter_uid, holder_uid, waker);
+	for (i = 0; i < HOLDERS && before && from > lower; i++) {
+		__u64 until = i + 1 < HOLDERS ? before->held[i + 1].until_ns : 0;
+
+		held = &before->held[i];
+		if (until < lower)
+			until = lower;
+		pair.holder = held->pid;
+		if (from > until)
+			put_down(&pair, from - until, waiter_uid, held->uid, 0);
+		from = until;
+	}
+	for (i = HOLDERS - 1; i > 0; i--) {
+		if (before)
+			own->held[i] = before->held[i - 1];
+		else
+			own->held[i].until_ns = 0;
+	}
+	own->held[0].until_ns = now;
+	own->held[0].pid = waker->tgid;
+	own->held[0].uid = holder_uid;
+	own->held_cause = cause;
 	return 0;
 }
 
@@ -263,7 +530,7 @@ int dump_waits(struct bpf_iter__task *ctx)
 	struct seq_file *seq = ctx->meta->seq;
 	struct task_struct *task = ctx->task;
 	struct wait_record record = {};
-	__u64 now, until, cause;
+	__u64 now, since, until, cause;
 	unsigned int state;
 	struct waits *own;
 	int i;
@@ -285,12 +552,17 @@ int dump_waits(struct bpf_iter__task *ctx)
 	}
 	for (i = 0; i < CAUSES; i++)
 		record.ns[i] = own->ns[i];
-	if (own->since_ns) {
-		until = own->woken_ns ? own->woken_ns : now;
+	/* It may end at this very moment: read once, lest it be counted from zero. */
+	since = *(volatile __u64 *)&own->since_ns;
+	if (since) {
+		/* One that still is held back has not been let go, whatever its queue has counted. */
+		until = is_throttled(task) ? now : end_of_wait(own, now);
 		cause = own->cause;
-		if (cause < CAUSES && until > own->since_ns)
-			record.ns[cause] += until - own->since_ns;
+		if (cause < CAUSES && until > since)
+			record.ns[cause] += until - since;
 	}
+	if (!bpf_core_field_exists(((struct task_struct___queue *)task)->throttled))
+		record.ns[QUOTA] = ~0ULL;
 	bpf_seq_write(seq, &record, sizeof(record));
 	return 0;
 }

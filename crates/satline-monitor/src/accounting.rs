@@ -22,8 +22,9 @@ use std::path::Path;
 use crate::by_pid::Processes;
 use crate::counters::{Children, Totals};
 use crate::ebpf::tasks::{TaskIterator, Told};
-use crate::ebpf::waits::{ThreadWaits, Waits};
+use crate::ebpf::waits::{Pair, ThreadWaits, Waits};
 use crate::files::DescriptorBudget;
+use crate::holders::{self, Holders};
 use crate::listing::Listing;
 use crate::plausible::{Allowance, Ledger, Times};
 use crate::process::{Process, Reader, Thread, possible_delays};
@@ -66,6 +67,8 @@ pub struct ProcessTable {
     /// Where waits are told by cause.
     waits: Option<Waits>,
     waits_failure: Option<String>,
+    pairs: Vec<Pair>,
+    pub holders: Holders,
     budget: DescriptorBudget,
     options: ScanOptions,
     processes: Processes,
@@ -100,6 +103,8 @@ impl ProcessTable {
             iterator_failure: None,
             waits: None,
             waits_failure: None,
+            pairs: Vec::new(),
+            holders: Holders::default(),
             budget,
             options,
             processes: Processes::default(),
@@ -136,6 +141,11 @@ impl ProcessTable {
     /// Whether waits are told by cause.
     pub fn tells_waits(&self) -> bool {
         self.waits.is_some()
+    }
+
+    /// Whether they tell what quotas hold back.
+    pub fn tells_throttling(&self) -> bool {
+        self.waits.as_ref().is_some_and(Waits::tells_throttling)
     }
 
     /// Why waits are no longer told, told once.
@@ -198,6 +208,7 @@ impl ProcessTable {
         // Whatever is missing from the listing ended before it was read, so that its account is there by now.
         self.drain(taskstats);
         self.find_users(users);
+        self.take_pairs(users);
         self.settle(times);
         self.has_base = true;
         Ok(())
@@ -228,12 +239,31 @@ impl ProcessTable {
         let Some(mut waits) = self.waits.take() else {
             return;
         };
-        match waits.read(|thread| self.take_waits(thread)) {
+        let read = waits.read(|thread| self.take_waits(thread));
+        let read = read.and_then(|lost| waits.read_pairs(|pair| self.pairs.push(pair)).map(|()| lost));
+        match read {
             Ok(lost) => {
                 self.waits_lost += lost;
                 self.waits = Some(waits);
             }
             Err(error) => self.waits_failure = Some(error.to_string()),
+        }
+    }
+
+    /// What ended before the first scan was over, began before the run.
+    fn take_pairs(&mut self, users: &mut Users) {
+        let pairs = std::mem::take(&mut self.pairs);
+        let place = self.place();
+        for pair in pairs.iter().filter(|_| self.has_base) {
+            self.holders.pair(pair, &mut self.processes, users, place);
+        }
+        self.waits_lost += self.holders.take_lost();
+    }
+
+    fn place(&self) -> holders::Scan {
+        holders::Scan {
+            directory: self.listing.directory().descriptor(),
+            number: self.scan,
         }
     }
 
@@ -455,6 +485,7 @@ impl ProcessTable {
     fn settle(&mut self, times: &Times<'_>) {
         let scan = self.scan;
         let told = self.options.exits == ExitMethod::TaskStats;
+        let (place, mut holders) = (self.place(), self.waits.is_some().then_some(&mut self.holders));
         let (totals, io_unreadable) = (&mut self.totals, &mut self.io_unreadable);
         let (waited, budget, ledger) = (&mut self.waited, &mut self.budget, &mut self.ledger);
         let mut stays = |process: &mut Process| {
@@ -476,6 +507,9 @@ impl ProcessTable {
             if totals.len() <= user {
                 totals.resize(user + 1, Totals::default());
                 io_unreadable.resize(user + 1, false);
+            }
+            if let Some(holders) = &mut holders {
+                holders.take(process, user, place);
             }
             totals[user].add(std::mem::take(&mut process.step));
             io_unreadable[user] |= process.io_unreadable && !gone;

@@ -15,6 +15,7 @@ pub mod ebpf;
 pub mod error;
 pub mod explain;
 pub mod files;
+pub mod holders;
 pub mod limited;
 pub mod lines;
 pub mod listing;

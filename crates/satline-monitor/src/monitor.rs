@@ -245,6 +245,7 @@ impl<C: Clock> Monitor<C> {
                 run_delay: schedstat,
                 delays,
                 waits: table.tells_waits(),
+                throttling: table.tells_throttling(),
                 page_bytes: system_value(libc::_SC_PAGESIZE, 4096),
             },
             methods: Methods::new(by_iterator, exits, delays, schedstat, scheduling),
@@ -436,6 +437,12 @@ impl<C: Clock> Monitor<C> {
             .tasks
             .iter()
             .for_each(|task| self.recorder.task(at, task));
+        let (waits, holders) = self.table.holders.rows(&self.users);
+        let throttling = self.known.throttling;
+        waits
+            .iter()
+            .for_each(|wait| self.recorder.wait(at, wait, throttling));
+        holders.iter().for_each(|holder| self.recorder.holder(at, holder));
         locks.rows.iter().for_each(|lock| self.recorder.lock(at, lock));
         if self.before.is_none() {
             self.missing.extend(system::missing(&reading, &self.roots));

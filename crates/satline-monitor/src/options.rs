@@ -107,7 +107,7 @@ pub struct Options {
     #[arg(long, value_name = "FROM", value_enum, default_value_t)]
     pub source: TaskSource,
 
-    /// Count at each context switch what users wait for: pages, disks, locks, other processes, the network
+    /// Count at each context switch what users wait for (pages, disks, locks, other processes, the network), and who holds it
     ///
     /// It needs root (or CAP_BPF and CAP_PERFMON), an x86-64 processor and kernel 6.2 or later. Without, these columns are null.
     #[arg(long)]

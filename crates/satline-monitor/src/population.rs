@@ -32,6 +32,7 @@ pub struct Known {
     pub run_delay: bool,
     pub delays: bool,
     pub waits: bool,
+    pub throttling: bool,
     pub page_bytes: i64,
 }
 
@@ -223,6 +224,7 @@ fn reading(
         resident_bytes: signed(levels.resident_pages).saturating_mul(known.page_bytes),
         exits: signed(totals.exits),
         waited: known.waits.then_some(totals.waited),
+        throttled_us: (known.waits && known.throttling).then(|| microseconds(totals.waited.quota_ns)),
     }
 }
 

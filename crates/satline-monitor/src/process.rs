@@ -6,6 +6,7 @@ use crate::counters::{Children, Name, Totals};
 use crate::ebpf::tasks::{Split, Told};
 use crate::ebpf::waits::Waited;
 use crate::files::{self, DescriptorBudget, KeptFile, RelativePath};
+use crate::holders::KnownGroup;
 use crate::parse::{self, Stat};
 use crate::plausible::{Allowance, Ledger, Times};
 use crate::users::UserId;
@@ -139,6 +140,7 @@ pub struct Process {
     /// When, by scan number and users' generation, its user is to be found anew.
     pub user_due: u64,
     pub user_generation: u64,
+    pub cgroup: KnownGroup,
 }
 
 /// What a reading of a process needs beside the process.
@@ -187,6 +189,7 @@ impl Process {
             ended_uid: None,
             user_due: 0,
             user_generation: 0,
+            cgroup: KnownGroup::default(),
         }
     }
 

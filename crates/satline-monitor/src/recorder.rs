@@ -5,6 +5,7 @@ use satline_recording::{ColumnId, RecordingError, RecordingWriter, TableId};
 use crate::cgroup;
 use crate::device::{self, DeviceReading};
 use crate::ebpf::waits::Waited;
+use crate::holders::{HolderReading, WaitReading};
 use crate::lines::Transaction;
 use crate::locks::LockReading;
 use crate::system::{self, SystemReading};
@@ -51,6 +52,7 @@ pub struct UserReading {
     pub resident_bytes: i64,
     pub exits: i64,
     pub waited: Option<Waited>,
+    pub throttled_us: Option<i64>,
     pub cgroup: Option<String>,
 }
 
@@ -103,7 +105,7 @@ const OWN: [&str; 10] = [
     "load_average_1",
     "lock_wait_us",
 ];
-const USER: [&str; 26] = [
+const USER: [&str; 28] = [
     "user",
     "cgroup",
     "processes",
@@ -130,6 +132,35 @@ const USER: [&str; 26] = [
     "network_wait_us",
     "idle_us",
     "other_wait_us",
+    "mutex_wait_us",
+    "throttled_us",
+];
+/// Its waits stand in the order of table `user`.
+const WAIT: [&str; 14] = [
+    "user",
+    "cgroup",
+    "cpu_us",
+    "run_delay_us",
+    "page_wait_us",
+    "io_wait_us",
+    "futex_wait_us",
+    "file_lock_wait_us",
+    "local_wait_us",
+    "network_wait_us",
+    "idle_us",
+    "other_wait_us",
+    "mutex_wait_us",
+    "throttled_us",
+];
+const HOLDER: [&str; 8] = [
+    "user",
+    "cgroup",
+    "cause",
+    "holder",
+    "holder_cgroup",
+    "holder_name",
+    "wait_us",
+    "waits",
 ];
 const TASK: [&str; 9] = [
     "pid",
@@ -168,6 +199,8 @@ pub struct Recorder {
     device: Table,
     cgroup: Table,
     user: Table,
+    wait: Table,
+    holder: Table,
     task: Table,
     lock: Table,
     thermometer: Table,
@@ -198,6 +231,8 @@ impl Recorder {
                 std::iter::once("cgroup").chain(cgroup::COLUMNS.iter().copied()),
             )?,
             user: Table::open(w, "user", USER)?,
+            wait: Table::open(w, "wait", WAIT)?,
+            holder: Table::open(w, "holder", HOLDER)?,
             task: Table::open(w, "task", TASK)?,
             lock: Table::open(w, "lock", LOCK)?,
             thermometer: Table::open(w, "thermometer", THERMOMETER)?,
@@ -302,6 +337,48 @@ impl Recorder {
             if let Some(waits) = waits {
                 set_all(w, &columns[2 + values.len()..], &waits.map(Some));
             }
+            w.set_option(columns[columns.len() - 1], r.throttled_us);
+        });
+    }
+
+    /// A row of table `wait`.
+    pub fn wait(&mut self, at: Stamp, reading: &WaitReading, throttling: bool) {
+        let columns = self.wait.columns.clone();
+        let totals = &reading.totals;
+        let microseconds = |ns: u64| i64::try_from(ns / 1000).ok();
+        let own = [totals.cpu_ns, totals.run_delay_ns].map(microseconds);
+        let throttled = microseconds(totals.waited.quota_ns).filter(|_| throttling);
+        self.row(self.wait.id, at, |w| {
+            w.set_text(columns[0], &reading.user);
+            if let Some(cgroup) = &reading.cgroup {
+                w.set_text(columns[1], cgroup);
+            }
+            set_all(w, &columns[2..], &own);
+            set_all(
+                w,
+                &columns[2 + own.len()..],
+                &totals.waited.microseconds().map(Some),
+            );
+            w.set_option(columns[columns.len() - 1], throttled);
+        });
+    }
+
+    /// A row of table `holder`.
+    pub fn holder(&mut self, at: Stamp, reading: &HolderReading) {
+        let columns = self.holder.columns.clone();
+        self.row(self.holder.id, at, |w| {
+            w.set_text(columns[0], &reading.user);
+            if let Some(cgroup) = &reading.cgroup {
+                w.set_text(columns[1], cgroup);
+            }
+            w.set_text(columns[2], reading.cause);
+            w.set_text(columns[3], &reading.holder);
+            if let Some(cgroup) = &reading.holder_cgroup {
+                w.set_text(columns[4], cgroup);
+            }
+            w.set_text(columns[5], &reading.holder_name);
+            w.set(columns[6], reading.wait_us);
+            w.set(columns[7], reading.waits);
         });
     }
 

@@ -9,14 +9,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use satline_monitor::accounting::{ExitMethod, ProcessTable, ScanOptions};
 use satline_monitor::counters::Totals;
 use satline_monitor::ebpf::object::KernelTypes;
 use satline_monitor::ebpf::tasks::{TaskIterator, Told};
-use satline_monitor::ebpf::waits::{ThreadWaits, Waited, Waits};
+use satline_monitor::ebpf::waits::{HeldCause, ThreadWaits, Waited, Waits};
 use satline_monitor::files::{self, DescriptorBudget, Roots};
 use satline_monitor::parse::{self, Stat};
 use satline_monitor::plausible::Times;
@@ -24,6 +24,12 @@ use satline_monitor::users::{UserDefinition, Users};
 
 /// The compiler that made them: another may write the same program differently.
 const COMPILER: &str = "14";
+
+/// Tests look at this process, its threads and its children: not while another has some of its own.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn compiler_version() -> Option<String> {
     let said = Command::new("clang").arg("--version").output().ok()?;
@@ -34,6 +40,7 @@ fn compiler_version() -> Option<String> {
 
 #[test]
 fn objects_are_those_of_their_sources() {
+    let _alone = alone();
     let Some(version) = compiler_version().filter(|_| Path::new("/usr/include/bpf/bpf_helpers.h").exists())
     else {
         eprintln!("skipped: there is no clang, or no libbpf-dev");
@@ -147,6 +154,7 @@ fn all_by_kernel(iterator: &mut TaskIterator) -> BTreeMap<i32, Said> {
 
 #[test]
 fn the_iterator_tells_what_proc_tells() {
+    let _alone = alone();
     let Some(mut iterator) = iterator() else { return };
     let worker = Command::new("sh")
         .args([
@@ -229,6 +237,7 @@ fn burn(time: Duration) {
 /// whatever moves, and whatever threads begin and end.
 #[test]
 fn users_are_charged_alike_while_threads_come_and_go() {
+    let _alone = alone();
     let Some(iterator) = iterator() else { return };
     let list = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(list.path(), format!("{}\tme\n", std::process::id())).unwrap();
@@ -385,6 +394,7 @@ fn file_lock(file: &std::fs::File) {
 
 #[test]
 fn waits_have_their_causes_and_add_up() {
+    let _alone = alone();
     let waits = KernelTypes::read().and_then(|kernel| Waits::load(&kernel));
     let mut waits = match waits {
         Ok(waits) => waits,
@@ -478,6 +488,28 @@ fn waits_have_their_causes_and_add_up() {
     waiters
         .into_iter()
         .for_each(|waiter| waiter.thread.join().unwrap());
+    // All were let go by this process itself.
+    let mut ended_by = BTreeMap::new();
+    let of_own = |pid| pid == own;
+    waits
+        .read_pairs(|pair| {
+            if of_own(pair.waiter.pid) && of_own(pair.holder.pid) {
+                assert_eq!(pair.waiter.uid, pair.holder.uid);
+                *ended_by.entry(pair.cause).or_insert(0) += pair.waited_ns;
+            }
+        })
+        .unwrap();
+    for (cause, count) in [
+        (HeldCause::Futex, 1),
+        (HeldCause::FileLock, 2),
+        (HeldCause::Local, 3),
+    ] {
+        let ns = ended_by.get(&cause).copied().unwrap_or_default();
+        assert!(ns >= count * least_ns, "{cause:?}: {ns} of {count} × {least_ns}");
+    }
+    waits
+        .read_pairs(|pair| assert!(!of_own(pair.waiter.pid) || pair.waited_ns < least_ns))
+        .unwrap();
     // Their sums are told once more, and then no longer.
     let mut ended = BTreeMap::new();
     let mut take = |thread: &ThreadWaits| {
@@ -496,6 +528,7 @@ fn waits_have_their_causes_and_add_up() {
 /// A monitor that is killed leaves nothing in the kernel.
 #[test]
 fn nothing_stays_attached_after_a_kill() {
+    let _alone = alone();
     if let Err(refusal) = KernelTypes::read().and_then(|kernel| Waits::load(&kernel)) {
         return eprintln!("skipped: {refusal}; it needs {}", refusal.need);
     }
@@ -513,8 +546,8 @@ fn nothing_stays_attached_after_a_kill() {
         told.filter_map(|text| parse::value_of(&text, "link_id"))
             .collect::<Vec<_>>()
     };
-    // The iterators of tasks and waits, and three tracepoints.
-    while links().len() < 5 {
+    // The iterators of tasks and waits, and four tracepoints.
+    while links().len() < 6 {
         assert!(monitor.0.try_wait().unwrap().is_none());
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -554,6 +587,7 @@ fn is_there(link: i64) -> bool {
 /// Without the right to load programs all goes on from `/proc`, and the recording says so; asked for, it is an error.
 #[test]
 fn an_ordinary_user_has_proc_and_is_told_why() {
+    let _alone = alone();
     const NOBODY: u32 = 65534;
     // SAFETY: the call only returns a number.
     if unsafe { libc::geteuid() } != 0 {

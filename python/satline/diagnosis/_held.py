@@ -183,7 +183,7 @@ def held_back(reduction: Reduction, history: Histories) -> Held | None:
 
 def _held_back(reduction: Reduction, history: Histories) -> Held | None:
     clocks = ("run_delay_us", "cpu_us", "cpu_system_us", "io_delay_us", "page_delay_us")
-    exact = ("io_wait_us", "page_wait_us")
+    exact = ("io_wait_us", "page_wait_us", "file_lock_wait_us", "mutex_wait_us")
     counters = history.counters("user", '"user"', (*clocks, *exact, "major_faults", "read_bytes"))
     if not any(np.isfinite(own["run_delay_us"]).any() for own in counters.values()):
         return None
@@ -224,7 +224,7 @@ def _held_back(reduction: Reduction, history: Histories) -> Held | None:
                 0,
                 1,
             ),
-            np.clip(sampled("tasks_lock_wait") - _standby(sampled("tasks_lock_wait")), 0, 1),
+            _for_locks(own, sampled("tasks_lock_wait"), time_us),
         ]
         whole = np.maximum(np.sum(waits, axis=0), 1.0)
         delay, io, page, lock = (np.asarray(wait / whole) for wait in waits)
@@ -250,7 +250,7 @@ def _held_back(reduction: Reduction, history: Histories) -> Held | None:
         "delay": ("run_delay_us",),
         "io": ("io_delay_us", "io_wait_us", "tasks_io_wait"),
         "page": ("page_delay_us", "page_wait_us", "tasks_page_wait"),
-        "lock": ("tasks_lock_wait",),
+        "lock": ("tasks_lock_wait", "file_lock_wait_us"),
     }
     recorded = {
         name
@@ -260,6 +260,27 @@ def _held_back(reduction: Reduction, history: Histories) -> Held | None:
     }
     known = frozenset(kind for kind, names in sources.items() if recorded & set(names))
     return Held(users, others, used, known, _servers(history))
+
+
+def _for_locks(own: dict[str, Floats], sampled: Floats, time_us: Floats) -> Floats:
+    """Part of the time that a user waits for locks: on files, as the kernel told it or as tasks were seen
+    waiting; and between threads, where it told that.
+
+    Of many threads some may wait for a lock while the others get on: they hold the user back by their part of
+    what all of them did.
+    """
+    files = own["file_lock_wait_us"]
+    if not np.isfinite(files).any():
+        return np.asarray(np.clip(sampled - _standby(sampled), 0, 1))
+
+    def part(name: str) -> Floats:
+        return np.asarray(np.nan_to_num(own[name]) / time_us)
+
+    mutex = part("mutex_wait_us")
+    others = ("cpu_us", "run_delay_us", "io_wait_us", "page_wait_us", "file_lock_wait_us")
+    whole = mutex + np.sum([part(name) for name in others], axis=0)
+    between = np.minimum(whole, 1) * mutex / np.maximum(whole, 1e-9)
+    return np.asarray(np.clip(part("file_lock_wait_us") - _standby(sampled) + between, 0, 1))
 
 
 def _fault_bytes(reduction: Reduction) -> Floats:

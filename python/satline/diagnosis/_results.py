@@ -442,15 +442,39 @@ class WaitingUser:
 
 
 @dataclass(frozen=True)
+class HeldUp:
+    """Users who wait for others, as the kernel told it (`satline record --waits`).
+
+    cause
+        file_lock, mutex (locks between threads), local (answers of a server within the host).
+    users
+        Those that wait, the one that waits most first.
+    share
+        Mean part of the time for which each of them waits.
+    holders, parts
+        Who ended their waits, in words, the most first, and for what part of them; empty: nobody known.
+    """
+
+    cause: str
+    users: tuple[str, ...]
+    share: float
+    holders: tuple[str, ...]
+    parts: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class WaitShares:
     """Where the users' time went in one load class.
 
     of
         ``transaction time``, or ``time run or waiting`` where there were no transactions.
     parts
-        run, cpu_wait, page_wait, io_wait, throttled, eligible, other.
+        run, cpu_wait, page_wait, io_wait, throttled, eligible, other; lock_wait where the kernel told waits
+        for locks, which are then not among the others.
     users
         Those that waited most, first the one that waited most; empty where users were not recorded.
+    held_up
+        Who waited for whom; empty where that was not told, or nobody did.
     """
 
     load_low: float
@@ -458,6 +482,7 @@ class WaitShares:
     of: str
     parts: tuple[WaitPart, ...]
     users: tuple[WaitingUser, ...] = ()
+    held_up: tuple[HeldUp, ...] = ()
 
 
 @dataclass(frozen=True)

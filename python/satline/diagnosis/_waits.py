@@ -8,7 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from satline.diagnosis._results import WaitingUser, WaitPart, WaitShares
+from satline.diagnosis._held import held_back
+from satline.diagnosis._histories import Histories
+from satline.diagnosis._results import HeldUp, WaitingUser, WaitPart, WaitShares
+from satline.diagnosis._told import LOCKS, Told, told
 from satline.reduction import Reduction, Source
 
 PARTS = ("run", "cpu_wait", "page_wait", "io_wait", "throttled", "eligible", "other")
@@ -16,7 +19,9 @@ MOST_USERS = 5
 MOST_OBSERVATIONS = 300
 
 
-def wait_shares(reduction: Reduction, recording: Source | None = None) -> tuple[WaitShares, ...]:
+def wait_shares(
+    reduction: Reduction, recording: Source | None = None, history: Histories | None = None
+) -> tuple[WaitShares, ...]:
     """The users' time by load class, in order of load.
 
     Parameters
@@ -24,6 +29,9 @@ def wait_shares(reduction: Reduction, recording: Source | None = None) -> tuple[
     recording
         Where given, the users that waited most are named, and it is seen by which method page and I/O wait
         were found. With delay accounting they are times that add up; without, tasks that were seen waiting.
+    history
+        Where given too, waits for locks are a part of their own, and it is told who waited for whom, if the
+        kernel told that.
 
     Returns
     -------
@@ -37,12 +45,55 @@ def wait_shares(reduction: Reduction, recording: Source | None = None) -> tuple[
     connection = recording.connect() if recording is not None else None
     sampled = connection is not None and not _accounted(connection)
     users = _waiting_users(connection, reduction) if connection is not None else {}
+    kernel = told(history) if history is not None else None
+    locks = _at_locks(reduction, history) if kernel is not None and history is not None else None
     found = []
     for k, load_class in enumerate(reduction.classes):
-        shares = _of_transactions(reduction, k) if transactions else _of_activity(reduction, k)
-        parts = tuple(WaitPart(part, *shares[part], _method(part, sampled)) for part in PARTS)
+        at_locks = _of_class(reduction, locks, k) if locks is not None else None
+        shares = (_of_transactions if transactions else _of_activity)(reduction, k, at_locks)
+        parts = tuple(WaitPart(part, *shares[part], _method(part, sampled)) for part in shares)
         whole = "transaction time" if transactions else "time run or waiting"
-        found.append(WaitShares(load_class.low, load_class.high, whole, parts, users.get(k, ())))
+        held_up = _held_up(kernel, reduction.number == k) if kernel is not None else ()
+        found.append(WaitShares(load_class.low, load_class.high, whole, parts, users.get(k, ()), held_up))
+    return tuple(found)
+
+
+Known = tuple[float | None, float | None]
+
+
+def _at_locks(reduction: Reduction, history: Histories) -> NDArray[np.float64] | None:
+    """Mean number of users that wait for locks in each observation; ``None``: nothing is known of users."""
+    held = held_back(reduction, history)
+    if held is None or not held.users:
+        return None
+    return np.asarray(np.sum([own.lock for own in held.users.values()], axis=0))
+
+
+def _of_class(reduction: Reduction, course: NDArray[np.float64], k: int) -> Known:
+    """Mean by time of a course in a class, and its standard error by blocks of successive observations."""
+    inside = reduction.number == k
+    if not inside.any():
+        return None, None
+    seconds = reduction.seconds[inside]
+    mean = float(np.average(course[inside], weights=seconds))
+    _, block = np.unique(reduction.batches[inside], return_inverse=True)
+    left = np.bincount(block.ravel(), (course[inside] - mean) * seconds)
+    count = len(left)
+    error = float(np.sqrt((left**2).sum() * count / (count - 1)) / seconds.sum()) if count > 1 else None
+    return mean, error
+
+
+def _held_up(kernel: Told, where: NDArray[np.bool_]) -> tuple[HeldUp, ...]:
+    """Who waited for whom there: for locks, and for the programs that answer several users."""
+    found = []
+    for cause in LOCKS:
+        blame = kernel.blame((cause,), where)
+        if blame is not None:
+            holders = blame.holders[:MOST_USERS]
+            whos, parts = tuple(h.who for h in holders), tuple(h.part for h in holders)
+            found.append(HeldUp(cause, blame.users, blame.waiting, whos, parts))
+    for who, users, share in kernel.servers(where)[:MOST_USERS]:
+        found.append(HeldUp("local", users, share, (who,), (1.0,)))
     return tuple(found)
 
 
@@ -61,17 +112,27 @@ def _mean(reduction: Reduction, variable: str, k: int) -> tuple[float | None, fl
     return point.mean, point.honest_error if point.honest_error is not None else point.standard_error
 
 
-def _of_transactions(reduction: Reduction, k: int) -> dict[str, tuple[float | None, float | None]]:
-    return {part: _mean(reduction, f"share_{part}", k) for part in PARTS}
+def _of_transactions(reduction: Reduction, k: int, locks: Known | None) -> dict[str, Known]:
+    """Waits for locks, where they are known, are taken from the rest: what is left is for another process."""
+    found = {part: _mean(reduction, f"share_{part}", k) for part in PARTS}
+    whole, _ = _mean(reduction, "users_in_transaction", k)
+    if locks is None or locks[0] is None or not whole:
+        return found
+    share, error = locks[0] / whole, None if locks[1] is None else locks[1] / whole
+    other, of_other = found.pop("other")
+    rest = None if other is None else max(0.0, other - share)
+    return {**found, "lock_wait": (share, error), "other": (rest, of_other)}
 
 
-def _of_activity(reduction: Reduction, k: int) -> dict[str, tuple[float | None, float | None]]:
+def _of_activity(reduction: Reduction, k: int, locks: Known | None) -> dict[str, Known]:
     """Ratios of means; errors as if the whole were known, which makes them a little too small for large
     parts."""
     known = {part: _mean(reduction, f"user_{part}", k) for part in PARTS}
+    if locks is not None:
+        known["lock_wait"] = locks
     whole = sum(mean for mean, _ in known.values() if mean is not None)
     if not whole > 0:
-        return dict.fromkeys(PARTS, (None, None))
+        return dict.fromkeys(known, (None, None))
     return {
         part: (None if mean is None else mean / whole, None if error is None else error / whole)
         for part, (mean, error) in known.items()
@@ -79,8 +140,9 @@ def _of_activity(reduction: Reduction, k: int) -> dict[str, tuple[float | None, 
 
 
 def _accounted(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Was block I/O delay accounted at all?"""
-    return bool(connection.execute('SELECT 1 FROM "user" WHERE io_delay_us IS NOT NULL LIMIT 1').fetchall())
+    """Was block I/O delay accounted at all, or told by the kernel at context switches?"""
+    has = "io_delay_us IS NOT NULL OR file_lock_wait_us IS NOT NULL"
+    return bool(connection.execute(f'SELECT 1 FROM "user" WHERE {has} LIMIT 1').fetchall())
 
 
 def _waiting_users(

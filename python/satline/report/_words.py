@@ -13,6 +13,7 @@ from satline.diagnosis._results import (
     Alarm,
     Estimate,
     Finding,
+    HeldUp,
     Implausible,
     Outcome,
     Saturation,
@@ -286,6 +287,7 @@ WAIT_PARTS = {
     "io_wait": "waiting for I/O",
     "throttled": "held back by the quota",
     "eligible": "waiting to be admitted",
+    "lock_wait": "waiting for locks",
     "other": "waiting for another process",
 }
 
@@ -383,7 +385,28 @@ def wait_notes(waits: Sequence[WaitShares]) -> list[str]:
     notes += [f"From {method}: {', '.join(words)}." for method, words in methods.items()]
     if waits[-1].users:
         notes.append(f"Waited most at the greatest load: {'; '.join(map(_waiting_user, waits[-1].users))}.")
+    notes += [f"At the greatest load {_held_up(one)}." for one in waits[-1].held_up]
     return notes
+
+
+_CAUSES = {
+    "file_lock": "locks on files",
+    "mutex": "locks between threads",
+    "local": "answers within the host",
+}
+
+
+def _held_up(one: HeldUp) -> str:
+    shown, more = one.users[:MOST_NAMED], len(one.users) - MOST_NAMED
+    names = f"user{'s' * (len(one.users) > 1)} {', '.join(shown)}" + (f" and {more} more" if more > 0 else "")
+    text = f"{names} waited for {_CAUSES.get(one.cause, one.cause)} {100 * one.share:.0f} % of the time"
+    held = [
+        f"{who} {100 * part:.0f} %"
+        for who, part in list(zip(one.holders, one.parts, strict=True))[:MOST_NAMED]
+    ]
+    if one.cause == "local":
+        return f"{text}, of {one.holders[0]}"
+    return f"{text}, held by {', '.join(held)}" if held else text
 
 
 def _waiting_user(user: WaitingUser) -> str:

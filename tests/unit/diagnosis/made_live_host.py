@@ -28,6 +28,8 @@ class MadeUser:
         Time that its tasks wait for block I/O, by their clocks.
     read, faults
         Bytes read, major faults.
+    told
+        Time that the kernel tells its threads waited, by column of table user without "_wait_us".
     """
 
     cpu: Rate = 0.0
@@ -41,6 +43,10 @@ class MadeUser:
     blocked: Rate = 0.0
     read: Rate = 0.0
     faults: Rate = 0.0
+    told: dict[str, Rate] | None = None
+
+
+TOLD = ("page", "io", "futex", "mutex", "file_lock", "local", "network")
 
 
 @dataclass
@@ -176,11 +182,25 @@ class MadeHost:
             "tasks_lock_wait": sampled(own.lock),
             "processes": own.processes,
             "cgroup": own.group,
+            **{
+                f"{cause}_wait_us": self._total((name, "told", cause), own.told.get(cause, 0.0), t, 1e6)
+                for cause in (TOLD if own.told is not None else ())
+            },
         }
 
 
 def _identity(table: str, entity: str) -> dict[str, Any]:
-    """The identity columns of a row; a thread is "user name pid"."""
+    """The identity columns of a row; a thread is "user name pid", a pair "user cause holder name group"."""
+    if table == "holder":
+        user, cause, holder, name, group = entity.split()
+        return {
+            "user": user,
+            "cgroup": "/",
+            "cause": cause,
+            "holder": holder,
+            "holder_cgroup": group,
+            "holder_name": name,
+        }
     if table == "task":
         user, name, pid = entity.split()
         return {"user": user, "name": name, "pid": int(pid), "tid": int(pid), "start_ticks": 1}

@@ -19,6 +19,7 @@ TABLES = (
     "device",
     "cgroup",
     "user",
+    "holder",
     "task",
     "lock",
     "transaction",

@@ -18,7 +18,7 @@ MAY_LACK = {
     "user_throttled": set(),
 }
 # With these the formula needs nothing else.
-WITHOUT = {"page_share": {"d_page_wait_us", "d_io_wait_us"}}
+WITHOUT = {"page_share": {"d_page_wait_us", "d_io_wait_us"}, "user_throttled": {"d_user_throttled_us"}}
 
 
 def formulas() -> list[Derived]:

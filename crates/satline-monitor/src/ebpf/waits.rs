@@ -2,9 +2,11 @@
 //!
 //! `ebpf/waits.bpf.c` keeps the sums with each thread. They are read by an iterator, waits under way included; those of threads that
 //! ended stand in a map until they are read. With processor time and the run queue they add up to the time that a thread has lived
-//! since the programs were attached.
+//! since the programs were attached. Who ended a wait for a lock or for another process stands in a map by the two processes.
 
 use std::io;
+
+use crate::counters::Name;
 
 use super::object::{Hook, Keep, KernelTypes, Loaded, Plan, Refusal, load};
 
@@ -15,6 +17,7 @@ pub const PLAN: Plan = Plan {
     programs: &[
         ("on_exit", Hook::Tracepoint("sched_process_exit")),
         ("on_wakeup", Hook::Tracepoint("sched_wakeup")),
+        ("on_waking", Hook::Tracepoint("sched_waking")),
         ("on_switch", Hook::Tracepoint("sched_switch")),
         ("dump_waits", Hook::Iterator("task")),
     ],
@@ -22,19 +25,26 @@ pub const PLAN: Plan = Plan {
 };
 
 /// The causes, in the order of the programs.
-pub const CAUSES: usize = 8;
+pub const CAUSES: usize = 10;
+/// Columns of time waited in a recording: see [`Waited::microseconds`].
+pub const COLUMNS: usize = 9;
 
 /// Time waited, ns, by cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Waited {
     pub page_ns: u64,
     pub disk_ns: u64,
+    /// Futex calls for a lock are not among it.
     pub futex_ns: u64,
     pub file_lock_ns: u64,
     pub local_ns: u64,
     pub network_ns: u64,
     pub idle_ns: u64,
     pub other_ns: u64,
+    /// Futex calls for a lock, as far as they can be told.
+    pub mutex_ns: u64,
+    /// That part of the run queue's time in which a quota held the thread back.
+    pub quota_ns: u64,
 }
 
 impl Waited {
@@ -48,6 +58,8 @@ impl Waited {
             network_ns,
             idle_ns,
             other_ns,
+            mutex_ns,
+            quota_ns,
         ] = ns;
         Self {
             page_ns,
@@ -58,6 +70,8 @@ impl Waited {
             network_ns,
             idle_ns,
             other_ns,
+            mutex_ns,
+            quota_ns,
         }
     }
 
@@ -71,6 +85,8 @@ impl Waited {
             self.network_ns,
             self.idle_ns,
             self.other_ns,
+            self.mutex_ns,
+            self.quota_ns,
         ]
     }
 
@@ -95,16 +111,76 @@ impl Waited {
         self.zip(other, u64::max)
     }
 
-    /// By cause, in the order of the columns of table `user`.
-    pub fn microseconds(self) -> [i64; CAUSES] {
-        self.numbers()
-            .map(|ns| i64::try_from(ns / 1000).unwrap_or(i64::MAX))
+    /// By cause, in the order of the columns: futex calls are all of them, those for a lock too. Without the quota's.
+    pub fn microseconds(self) -> [i64; COLUMNS] {
+        let futex_ns = self.futex_ns.saturating_add(self.mutex_ns);
+        let all = Self { futex_ns, ..self }.numbers();
+        std::array::from_fn(|place| i64::try_from(all[place] / 1000).unwrap_or(i64::MAX))
     }
 
-    /// All causes together.
+    /// All causes together. The quota's is the run queue's.
     pub fn total_ns(self) -> u64 {
-        self.numbers().into_iter().fold(0, u64::saturating_add)
+        let causes = Self { quota_ns: 0, ..self }.numbers();
+        causes.into_iter().fold(0, u64::saturating_add)
     }
+
+    /// Whether anything but what comes from outside its work was waited for.
+    pub fn is_idle(self) -> bool {
+        Self { idle_ns: 0, ..self } == Self::default()
+    }
+}
+
+/// What a wait was for whose end another process brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HeldCause {
+    /// Futex calls that may be for anything.
+    Futex,
+    /// Those for a lock.
+    Mutex,
+    FileLock,
+    Local,
+}
+
+impl HeldCause {
+    /// By its place in the programs' list.
+    fn at(place: u64) -> Option<Self> {
+        match place {
+            2 => Some(Self::Futex),
+            3 => Some(Self::FileLock),
+            4 => Some(Self::Local),
+            8 => Some(Self::Mutex),
+            _ => None,
+        }
+    }
+
+    /// As a recording names it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Futex => "futex",
+            Self::Mutex => "mutex",
+            Self::FileLock => "file_lock",
+            Self::Local => "local",
+        }
+    }
+}
+
+/// Waits of one process that another ended, or it itself, since the last reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pair {
+    pub waiter: Party,
+    pub holder: Party,
+    pub cause: HeldCause,
+    pub waited_ns: u64,
+    pub count: u64,
+    /// The thread of the holder that ended the first of them.
+    pub name: Name,
+}
+
+/// A process and its effective user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Party {
+    pub pid: i32,
+    pub uid: u32,
 }
 
 /// One thread's waits since the programs were attached.
@@ -130,12 +206,16 @@ fn half(bytes: &[u8], at: usize) -> Option<i32> {
     i32::try_from(number).ok()
 }
 
-/// A record of the iterator.
-fn living(record: &[u8]) -> Option<ThreadWaits> {
+/// A record of the iterator. A kernel that does not tell what quotas hold back has all bits of that number set.
+fn living(record: &[u8], throttling: &mut bool) -> Option<ThreadWaits> {
+    let mut ns = numbers(record.get(8..)?)?;
+    if ns[CAUSES - 1] == u64::MAX {
+        (ns[CAUSES - 1], *throttling) = (0, false);
+    }
     Some(ThreadWaits {
         tid: half(record, 0)?,
         pid: half(record, 4)?,
-        waited: Waited::of(numbers(record.get(8..)?)?),
+        waited: Waited::of(ns),
         ended: None,
     })
 }
@@ -151,12 +231,38 @@ fn ended(key: &[u8], value: &[u8]) -> Option<ThreadWaits> {
     })
 }
 
+/// An entry of the map of pairs.
+fn pair(key: &[u8], value: &[u8]) -> Option<Pair> {
+    let number = |bytes: &[u8], at: usize| {
+        let bytes = bytes.get(at..at + 8)?.try_into().ok()?;
+        Some(u64::from_ne_bytes(bytes))
+    };
+    let uid = |at: usize| Some(u32::from_ne_bytes(value.get(at..at + 4)?.try_into().ok()?));
+    let name = value.get(24..40)?;
+    let length = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+    Some(Pair {
+        waiter: Party {
+            pid: half(key, 0)?,
+            uid: uid(16)?,
+        },
+        holder: Party {
+            pid: half(key, 4)?,
+            uid: uid(20)?,
+        },
+        cause: HeldCause::at(number(key, 8)?)?,
+        waited_ns: number(value, 0)?,
+        count: number(value, 8)?,
+        name: Name::new(&name[..length]),
+    })
+}
+
 /// The programs in the kernel.
 #[derive(Debug)]
 pub struct Waits {
     loaded: Loaded,
     bytes: Vec<u8>,
     lost: u64,
+    throttling: bool,
 }
 
 impl Waits {
@@ -175,10 +281,12 @@ impl Waits {
             loaded: load(&PLAN, kernel, &[], &[])?,
             bytes: Vec::new(),
             lost: 0,
+            throttling: true,
         };
         // Takes up what sleeps already.
         waits
             .read(|_| ())
+            .and_then(|_| waits.read_pairs(|_| ()))
             .map_err(|error| Refusal::new(format!("waits: {error}"), "a kernel whose maps can be read"))?;
         Ok(waits)
     }
@@ -194,7 +302,7 @@ impl Waits {
         self.loaded.iterate("dump_waits", &mut self.bytes)?;
         self.bytes
             .chunks_exact(RECORD_BYTES)
-            .filter_map(living)
+            .filter_map(|record| living(record, &mut self.throttling))
             .for_each(|waits| each(&waits));
         let map = |name| self.loaded.map(name).map_err(io::Error::other);
         map("ended")?.each(|key, value| {
@@ -205,5 +313,24 @@ impl Waits {
         })?;
         let lost = map("lost")?.sum(0)?;
         Ok(lost.saturating_sub(std::mem::replace(&mut self.lost, lost)))
+    }
+
+    /// Whether this kernel tells what quotas hold back.
+    pub fn tells_throttling(&self) -> bool {
+        self.throttling
+    }
+
+    /// Gives who ended whose waits since the last time.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn read_pairs(&self, mut each: impl FnMut(Pair)) -> io::Result<()> {
+        let map = self.loaded.map("pairs").map_err(io::Error::other)?;
+        map.each(|key, value| {
+            if let Some(pair) = pair(key, value) {
+                each(pair);
+            }
+            Keep::No
+        })
     }
 }

@@ -6,7 +6,8 @@ the processors' probabilities of holding the lock, so that a small part of time 
 that each holds it for a much larger part.
 Signs: lock spin or the rate of defers grows with load and is no longer small; the dominant lock names the
 subsystem. Behind a lock that puts its waiters to sleep, as a database's, the processors stand idle.
-Without a knee: processes that wait for file locks, and the lock that most wait for.
+Without a knee: processes that wait for file locks, and the lock that most wait for. Where the kernel told it
+(`satline record --waits`): waits for locks on files and between threads, and who holds them.
 False readings: a little spin that grows in line with the multiprogramming level is normal, about half a
 percent of elapsed time.
 Remedy: shorten the hold, pools for each processor, finer locks; do not force a balance that maximises
@@ -20,7 +21,10 @@ import math
 from dataclasses import replace
 
 from satline.diagnosis._results import Finding
+from satline.diagnosis._told import LOCKS, waiting_words
 from satline.diagnosis.rules._context import Context, Measure
+from satline.diagnosis.rules._kernel import lock_facts, told_of, users_at_locks
+from satline.diagnosis.rules._live import inside
 from satline.diagnosis.rules._rule import Rule
 from satline.diagnosis.rules._short import from_periods
 
@@ -60,14 +64,16 @@ def judge(context: Context) -> Finding:
         return unfit
     short = from_periods(RULE, context, "lock")
     if short is not None:
-        return short
+        return replace(short, evidence=(*short.evidence, *lock_facts(context)))
     names = [n for n in RULE.needs if context.high(n) is not None and context.low(n) is not None]
+    exact = users_at_locks(context)
     if not names:
-        waiting = context.high("lock_wait")
+        waiting = exact[0] if exact is not None else context.high("lock_wait")
         if context.watched and waiting is not None and waiting.high < FEW:
+            kinds = "a lock on a file" if told_of(context) is None else "a lock on a file or between threads"
             return RULE.finding(
                 "does-not-hold",
-                f"hardly anyone waits for a lock on a file ({waiting.value:.2g} at a time); the kernel's own"
+                f"hardly anyone waits for {kinds} ({waiting.value:.2g} at a time); the kernel's own"
                 " locks were not recorded",
                 evidence=[context.evidence("lock_wait", f"at least {FEW:g}", False)],
             )
@@ -75,7 +81,10 @@ def judge(context: Context) -> Finding:
     growing = [n for n in names if context.rises(n, 1.5)]
     spin, wait = context.high("lock_spin_fraction"), _waiting(context)
     spins = spin is not None and spin.value >= SPIN and spin.low > SPIN / 2 and RULE.needs[0] in growing
-    waits = wait is not None and wait.value >= WAIT and wait.low > WAIT / 2 and "lock_wait" in growing
+    more = "lock_wait" in growing
+    if exact is not None and exact[1] is not None:
+        more = exact[0].low > exact[1].high and exact[0].value > 1.5 * exact[1].value
+    waits = wait is not None and wait.value >= WAIT and wait.low > WAIT / 2 and more
     evidence = [context.evidence(n, "above 1.5 × that at light load", n in growing) for n in names]
     evidence += [context.evidence(n, "less at light load", n in growing, light=True) for n in names]
     if spin is not None:
@@ -92,7 +101,7 @@ def judge(context: Context) -> Finding:
     if not spins and not waits:
         parts = [f"lock spin is {spin.value:.1%} of capacity"] if spin is not None else []
         parts += [f"waits for locks are {wait.value:.0%} of the users at work"] if wait is not None else []
-        parts += [] if growing else ["neither spin nor defers grow with load"]
+        parts += [] if growing or more else ["neither spin nor defers grow with load"]
         if not parts:
             return RULE.blind(context, "lock_spin_fraction", "lock_wait")
         return RULE.finding("does-not-hold", "; ".join(parts), evidence=evidence)
@@ -110,6 +119,12 @@ def judge(context: Context) -> Finding:
     dominant = _dominant(context)
     if dominant:
         texts.append(dominant)
+    kernel = told_of(context)
+    where = inside(context, context.top)
+    blame = kernel.blame(LOCKS, where) if waits and kernel is not None else None
+    if blame is not None and kernel is not None:
+        texts.append(waiting_words(blame, kernel.main(LOCKS, blame.users, where)))
+        evidence += lock_facts(context)
     strength = max(
         min(1.0, wait.value) if waits and wait is not None else 0.0,
         min(1.0, 4 * spin.value) if spins and spin is not None else 0.0,
@@ -119,7 +134,8 @@ def judge(context: Context) -> Finding:
 
 def _waiting(context: Context) -> Measure | None:
     """Those who wait for locks, as a part of the users in a transaction, else of those in queue."""
-    wait = context.high("lock_wait")
+    exact = users_at_locks(context)
+    wait = exact[0] if exact is not None else context.high("lock_wait")
     whole = context.high("users_in_transaction") or context.high("mpl")
     if wait is None or whole is None or not whole.value > 0:
         return None

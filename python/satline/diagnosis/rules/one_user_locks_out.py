@@ -3,7 +3,8 @@
 What: what one user does to a shared server makes the others wait.
 Why: he holds what they need, a lock, a table or the server's only thread, for as long as his requests last.
 Signs: the others' response time follows one user's activity at equal load, and no other user's as much; the
-time goes into waiting for another process, not for a processor.
+time goes into waiting for another process, not for a processor. Where the kernel told who holds the locks
+that users wait for (`satline record --waits`): one user holds them most of the time that the others wait.
 False readings: everybody's activity grows with load, and response with it: only what is left at equal load
 counts. A user whose work takes the processors slows the others too, but they then wait for processors.
 Remedy: fix that application, for example commit more often; open windows in the server.
@@ -17,8 +18,12 @@ import numpy as np
 from satline.diagnosis._histories import Histories
 from satline.diagnosis._partial import Floats, Partial, discoveries, ranks
 from satline.diagnosis._results import Finding
+from satline.diagnosis._told import LOCKS, Blame, waiting_words
 from satline.diagnosis.rules._context import Context
+from satline.diagnosis.rules._kernel import blame_facts, told_of
+from satline.diagnosis.rules._live import inside, ratio_over
 from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._short import users_held
 
 RULE = Rule(
     name="one_user_locks_out",
@@ -46,7 +51,76 @@ RULE = Rule(
 LEAST_USERS = 4
 
 
+# The holder's part of what the others wait; that any of four or more would have is a third at most.
+MOST, SURELY = 0.6, 0.4
+# The others wait for at least so much of the time; they are held back by it where it is so much of the time
+# that they run or wait.
+LEAST_WAIT, MUCH = 0.1, 0.3
+
+
 def judge(context: Context) -> Finding:
+    """Holds when the kernel told that one user holds what the others wait for, or when their responses follow
+    its activity."""
+    told = _by_kernel(context)
+    if told is not None and told.state == "holds":
+        return told
+    found = _by_activity(context)
+    return told if told is not None and found.state == "cannot-judge" else found
+
+
+def _by_kernel(context: Context) -> Finding | None:
+    """By who ended the waits for locks; ``None``: that was not told.
+
+    One holds them for surely more than `SURELY` of what at least three others wait, who wait for at least a
+    tenth of the time.
+    """
+    kernel, held = told_of(context), users_held(context)
+    if kernel is None or held is None:
+        return None
+    where = inside(context, context.top)
+    pairs = [pair for pair in kernel.pairs if pair.cause in LOCKS and pair.user != pair.holder]
+    amount: dict[str, float] = {}
+    for pair in pairs:
+        amount[pair.holder] = amount.get(pair.holder, 0.0) + float(pair.seconds[where].sum())
+    holder = max(amount, key=lambda user: amount[user], default="")
+    shares = kernel.shares(LOCKS, where)
+    of_it = [pair for pair in pairs if pair.holder == holder and float(pair.seconds[where].sum()) > 0]
+    waiting = sorted({p.user for p in of_it if shares[p.user] >= LEAST_WAIT}, key=lambda u: -shares[u])
+    if len(waiting) < LEAST_USERS - 1:
+        few = f"{len(waiting)} users wait" if len(waiting) != 1 else "one user waits"
+        return RULE.finding(
+            "does-not-hold", f"{few} for {LEAST_WAIT:.0%} of the time or more for locks that one other holds"
+        )
+    others = [pair for pair in pairs if pair.user in waiting]
+    every = np.sum([pair.seconds for pair in others], axis=0)
+    by_one = np.sum([pair.seconds for pair in others if pair.holder == holder], axis=0)
+    part = ratio_over(context, by_one, every, where)
+    blame = Blame(
+        tuple(waiting),
+        float(np.mean([shares[user] for user in waiting])),
+        kernel.holders(waiting, LOCKS, where),
+    )
+    causes = kernel.main(LOCKS, waiting, where)
+    words, facts = waiting_words(blame, causes), blame_facts(context, blame, causes)
+    if part is None or part.value < MOST or part.low <= SURELY:
+        return RULE.finding(
+            "does-not-hold", f"{words}: no one user holds them most of the time", evidence=facts
+        )
+    own = [held.users[user] for user in waiting if user in held.users]
+    seconds = context.reduction.seconds
+    wanted = np.sum([one.wanted for one in own], axis=0) * seconds
+    locked = ratio_over(context, np.sum([one.lock for one in own], axis=0) * seconds, wanted, where)
+    much = locked is not None and locked.value >= MUCH and locked.low > MUCH / 2
+    return RULE.finding(
+        "holds",
+        words,
+        strength=part.value * locked.value if locked is not None and much else 0.4,
+        evidence=facts,
+        remark=not (much and context.saturated),
+    )
+
+
+def _by_activity(context: Context) -> Finding:
     """Holds when, of at least four users, surely one alone has an activity that others' response and their
     wait for another process follow at equal load. It needs no saturation, but is a remark unless users mostly
     wait so."""

@@ -7,7 +7,8 @@ idle.
 Signs: the same thread is near one processor at every saturated load; the processors together are not full;
 users' transaction time is mostly wait for another process. Or one processor, the master, is full while every
 other has room.
-Without a knee: a thread that never rests while requests wait in front of its process.
+Without a knee: a thread that never rests while requests wait in front of its process, or while other users
+wait for its answers, where the kernel told that (`satline record --waits`).
 False readings: a high utilisation of it alone proves nothing [Bitner]: users must wait for it. On one
 processor a full server looks like full processors; only the users' wait for another process tells.
 Remedy: make its requests cheaper, run several of it, move work off it.
@@ -20,9 +21,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from satline.diagnosis._held import listed
 from satline.diagnosis._partial import Floats
 from satline.diagnosis._results import Evidence, Finding
 from satline.diagnosis.rules._context import Context, Measure
+from satline.diagnosis.rules._kernel import told_of
+from satline.diagnosis.rules._live import inside, mean_over
 from satline.diagnosis.rules._rule import Rule
 from satline.diagnosis.rules._short import from_periods
 from satline.reduction import BusyTask
@@ -150,7 +154,13 @@ def judge(context: Context) -> Finding:
             missing=("a thread that fills up with load",),
         )
     crowded = total is not None and total.value >= 0.95
-    if (alone or crowded) and other.value < 0.6:
+    clients, asking = _asking(context, server)
+    if asking is not None:
+        evidence.append(
+            context.evidence(f"waits for answers of {server.name}", "told by the kernel", True, value=asking)
+        )
+    sure = asking is not None and asking.value >= 0.4 and asking.low > 0.2
+    if (alone or crowded) and other.value < 0.6 and not sure:
         return RULE.finding(
             "cannot-judge",
             "one thread and the processors are both full, and users wait for either: they cannot be "
@@ -163,7 +173,22 @@ def judge(context: Context) -> Finding:
         "another process in"
         f" {min(1.0, other.value):.0%} of their transaction time"
     )
+    if asking is not None and clients:
+        text += f"; {listed(list(clients))} wait for its answers in {min(1.0, asking.value):.0%} of it"
     return RULE.finding("holds", text, strength=other.value, evidence=evidence)
+
+
+def _asking(context: Context, server: BusyTask) -> tuple[tuple[str, ...], Measure | None]:
+    """Who waits for this program's answers, as the kernel told it, and for what part of their transaction
+    time; ``None``: not told."""
+    kernel, whole = told_of(context), context.high("users_in_transaction")
+    if kernel is None or whole is None or not whole.value > 0:
+        return (), None
+    course, clients = kernel.asking(server.user, server.name)
+    waiting = mean_over(context, course, inside(context, context.top)) if clients else None
+    if waiting is None:
+        return (), None
+    return clients, Measure(waiting.value / whole.value, waiting.error / whole.value)
 
 
 def _server(context: Context) -> tuple[BusyTask | None, float]:
