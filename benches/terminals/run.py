@@ -39,6 +39,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 MONITOR = ROOT / "target/release/satline-monitor"
+# What these show they have to get a processor for first.
+NESTED = ("tmux", "script")
 KINDS = ["bash", "dash", "zsh", "python", "tmux", "script"]
 
 import costs  # noqa: E402
@@ -126,14 +128,13 @@ def accuracy(terminals: int, seconds: float, load: int, seed: int) -> dict[str, 
         "lost": lost,
         "kinds": {},
     }
-    for kind in [*dict.fromkeys(pair.typed.kind for pair in pairs), "all but tmux"]:
-        chosen = [
-            pair
-            for pair in pairs
-            if pair.row is not None
-            and not pair.row.marked
-            and (pair.typed.kind == kind or (kind == "all but tmux" and pair.typed.kind != "tmux"))
-        ]
+    told = [pair for pair in pairs if pair.row is not None and not pair.row.marked]
+    kinds = list(dict.fromkeys(pair.typed.kind for pair in pairs))
+    groups = {kind: [kind] for kind in kinds}
+    groups["direct"] = [kind for kind in kinds if kind not in NESTED]
+    groups["nested"] = [kind for kind in kinds if kind in NESTED]
+    for kind, members in groups.items():
+        chosen = [pair for pair in told if pair.typed.kind in members]
         first = [value for pair in chosen if (value := pair.first_ms) is not None]
         prompt = [value for pair in chosen if (value := pair.prompt_ms) is not None]
         result["kinds"][kind] = {
