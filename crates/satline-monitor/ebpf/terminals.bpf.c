@@ -787,16 +787,20 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (!terminal)
 		return 0;
 	state = terminal->state;
-	if (state != UNDER_WAY && state != ASKING)
-		return 0;
 	/* The line of one that was closed stands at the same address. */
-	if (terminal->session != session_of(tty))
+	if (state == ENDING || terminal->session != session_of(tty))
 		return 0;
-	/* A full-screen program that is woken by its own clock. */
-	if (state == ASKING && terminal->reader == prev->tgid)
+	/* A full-screen program that is woken by its own clock; a shell whose prompt stands. */
+	if (state != UNDER_WAY && terminal->reader == prev->tgid)
 		return 0;
 	if (waits_for(tty, prev) != OWN)
 		return 0;
+	if (state == IDLE) {
+		/* It has the terminal back, though no line was entered: the next echo is its own. */
+		terminal->reader = prev->tgid;
+		terminal->uid = prev->real_cred->euid.val;
+		return 0;
+	}
 	signal = (void *)prev->signal;
 	terminal->uid = prev->real_cred->euid.val;
 	if (signal->leader)
