@@ -15,6 +15,7 @@ import selectors
 import shutil
 import signal
 import struct
+import subprocess
 import termios
 import time
 from collections.abc import Sequence
@@ -25,6 +26,8 @@ CONTROL = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[=>()][
 TIOCGPTN = 0x80045430
 # How long a prompt may take before a terminal is given up.
 PATIENCE_S = 60.0
+# A typist looks at the line before ending it, but not longer.
+ECHO_S = 2.0
 
 
 @dataclass
@@ -80,13 +83,13 @@ PYTHON_LINES = ("6 * 7", "print('x')", "x = 1", "sum(range(200000))", "__import_
 COUNTED = r"PS1='ok\#> '; PS0=; PROMPT_COMMAND="
 
 
+SERVER = f"satline-{os.getpid()}"
 BASH = "bash --norc --noprofile -i"
 
 
 def kinds() -> dict[str, Kind]:
     """Those of which the program is installed."""
-    server = f"satline-{os.getpid()}"
-    tmux = ["tmux", "-L", server, "-f", "/dev/null", "new-session", BASH]
+    tmux = ["tmux", "-L", SERVER, "-f", "/dev/null", "new-session", BASH, ";", "set", "status", "off"]
     script = ["script", "-q", "-c", BASH, "/dev/null"]
     zsh = "PS1='ok> '; PROMPT_SP=; PROMPT_CR="
     python = "import sys; sys.ps1 = 'ok> '"
@@ -112,6 +115,7 @@ class User:
     pid: int = 0
     master: int = -1
     terminal: str = ""
+    text: bytes = b""
     shown: bytearray = field(default_factory=bytearray)
     prompts: int = 0
     current: Typed | None = None
@@ -133,8 +137,6 @@ class User:
             try:
                 for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
                     signal.signal(number, signal.SIG_DFL)
-                os.setpriority(os.PRIO_PROCESS, 0, 0)
-                os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
                 os.execvpe(self.kind.command[0], list(self.kind.command), environment)
             finally:
                 os._exit(127)
@@ -158,17 +160,26 @@ class User:
                 os.write(self.master, bytes(self.to_type[:1]))
                 del self.to_type[:1]
                 self.due = now + self.key_s
-            else:
+                self.asked_s = now
+            elif self._echoed() or now - self.asked_s > ECHO_S:
                 self._enter()
+            else:
+                self.due = now + 0.005
         elif self.state == "wait" and now - self.asked_s > PATIENCE_S:
             self.state, self.due = "lost", float("inf")
             return self.current
         return None
 
     def _begin(self, text: str, counts: bool) -> None:
-        self.to_type = bytearray(text.encode())
+        self.text = text.encode()
+        self.to_type = bytearray(self.text)
+        self.shown.clear()
         self.current = Typed(self.terminal, self.kind.name, text, 0) if counts else None
         self.state, self.due = "type", time.monotonic()
+
+    def _echoed(self) -> bool:
+        """Is all that was typed shown? An echo that came after the line's end would look like an answer."""
+        return self.text in CONTROL.sub(b"", bytes(self.shown))
 
     def _enter(self) -> None:
         self.shown.clear()
@@ -191,9 +202,9 @@ class User:
         if not data:
             self.state, self.due = "gone", float("inf")
             return None
+        self.shown += data
         if self.state != "wait":
             return None
-        self.shown += data
         line = self.current
         if line is not None and line.first_ns is None and CONTROL.sub(b"", bytes(self.shown)):
             line.first_ns = now_ns
@@ -259,6 +270,9 @@ def run(users: Sequence[User], seconds: float, lines: int | None = None) -> list
         finally:
             for user in users:
                 user.hang_up()
+            # A multiplexer's server outlives its terminals.
+            if any(user.kind.name == "tmux" for user in users):
+                subprocess.run(["tmux", "-L", SERVER, "kill-server"], check=False, capture_output=True)
             until = time.monotonic() + 5
             for user in users:
                 user.see_off(until)

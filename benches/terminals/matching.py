@@ -11,6 +11,8 @@ from emulated import Typed
 
 # A line is recorded at the instant at which it is written; where it is handed on, a little later.
 WITHIN_NS = 1_000_000_000
+# A line that may be wrong by more says so.
+MARKED_US = 5000
 
 
 @dataclass(frozen=True)
@@ -24,12 +26,13 @@ class Row:
     name: str
     outcome: str
     typed_ahead: int
+    uncertain_us: int
     user: str
 
     @property
     def marked(self) -> bool:
         """Says of itself that its times are not those of one line."""
-        return self.outcome != "ok" or self.typed_ahead > 0
+        return self.outcome != "ok" or self.typed_ahead > 0 or self.uncertain_us > MARKED_US
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,8 @@ def rows_of(recording: Path) -> list[Row]:
 
     connection = Recording.open(recording).connect(tables=["transaction"])
     found = connection.execute(
-        'SELECT terminal, monotonic_ns, reaction_us, response_us, class, outcome, typed_ahead, "user"'
-        " FROM transaction WHERE terminal IS NOT NULL ORDER BY monotonic_ns"
+        "SELECT terminal, monotonic_ns, reaction_us, response_us, class, outcome, typed_ahead, uncertain_us,"
+        ' "user" FROM transaction WHERE terminal IS NOT NULL ORDER BY monotonic_ns'
     ).fetchall()
     connection.close()
     return [Row(*row) for row in found]

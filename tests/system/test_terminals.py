@@ -22,6 +22,7 @@ from .ssh_server import SshServer
 
 sys.path.insert(0, str(TREE / "benches/terminals"))
 from emulated import BASH, COUNTED, SHELL_LINES, Kind, crowd, run
+from faults import come_and_go, fast_lines, stopped
 from matching import match, rows_of
 
 pytestmark = pytest.mark.system
@@ -213,6 +214,47 @@ def test_a_line_over_ssh_to_this_host_counts_once(host: Satline, tmp_path: Path)
     pairs, left = match(typed, rows_of(recording))
     assert all(pair.row is not None for pair in pairs), pairs
     assert len(left) <= setup_lines(users) + len(users), left
+
+
+def lost(recording: Path) -> float:
+    """Lines that the recording counts as lost."""
+    connection = Recording.open(recording).connect(tables=["event"])
+    rows = connection.execute("SELECT value FROM event WHERE event = 'lines-lost'").fetchall()
+    connection.close()
+    return float(sum(value for (value,) in rows))
+
+
+@pytest.mark.slow
+def test_every_line_of_terminals_that_come_and_go_is_recorded(host: Satline) -> None:
+    with Recorder(host) as recording:
+        typed = come_and_go(300, hang_up=10)
+    rows = rows_of(recording)
+    assert len(rows) + lost(recording) == typed == 300
+    assert sum(row.outcome == "cut" for row in rows) == 30
+
+
+def monitor_of(satline: Satline) -> int:
+    """The monitor that a recording has started."""
+    parent = str(satline.started[-1].pid)
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, rest = stat.read_text().split("(", 1)[1].rsplit(")", 1)
+        except OSError:
+            continue
+        if name.startswith("satline-mon") and rest.split()[1] == parent:
+            return int(stat.parent.name)
+    raise AssertionError("no monitor")
+
+
+@pytest.mark.slow
+def test_lines_that_find_no_room_are_counted(host: Satline) -> None:
+    with Recorder(host) as recording, stopped(monitor_of(host)):
+        answered = fast_lines(17_000)
+    assert answered == 17_000
+    rows = rows_of(recording)
+    assert len(rows) < answered
+    # A line that was sent before the program slept again is part of the one before.
+    assert sum(1 + row.typed_ahead for row in rows) + lost(recording) == answered
 
 
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")

@@ -147,6 +147,7 @@ enum flag {
 };
 
 struct terminal {
+	/* Number of the process that leads it. */
 	__u64 session;
 	__u64 state;
 	__u64 key_ns, line_ns, first_ns, any_ns, last_ns, asleep_ns, before_ns, doubtful_ns;
@@ -157,10 +158,21 @@ struct terminal {
 	__u32 reader, uid;
 	__u32 flags, typed_ahead;
 	char name[16];
+	/* When the keys were written that are still to be handed on, and by how much the line's end may have come before or after. */
+	__u64 queued_ns, uncertain_ns;
+	/* What has been written, but not yet handed on to whoever shows it. */
+	__u64 waits;
+};
+
+/* What is known of a line by its writing; the user sees it when it is handed on. */
+enum shown {
+	ANY = 1,
+	FIRST = 2,
+	PROMPT = 4,
 };
 
 struct line {
-	__u64 before_ns, key_ns, line_ns, first_ns, last_ns, asleep_ns;
+	__u64 before_ns, key_ns, line_ns, uncertain_ns, first_ns, last_ns, asleep_ns;
 	__u32 index, leader_pid;
 	__u32 reader, uid;
 	__u32 flags, typed_ahead;
@@ -208,6 +220,15 @@ struct {
 
 LOST_MAP
 
+static __always_inline void count_lost_lines(__u64 count)
+{
+	__u32 zero = 0;
+	__u64 *sum = bpf_map_lookup_elem(&lost, &zero);
+
+	if (sum)
+		*sum += count;
+}
+
 /* The thread that writes to a terminal of its own when all is attached, so that the function can be known by what it does. */
 const volatile __u32 learner = 0;
 /* Whether names of commands are wanted. */
@@ -218,6 +239,14 @@ static __always_inline struct tty_struct *terminal_of(struct task_struct *task)
 	struct signal_struct___terminal *signal = (void *)task->signal;
 
 	return signal ? signal->tty : 0;
+}
+
+/* Number of the process that leads a terminal's session; 0: it is nobody's. */
+static __always_inline __u64 session_of(struct tty_struct *tty)
+{
+	struct pid *session = tty->ctrl.session;
+
+	return session ? session->numbers[0].nr : 0;
 }
 
 static __always_inline struct tty_port *port_of(struct work_struct *work)
@@ -360,6 +389,7 @@ static __always_inline void end_line(struct terminal *terminal, __u64 from)
 	line.before_ns = terminal->before_ns;
 	line.key_ns = terminal->key_ns;
 	line.line_ns = terminal->line_ns;
+	line.uncertain_ns = terminal->uncertain_ns;
 	line.first_ns = terminal->first_ns;
 	line.asleep_ns = from == ASKING ? terminal->asleep_ns : 0;
 	line.last_ns = terminal->last_ns;
@@ -375,13 +405,13 @@ static __always_inline void end_line(struct terminal *terminal, __u64 from)
 		line.first_ns = terminal->any_ns;
 	number = __sync_fetch_and_add(sequence, 1);
 	if (bpf_map_update_elem(&lines, &number, &line, BPF_ANY))
-		count_lost();
+		count_lost_lines(1 + line.typed_ahead);
 	terminal->before_ns = line.asleep_ns;
 	terminal->key_ns = 0;
 	terminal->state = IDLE;
 }
 
-static __always_inline void begin_line(struct terminal *terminal, struct tty_struct *tty, __u64 now)
+static __always_inline void begin_line(struct terminal *terminal, struct tty_struct *tty, __u64 now, __u64 uncertain)
 {
 	unsigned int local = tty->termios.c_lflag, output = tty->termios.c_oflag;
 	struct tty_struct *other = tty->link;
@@ -393,7 +423,9 @@ static __always_inline void begin_line(struct terminal *terminal, struct tty_str
 	else if (!(local & ISIG) && !(output & OPOST))
 		flags |= RAW;
 	terminal->flags = flags;
-	terminal->line_ns = now;
+	terminal->line_ns = now - uncertain;
+	terminal->uncertain_ns = uncertain;
+	terminal->waits = 0;
 	terminal->first_ns = terminal->any_ns = terminal->last_ns = 0;
 	terminal->asleep_ns = terminal->doubtful_ns = 0;
 	terminal->echo_over = terminal->escape = 0;
@@ -406,11 +438,12 @@ static __always_inline void begin_line(struct terminal *terminal, struct tty_str
 	terminal->state = UNDER_WAY;
 }
 
-/* Keys have come. */
-static __always_inline void take_input(struct tty_struct *tty, struct tty_port *port)
+/* Keys have come: just now, or where they are handed on, while others waited for that. */
+static __always_inline void take_input(struct tty_struct *tty, struct tty_port *port, bool handed_on)
 {
+	__u64 uncertain = 0;
 	struct tty_buffer *tail = port->buf.tail;
-	__u64 key = (__u64)tty, now = bpf_ktime_get_ns(), session = (__u64)tty->ctrl.session;
+	__u64 key = (__u64)tty, now = bpf_ktime_get_ns(), session = session_of(tty);
 	__u32 used = tail->used, at, i, ends = 0, stops = 0, zero = 0;
 	__u64 interrupt = NO_BYTE, quit = NO_BYTE, suspend = NO_BYTE;
 	struct terminal *terminal;
@@ -442,7 +475,14 @@ static __always_inline void take_input(struct tty_struct *tty, struct tty_port *
 		terminal->input_tail = 0;
 		terminal->session = session;
 		terminal->index = tty->index;
-		terminal->leader_pid = tty->ctrl.session->numbers[0].nr;
+		terminal->leader_pid = session;
+	}
+	if (!handed_on) {
+		terminal->queued_ns = now;
+	} else {
+		if (terminal->queued_ns && now > terminal->queued_ns)
+			uncertain = (now - terminal->queued_ns) / 2;
+		terminal->queued_ns = 0;
 	}
 	if (terminal->input_tail != (__u64)tail || terminal->input_seen > used) {
 		terminal->input_tail = (__u64)tail;
@@ -489,55 +529,46 @@ static __always_inline void take_input(struct tty_struct *tty, struct tty_port *
 	if (!ends)
 		return;
 	if (terminal->state == IDLE) {
-		begin_line(terminal, tty, now);
+		begin_line(terminal, tty, now, uncertain);
 		ends--;
 	}
 	terminal->typed_ahead += ends;
 }
 
-/* Something is shown, by the running task or, where the kernel hands on, by whoever wrote before. */
-static __always_inline void take_output(struct tty_struct *tty, struct tty_port *port)
+/* What was written is handed on, so that the user sees it. */
+static __always_inline void show(struct terminal *terminal, __u64 now)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct tty_buffer *tail = port->buf.tail;
-	__u64 key = (__u64)tty->link, now, data = data_of(tail);
-	__u32 used = tail->used, at, i;
-	volatile __u32 *echo_over, *escape;
-	struct terminal *terminal;
+	__u64 waits = terminal->waits;
 
-	terminal = bpf_map_lookup_elem(&terminals, &key);
-	if (!terminal || terminal->state == IDLE)
+	if (!waits)
 		return;
-	if (terminal->output_tail != (__u64)tail || terminal->output_seen > used) {
-		terminal->output_tail = (__u64)tail;
-		terminal->output_seen = tail->read;
-	}
-	at = terminal->output_seen;
-	if (at >= used)
-		return;
-	terminal->output_seen = used;
-	now = bpf_ktime_get_ns();
-	if (!terminal->any_ns)
+	terminal->waits = 0;
+	if (waits & ANY)
 		terminal->any_ns = now;
-	terminal->last_ns = now;
-	if (terminal->first_ns)
-		return;
-	/* Only the reader (an editor of lines) and the kernel echo. */
-	if (!(task->flags & PF_WQ_WORKER) && terminal->reader && task->tgid != terminal->reader) {
+	if (waits & FIRST)
 		terminal->first_ns = now;
+	if (!(waits & PROMPT) || terminal->state != ASKING)
 		return;
-	}
-	/*
-	 * Pass the echo up to its new line, then what moves the cursor or sets modes. What was found so far stays in memory: in a register
-	 * the verifier would follow each of its values.
-	 */
-	echo_over = &terminal->echo_over;
-	escape = &terminal->escape;
+	terminal->asleep_ns = now;
+	if (terminal->flags & LEADER && !(terminal->flags & RAW))
+		end_line(terminal, ASKING);
+}
+
+/*
+ * Passes the echo up to its new line, then what moves the cursor or sets modes. Whether there is anything behind that. What was found so far
+ * stays in memory: in a register the verifier would follow each of its values.
+ */
+static __always_inline bool echo_ends(struct terminal *terminal, struct tty_buffer *buffer, __u32 at, __u32 used)
+{
+	volatile __u32 *echo_over = &terminal->echo_over, *escape = &terminal->escape;
+	__u64 data = data_of(buffer);
+	__u32 i;
+
 	for (i = 0; i < OUTPUT_BYTES; i++) {
 		__u8 byte;
 
 		if (at >= used)
-			return;
+			return 0;
 		byte = byte_at(data + at);
 		at++;
 		if (byte == '\n') {
@@ -547,13 +578,65 @@ static __always_inline void take_output(struct tty_struct *tty, struct tty_port 
 			__u32 before = *escape;
 
 			if (before == 0 && byte != 0x1b)
-				break;
+				return 1;
 			if (before == 1 && byte != '[')
-				break;
+				return 1;
 			*escape = before < 2 ? before + 1 : byte < 0x40 ? 2 : 0;
 		}
 	}
+	/* More than any echo. */
+	return 1;
+}
+
+/* Something is shown, by the running task or, where the kernel hands on, by whoever wrote before. */
+static __always_inline void take_output(struct tty_struct *tty, struct tty_port *port)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct tty_buffer *head = port->buf.head, *tail = port->buf.tail;
+	__u64 key = (__u64)tty->link, now;
+	__u32 used = tail->used, at;
+	struct terminal *terminal;
+	bool ends = 0;
+
+	terminal = bpf_map_lookup_elem(&terminals, &key);
+	if (!terminal || terminal->state == IDLE || terminal->session != session_of(tty->link))
+		return;
+	if (terminal->output_tail != (__u64)tail || terminal->output_seen > used) {
+		/* One buffer was full: its end has not been seen yet. */
+		if (!terminal->first_ns && terminal->output_tail == (__u64)head && (__u64)head != (__u64)tail)
+			ends = echo_ends(terminal, head, terminal->output_seen, head->used);
+		terminal->output_tail = (__u64)tail;
+		terminal->output_seen = tail->read;
+	}
+	at = terminal->output_seen;
+	if (at >= used && !ends)
+		return;
+	terminal->output_seen = used;
+	now = bpf_ktime_get_ns();
+	if (!terminal->any_ns) {
+		terminal->any_ns = now;
+		terminal->waits |= ANY;
+	}
+	terminal->last_ns = now;
+	if (terminal->first_ns)
+		return;
+	/* Only the reader (an editor of lines) and the kernel echo. */
+	if (!(task->flags & PF_WQ_WORKER) && terminal->reader && task->tgid != terminal->reader)
+		ends = 1;
+	if (!ends && !echo_ends(terminal, tail, at, used))
+		return;
 	terminal->first_ns = now;
+	terminal->waits |= FIRST;
+}
+
+/* Output is handed on. */
+static __always_inline void hand_output_on(struct tty_struct *tty)
+{
+	__u64 key = (__u64)tty->link;
+	struct terminal *terminal = bpf_map_lookup_elem(&terminals, &key);
+
+	if (terminal && terminal->state != IDLE)
+		show(terminal, bpf_ktime_get_ns());
 }
 
 SEC("tp_btf/queue")
@@ -571,7 +654,7 @@ int BPF_PROG(on_queue, int processor, void *pool, struct work_struct *work)
 		return 0;
 	major = tty->driver->major;
 	if (major == SLAVE_MAJOR)
-		take_input(tty, port);
+		take_input(tty, port, 0);
 	else if (major == MASTER_MAJOR)
 		take_output(tty, port);
 	return 0;
@@ -593,9 +676,11 @@ int BPF_PROG(on_start, struct work_struct *work)
 		return 0;
 	major = tty->driver->major;
 	if (major == SLAVE_MAJOR)
-		take_input(tty, port);
-	else if (major == MASTER_MAJOR)
+		take_input(tty, port, 1);
+	else if (major == MASTER_MAJOR) {
 		take_output(tty, port);
+		hand_output_on(tty);
+	}
 	return 0;
 }
 
@@ -609,13 +694,17 @@ static __always_inline bool handed_on(struct tty_struct *tty)
 }
 
 /* Somebody whose terminal it is waits for input since `asleep_ns`. */
-static __always_inline void ask(struct terminal *terminal, __u64 asleep_ns)
+static __always_inline void ask(struct terminal *terminal, struct tty_struct *tty, __u64 asleep_ns)
 {
 	/* A line editor has echoed the line at least; who hands on what comes has shown nothing yet. */
 	if (!terminal->any_ns && !(terminal->flags & CANONICAL))
 		return;
 	terminal->asleep_ns = asleep_ns;
 	terminal->state = ASKING;
+	if (!handed_on(tty->link)) {
+		terminal->waits |= PROMPT;
+		return;
+	}
 	/* The shell asks: no doubt that all is over. */
 	if (terminal->flags & LEADER && !(terminal->flags & RAW))
 		end_line(terminal, ASKING);
@@ -631,14 +720,20 @@ int BPF_PROG(on_end, struct work_struct *work)
 	if (!hands_on(work, (__u64)work->func))
 		return 0;
 	tty = port_of(work)->itty;
+	if (!tty)
+		return 0;
+	if (tty->driver->major == MASTER_MAJOR) {
+		hand_output_on(tty);
+		return 0;
+	}
 	key = (__u64)tty;
 	terminal = bpf_map_lookup_elem(&terminals, &key);
-	if (!terminal || terminal->state != UNDER_WAY)
+	if (!terminal || terminal->state != UNDER_WAY || terminal->session != session_of(tty))
 		return 0;
 	/* It went to sleep before this work had come to its end, which looked as if there were more to come. */
 	doubtful_ns = terminal->doubtful_ns;
 	if (doubtful_ns > terminal->line_ns && waits_for(tty, 0) == OWN && handed_on(tty))
-		ask(terminal, doubtful_ns);
+		ask(terminal, tty, doubtful_ns);
 	return 0;
 }
 
@@ -658,6 +753,9 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	state = terminal->state;
 	if (state != UNDER_WAY && state != ASKING)
 		return 0;
+	/* The line of one that was closed stands at the same address. */
+	if (terminal->session != session_of(tty))
+		return 0;
 	/* A full-screen program that is woken by its own clock. */
 	if (state == ASKING && terminal->reader == prev->tgid)
 		return 0;
@@ -676,7 +774,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		if (!terminal->first_ns)
 			take_output(tty->link, tty->link->port);
 		terminal->reader = prev->tgid;
-		ask(terminal, bpf_ktime_get_ns());
+		ask(terminal, tty, bpf_ktime_get_ns());
 	} else {
 		terminal->doubtful_ns = bpf_ktime_get_ns();
 		terminal->reader = prev->tgid;
@@ -695,6 +793,8 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		return 0;
 	terminal = bpf_map_lookup_elem(&terminals, &key);
 	if (!terminal || terminal->state != UNDER_WAY || terminal->flags & COMMAND)
+		return 0;
+	if (terminal->session != session_of(tty))
 		return 0;
 	/* The first of the group in the foreground: not what a prompt or a script calls. */
 	if (tty->ctrl.pgrp->numbers[0].nr != task->pid)
@@ -716,7 +816,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (!tty || !signal->leader || task->pid != task->tgid)
 		return 0;
 	terminal = bpf_map_lookup_elem(&terminals, &key);
-	if (!terminal)
+	if (!terminal || terminal->session != session_of(tty))
 		return 0;
 	if (!terminal->reader)
 		terminal->uid = task->real_cred->euid.val;

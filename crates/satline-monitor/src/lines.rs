@@ -28,6 +28,8 @@ pub struct Transaction {
     pub reaction_us: Option<i64>,
     pub response_us: Option<i64>,
     pub typed_ahead: i64,
+    /// The line may have ended so much earlier or later.
+    pub uncertain_us: i64,
 }
 
 /// Who reads a terminal through which bytes go as they are.
@@ -78,6 +80,7 @@ pub fn transaction(line: &Line, relay: Relay) -> Option<Transaction> {
         reaction_us: microseconds(Some(line.line_ns), line.first_ns),
         response_us: microseconds(Some(line.line_ns), end_ns),
         typed_ahead: i64::from(line.typed_ahead),
+        uncertain_us: i64::try_from(line.uncertain_ns / 1000).unwrap_or(i64::MAX),
     })
 }
 

@@ -175,7 +175,7 @@ const TASK: [&str; 9] = [
 ];
 const LOCK: [&str; 3] = ["lock", "wait_us", "hold_us"];
 const THERMOMETER: [&str; 4] = ["thermometer", "elapsed_us", "cpu_us", "parameters"];
-const TRANSACTION: [&str; 10] = [
+const TRANSACTION: [&str; 11] = [
     "user",
     "session",
     "terminal",
@@ -186,6 +186,7 @@ const TRANSACTION: [&str; 10] = [
     "reaction_us",
     "response_us",
     "typed_ahead",
+    "uncertain_us",
 ];
 const EVENT: [&str; 4] = ["source", "event", "value", "text"];
 
@@ -437,6 +438,7 @@ impl Recorder {
             let times = [r.think_us, r.typing_us, r.reaction_us, r.response_us];
             set_all(w, &columns[5..], &times);
             w.set(columns[9], r.typed_ahead);
+            w.set(columns[10], r.uncertain_us);
         });
     }
 

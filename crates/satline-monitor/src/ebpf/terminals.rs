@@ -41,6 +41,8 @@ pub struct Line {
     /// Its first key.
     pub key_ns: Option<u64>,
     pub line_ns: u64,
+    /// So much earlier or later it may have ended: keys were waiting to be handed on.
+    pub uncertain_ns: u64,
     /// The first output that is no echo.
     pub first_ns: Option<u64>,
     /// The last output before the next key.
@@ -81,25 +83,26 @@ fn half(bytes: &[u8], place: usize) -> Option<u32> {
 fn line(value: &[u8]) -> Option<Line> {
     let time = |place| word(value, place).filter(|&ns| ns != 0);
     let pid = |place| i32::try_from(half(value, place)?).ok();
-    let flags = half(value, 64)?;
-    let name = value.get(72..88)?;
+    let flags = half(value, 72)?;
+    let name = value.get(80..96)?;
     let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
     Some(Line {
         before_ns: time(0),
         key_ns: time(8),
         line_ns: word(value, 16)?,
-        first_ns: time(24),
-        last_ns: time(32),
-        asleep_ns: time(40),
-        terminal: half(value, 48)?,
-        leader: pid(52)?,
-        reader: pid(56)?,
-        uid: half(value, 60)?,
+        uncertain_ns: word(value, 24)?,
+        first_ns: time(32),
+        last_ns: time(40),
+        asleep_ns: time(48),
+        terminal: half(value, 56)?,
+        leader: pid(60)?,
+        reader: pid(64)?,
+        uid: half(value, 68)?,
         interrupted: flags & INTERRUPTED != 0,
         command: flags & COMMAND != 0,
         raw: flags & RAW != 0,
         shell: flags & LEADER != 0,
-        typed_ahead: half(value, 68)?,
+        typed_ahead: half(value, 76)?,
         name: name[..end].to_vec(),
     })
 }
@@ -131,6 +134,7 @@ impl Standing {
                 before_ns: time(64),
                 key_ns: time(16),
                 line_ns: word(value, 24)?,
+                uncertain_ns: word(value, 160)?,
                 first_ns: time(32)
                     .filter(|&first| asleep_ns.is_none_or(|asleep| first <= asleep))
                     .or(any_ns),
@@ -284,7 +288,7 @@ mod tests {
     #[test]
     fn a_line_is_read_as_the_program_writes_it() {
         let mut value = Vec::new();
-        for word in [1_u64, 2, 3, 0, 5, 6] {
+        for word in [1_u64, 2, 3, 4, 0, 5, 6] {
             value.extend(word.to_ne_bytes());
         }
         for half in [7_u32, 8, 9, 10, INTERRUPTED | LEADER, 11] {
@@ -295,6 +299,7 @@ mod tests {
             before_ns: Some(1),
             key_ns: Some(2),
             line_ns: 3,
+            uncertain_ns: 4,
             first_ns: None,
             last_ns: Some(5),
             asleep_ns: Some(6),
@@ -310,6 +315,6 @@ mod tests {
             name: b"make".to_vec(),
         };
         assert_eq!(line(&value), Some(expected));
-        assert_eq!(line(&value[..87]), None);
+        assert_eq!(line(&value[..95]), None);
     }
 }
