@@ -30,6 +30,7 @@ from functools import partial
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from _alike import Interval, alike
 from systems import KINDS, STUDY_S, Seen, System, made
 
 from satline.diagnosis.saturation import Series, judge
@@ -76,6 +77,12 @@ class Judged:
     def width(self, answer: Answer) -> float:
         """Of its interval, as far as the limits reach."""
         return min(answer.high, self.most) - min(answer.low, self.most)
+
+    def interval(self, answer: Answer) -> Interval | None:
+        """As one to be stretched; ``None``: no knee, or no place is told."""
+        if self.knee is None or not math.isfinite(answer.value):
+            return None
+        return Interval(answer.low, answer.value, answer.high, self.knee, self.most)
 
     def wrong(self, answer: Answer) -> str:
         """What of it is not true; empty: nothing."""
@@ -258,8 +265,15 @@ def table(answers: list[Judged]) -> dict[str, object]:
             if knees
             else None,
         }
+    pairs = [(a.interval(a.search), a.interval(a.grid)) for a in answers]
+    same = alike([(one, other) for one, other in pairs if one is not None and other is not None])
     cpu = sum(a.cpu_s for a in answers) / max(1, sum(a.windows + 1 for a in answers))
-    return {"kinds": rows, "cpu_s_per_decision": cpu, "windows": _middle([a.windows for a in answers])}
+    return {
+        "kinds": rows,
+        "at_equal_coverage": None if same is None else asdict(same),
+        "cpu_s_per_decision": cpu,
+        "windows": _middle([a.windows for a in answers]),
+    }
 
 
 def _middle(values: list[float]) -> float | None:
@@ -283,6 +297,14 @@ def show(result: dict[str, object]) -> None:
             f"{name:<17}{row['systems']:>8}{ratio:>11}{part(row['search_half_width']):>9}"
             f"{part(row['grid_half_width']):>8}{held:>15}{part(row['grid_coverage']):>7}{row['wrong']:>7}"
             f"{row['grid_wrong']:>6}{part(row['error']):>8}{part(row['grid_error']):>7}"
+        )
+    same = result["at_equal_coverage"]
+    if same is not None:
+        ratio, factors = same["ratio"], same["factors"]  # type: ignore[index]
+        print(
+            f"\nAt equal coverage (95 %; each interval stretched by the factor of the other half of systems:"
+            f"\nsearch {factors[0]:.2f}, grid {factors[1]:.2f}) width by the grid's is {ratio[0]:.2f}"
+            f" [{ratio[1]:.2f}, {ratio[2]:.2f}], of {same['systems']} systems"  # type: ignore[index]
         )
     print(
         f"\n{result['windows']:.0f} windows a study in the median;"

@@ -44,6 +44,10 @@ Examples:
         --delay-accounting --thermometer trivial,io --thermometer-every 10s
 
 \b
+  How long users at terminals wait, by the number of terminals in use:
+    sudo satline record --terminals --users terminal lab.satline
+
+\b
   Users by rules of yours; first see what the rules make of this host:
     satline record --user-rules users.toml --print-users
     sudo satline record lab.satline --user-rules users.toml
@@ -59,10 +63,10 @@ Examples:
 )
 @click.option(
     "--users",
-    type=click.Choice(["uid", "session", "cgroup"]),
+    type=click.Choice(["uid", "session", "terminal", "cgroup"]),
     default="uid",
     show_default=True,
-    help="What a user is: user id, login session, or control group (slice, container, batch job).",
+    help="What a user is: user id, login session, terminal, or control group (slice, container, batch job).",
 )
 @click.option(
     "--user-rules",
@@ -110,6 +114,19 @@ Examples:
     " network), and who holds what they wait for. Needs root and Linux 6.2.",
 )
 @click.option(
+    "--terminals",
+    is_flag=True,
+    help="Record how long users at terminals (windows, ssh, tmux, containers) wait for each line that they"
+    " enter: until its first output, and until the next prompt. Nothing typed or shown is kept. Needs root"
+    " and Linux 6.2.",
+)
+@click.option(
+    "--command-names",
+    is_flag=True,
+    help="With --terminals: the class of a line is the name of the command that it started, not just"
+    " 'command'.",
+)
+@click.option(
     "--explain-sources",
     is_flag=True,
     help="Print what is recorded on this kernel by which method, at what cost, and what more would be needed;"
@@ -138,6 +155,8 @@ def record(
     every: int,
     delay_accounting: bool,
     waits: bool,
+    terminals: bool,
+    command_names: bool,
     explain_sources: bool,
     quiet: bool,
     install: bool,
@@ -161,6 +180,8 @@ def record(
         if context.get_parameter_source("users") is not click.core.ParameterSource.DEFAULT:
             raise click.UsageError("--users and --user-rules exclude each other", context)
         users = f"rules:{user_rules.absolute()}"
+    if command_names and not terminals:
+        raise click.UsageError("--command-names goes with --terminals", context)
     for option, time, least in (("--interval", interval, 100), ("--thermometer-every", every, 1000)):
         if time < least:
             raise click.BadParameter(f"less than {least}ms", context, param_hint=option)
@@ -204,6 +225,8 @@ def record(
         duration_ms=duration,
         tell_alarms=not quiet,
         waits=waits,
+        terminals=terminals,
+        command_names=command_names,
     )
     if as_service:
         for note in notes:

@@ -23,7 +23,7 @@ class Plan:
     interval_ms
         Time between samples.
     users
-        What a user is, in the monitor's words: uid, session, cgroup.
+        What a user is, in the monitor's words: uid, session, terminal, cgroup.
     thermometers, every_ms
         Probes that run beside the work, and the time between two runs of one.
     cgroup
@@ -36,6 +36,8 @@ class Plan:
         Have the monitor print a line when a probe has become much slower than usual, and when it is over.
     waits
         Count at each context switch what users wait for.
+    terminals, command_names
+        Record how long users at terminals wait for each line; with the names of commands.
     """
 
     monitor: Path
@@ -50,6 +52,8 @@ class Plan:
     duration_ms: int | None = None
     tell_alarms: bool = False
     waits: bool = False
+    terminals: bool = False
+    command_names: bool = False
 
     @property
     def alarms_told(self) -> bool:
@@ -72,6 +76,10 @@ class Plan:
             words += ["--tell-alarms"]
         if self.waits:
             words += ["--waits"]
+        if self.terminals:
+            words += ["--terminals"]
+        if self.command_names:
+            words += ["--command-names"]
         if self.duration_ms is not None:
             words += ["--duration", f"{self.duration_ms}ms"]
         return words

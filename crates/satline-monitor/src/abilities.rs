@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use crate::ebpf::contention::Contention;
 use crate::ebpf::object::{KernelTypes, Refusal};
 use crate::ebpf::tasks::TaskIterator;
+use crate::ebpf::terminals::Terminals;
 use crate::ebpf::waits::Waits;
 use crate::error::MonitorError;
 use crate::files::{self, Roots};
+use crate::lines::Lines;
 use crate::missing::Missing;
 use crate::options::{Options, TaskSource};
 use crate::taskstats::TaskStats;
@@ -104,6 +106,31 @@ pub fn open_contention(options: &Options, roots: &Roots, missing: &mut Vec<Missi
         Ok(contention) => Some(contention),
         Err(refusal) => {
             missing.push(Missing::new(KERNEL_LOCKS, refusal.reason, refusal.need));
+            None
+        }
+    }
+}
+
+/// How lines at terminals are called where they are missing.
+pub const TERMINALS: &str = "transaction: lines at terminals";
+
+/// Has the kernel tell how long users at terminals wait, if that is asked for; says what is missing where it cannot.
+pub fn open_terminals(options: &Options, roots: &Roots, missing: &mut Vec<Missing>) -> Option<Lines> {
+    if !options.terminals {
+        return None;
+    }
+    let opened = if roots.proc == Path::new("/proc") {
+        KernelTypes::read().and_then(|kernel| Terminals::load(&kernel, options.command_names))
+    } else {
+        Err(Refusal::new(
+            "the processes read are not this kernel's",
+            "--proc /proc",
+        ))
+    };
+    match opened {
+        Ok(terminals) => Some(Lines::new(terminals, roots.proc.clone())),
+        Err(refusal) => {
+            missing.push(Missing::new(TERMINALS, refusal.reason, refusal.need));
             None
         }
     }

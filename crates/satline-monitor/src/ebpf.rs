@@ -4,4 +4,5 @@ pub mod call;
 pub mod contention;
 pub mod object;
 pub mod tasks;
+pub mod terminals;
 pub mod waits;

@@ -17,6 +17,7 @@ pub mod explain;
 pub mod files;
 pub mod holders;
 pub mod limited;
+pub mod lines;
 pub mod listing;
 pub mod locks;
 pub mod missing;

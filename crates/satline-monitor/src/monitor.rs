@@ -1,8 +1,9 @@
 //! The run: sample after sample into a recording, until told to end.
 
+mod lines;
 mod watch;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,8 +14,8 @@ use satline_recording::{
 use satline_scheduling::Scheduling;
 
 use crate::abilities::{
-    KERNEL_LOCKS, WAITS, delays_are_on, open_contention, open_iterator, open_taskstats, open_waits,
-    thermometer_program,
+    KERNEL_LOCKS, WAITS, delays_are_on, open_contention, open_iterator, open_taskstats, open_terminals,
+    open_waits, thermometer_program,
 };
 use crate::accounting::{ExitMethod, ProcessTable, ScanOptions};
 use crate::alarm::Watch;
@@ -25,6 +26,7 @@ use crate::ebpf::contention::{Contention, KernelLocks};
 use crate::error::MonitorError;
 use crate::files::{self, DescriptorBudget, Roots};
 use crate::limited::{Limited, Membership};
+use crate::lines::Lines;
 use crate::locks::Locks;
 use crate::missing::Missing;
 use crate::options::Options;
@@ -36,7 +38,7 @@ use crate::source::{Cost, Fallback, Methods, Probes, Sampling, Source, UsersHead
 use crate::system;
 use crate::taskstats::TaskStats;
 use crate::thermometer::Thermometers;
-use crate::users::Users;
+use crate::users::{UserId, Users};
 
 /// Between samples the ends of tasks are taken and thermometers looked after this often.
 const CHORES: Duration = Duration::from_secs(1);
@@ -83,6 +85,9 @@ pub struct Monitor<C: Clock> {
     members: Membership,
     locks: Locks,
     contention: Option<Contention>,
+    lines: Option<Lines>,
+    /// Users of terminals, by the process that leads the session.
+    leaders: HashMap<i32, UserId>,
     queues: Queues,
     /// Groups whose missing signals have been named.
     groups_looked_at: BTreeSet<String>,
@@ -213,6 +218,7 @@ impl<C: Clock> Monitor<C> {
             table.use_waits(waits);
         }
         let contention = open_contention(&options, &roots, &mut missing);
+        let lines = open_terminals(&options, &roots, &mut missing);
         let own_pid = i32::try_from(std::process::id()).unwrap_or(0);
         let mut users = Users::new(
             options.users.clone(),
@@ -251,6 +257,8 @@ impl<C: Clock> Monitor<C> {
             members: Membership::default(),
             locks: Locks::new(&roots.proc),
             contention,
+            lines,
+            leaders: HashMap::new(),
             queues: Queues::new(&roots.proc),
             census: Census::default(),
             devices: Devices::default(),
@@ -288,6 +296,7 @@ impl<C: Clock> Monitor<C> {
     pub fn run(mut self, stop: impl Fn() -> Option<End>) -> Result<End, MonitorError> {
         let result = self.sample_until(stop);
         let at = self.stamp();
+        self.take_lines(at, true);
         for reading in self.thermometers.stop() {
             self.take_thermometer(&reading);
         }
@@ -404,6 +413,7 @@ impl<C: Clock> Monitor<C> {
             self.recorder
                 .event(at, "exits-lost", Some(exits_lost as f64), None);
         }
+        self.take_lines(at, false);
         let elapsed_ns = self.before.map_or(0, |(ns, _)| at.monotonic_ns - ns);
         let seen = Seen {
             members: &self.members,

@@ -33,10 +33,11 @@ pub struct Options {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
 
-    /// What a user is: uid, session, cgroup, rules:FILE or emulated:FILE
+    /// What a user is: uid, session, terminal, cgroup, rules:FILE or emulated:FILE
     ///
     /// uid: the effective user of a process. session: its audit login session, written name#session; processes of no
-    /// session are _host. cgroup: its systemd user slice, service or container, else the path of its group.
+    /// session are _host. terminal: the terminal that it belongs to, written name#pts/3 by who leads its session; processes without
+    /// one are _host. cgroup: its systemd user slice, service or container, else the path of its group.
     /// rules:FILE: what the first rule says that fits the process; docs/reference/user-rules.md describes the file.
     /// emulated:FILE: lines "pid<TAB>user" appended to FILE by the emulator; the process, its session and its
     /// descendants are that user's, all others _host.
@@ -111,6 +112,19 @@ pub struct Options {
     /// It needs root (or CAP_BPF and CAP_PERFMON), an x86-64 processor and kernel 6.2 or later. Without, these columns are null.
     #[arg(long)]
     pub waits: bool,
+
+    /// Record how long users at terminals wait: each line entered, until its first output and until the next wait for input
+    ///
+    /// Of pseudo-terminals: consoles in windows, ssh, tmux, containers. No byte that is typed or shown is kept. It needs root (or
+    /// CAP_BPF and CAP_PERFMON) and kernel 6.2 or later.
+    #[arg(long)]
+    pub terminals: bool,
+
+    /// With --terminals: the name of the command that a line started is its class, as in "make"
+    ///
+    /// Without, a class says only whether a command was started, a shell answered, or a program that was running.
+    #[arg(long, requires = "terminals")]
+    pub command_names: bool,
 
     /// Print for this kernel what is recorded by which method, at what cost, and what more would be needed; record nothing
     #[arg(long)]
@@ -256,6 +270,7 @@ mod tests {
             &["--companion", "0"],
             &["--source", "kernel"],
             &["--thermometer", "io"],
+            &["--command-names"],
         ] {
             assert_eq!(parse(wrong).unwrap_err().exit_code(), 2, "{wrong:?}");
         }

@@ -7,6 +7,7 @@ use crate::device::{self, DeviceReading};
 use crate::ebpf::contention::KernelLocks;
 use crate::ebpf::waits::Waited;
 use crate::holders::{HolderReading, WaitReading};
+use crate::lines::Transaction;
 use crate::locks::LockReading;
 use crate::system::{self, SystemReading};
 use crate::thermometer::ThermometerReading;
@@ -179,6 +180,19 @@ const TASK: [&str; 9] = [
 ];
 const LOCK: [&str; 6] = ["lock", "wait_us", "hold_us", "spins", "spin_us", "defers"];
 const THERMOMETER: [&str; 4] = ["thermometer", "elapsed_us", "cpu_us", "parameters"];
+const TRANSACTION: [&str; 11] = [
+    "user",
+    "session",
+    "terminal",
+    "class",
+    "outcome",
+    "think_us",
+    "typing_us",
+    "reaction_us",
+    "response_us",
+    "typed_ahead",
+    "uncertain_us",
+];
 const EVENT: [&str; 4] = ["source", "event", "value", "text"];
 
 /// Writes the monitor's tables.
@@ -195,6 +209,7 @@ pub struct Recorder {
     task: Table,
     lock: Table,
     thermometer: Table,
+    transaction: Table,
     event: Table,
 }
 
@@ -226,6 +241,7 @@ impl Recorder {
             task: Table::open(w, "task", TASK)?,
             lock: Table::open(w, "lock", LOCK)?,
             thermometer: Table::open(w, "thermometer", THERMOMETER)?,
+            transaction: Table::open(w, "transaction", TRANSACTION)?,
             event: Table::open(w, "event", EVENT)?,
             writer,
         })
@@ -428,6 +444,23 @@ impl Recorder {
             if let Some(parameters) = &reading.parameters {
                 w.set_text(columns[3], parameters);
             }
+        });
+    }
+
+    /// A row of table `transaction`, with the times of the line's end.
+    pub fn transaction(&mut self, at: Stamp, user: &str, reading: &Transaction) {
+        let r = reading;
+        let columns = self.transaction.columns.clone();
+        self.row(self.transaction.id, at, |w| {
+            w.set_text(columns[0], user);
+            w.set_text(columns[1], &r.leader.to_string());
+            w.set_text(columns[2], &r.terminal);
+            w.set_text(columns[3], &r.class);
+            w.set_text(columns[4], r.outcome);
+            let times = [r.think_us, r.typing_us, r.reaction_us, r.response_us];
+            set_all(w, &columns[5..], &times);
+            w.set(columns[9], r.typed_ahead);
+            w.set(columns[10], r.uncertain_us);
         });
     }
 

@@ -3,6 +3,8 @@
 //! * `uid`: the effective user of the process, by name where `/etc/passwd` has one.
 //! * `session`: the audit login session, written `name#session`. A process outside every login session (services,
 //!   whatever began at boot) is `_host`: it is work of the host, not of somebody who logged on.
+//! * `terminal`: the terminal that the process belongs to, written `name#pts/3`; the name is that of who leads the terminal's session.
+//!   A process without a terminal is `_host`.
 //! * `cgroup`: the systemd user slice, service or scope (containers are scopes), a batch system's `job_N`, and
 //!   otherwise the path of the group; `_host` in the root group.
 //! * `emulated`: a file to which the emulator appends `pid<TAB>user`. Every process whose own number, session or
@@ -29,6 +31,7 @@ use crate::rules::{self, Rules, Verdict};
 pub enum UserDefinition {
     Uid,
     Session,
+    Terminal,
     Cgroup,
     Emulated(PathBuf),
     Rules(Arc<Rules>),
@@ -40,6 +43,7 @@ impl UserDefinition {
         match self {
             Self::Uid => "uid",
             Self::Session => "session",
+            Self::Terminal => "terminal",
             Self::Cgroup => "cgroup",
             Self::Emulated(_) => "emulated",
             Self::Rules(_) => "rules",
@@ -67,8 +71,9 @@ impl std::str::FromStr for UserDefinition {
             },
             None if text == "uid" => Ok(Self::Uid),
             None if text == "session" => Ok(Self::Session),
+            None if text == "terminal" => Ok(Self::Terminal),
             None if text == "cgroup" => Ok(Self::Cgroup),
-            _ => Err("expected uid, session, cgroup, rules:FILE or emulated:FILE".into()),
+            _ => Err("expected uid, session, terminal, cgroup, rules:FILE or emulated:FILE".into()),
         }
     }
 }
@@ -216,6 +221,11 @@ impl Users {
             UserDefinition::Session => self
                 .session(facts.pid)
                 .map(|(name, number)| format!("{name}#{number}")),
+            UserDefinition::Terminal => match self.terminal(facts.pid) {
+                Some(Some(name)) => Some(name),
+                Some(None) => return HOST,
+                None => None,
+            },
             UserDefinition::Rules(rules) => match rules.clone().verdict(&mut Asked::new(self, facts)) {
                 Verdict::User(name) => Some(name),
                 Verdict::Host => return HOST,
@@ -228,6 +238,12 @@ impl Users {
             // It ended before it could be asked: then it was most likely what its parent is.
             None => facts.parent.filter(|&p| p != KERNEL).unwrap_or(HOST),
         }
+    }
+
+    /// The user of a terminal, such as `pts/3`, whose processes have ended; `None` where users are something else.
+    pub fn at_terminal(&mut self, uid: u32, terminal: &str) -> Option<UserId> {
+        let named = format!("{}#{terminal}", self.login(uid));
+        matches!(self.definition, UserDefinition::Terminal).then(|| self.intern(named))
     }
 
     fn intern(&mut self, name: String) -> UserId {
@@ -262,6 +278,18 @@ impl Users {
         };
         let (uid, session) = (number("loginuid")?, number("sessionid")?);
         Some((self.login(uid), session))
+    }
+
+    /// The terminal of a process and who leads its session. `None`: it is not there; `Some(None)`: it has no pseudo-terminal.
+    fn terminal(&self, pid: i32) -> Option<Option<String>> {
+        let stat = files::read(&self.roots.proc.join(pid.to_string()).join("stat"))?;
+        let (session, terminal) = terminal_of(&stat)?;
+        let Some(terminal) = terminal else {
+            return Some(None);
+        };
+        let uid = owner(&self.roots.proc.join(session.to_string()))
+            .or_else(|| owner(&self.roots.proc.join(pid.to_string())))?;
+        Some(Some(format!("{}#pts/{terminal}", self.login(uid))))
     }
 
     fn cgroup_name(&self, pid: i32) -> Option<String> {
@@ -334,6 +362,21 @@ fn owner(path: &Path) -> Option<u32> {
         let mut stat: libc::stat = std::mem::zeroed();
         (libc::stat(path.as_ptr(), &mut stat) == 0).then_some(stat.st_uid)
     }
+}
+
+/// Session of a process, and the number of its pseudo-terminal, in `/proc/PID/stat`.
+fn terminal_of(stat: &[u8]) -> Option<(u64, Option<u64>)> {
+    // Device numbers of the users' ends.
+    const FIRST_MAJOR: u64 = 136;
+    let behind = stat.iter().rposition(|&byte| byte == b')')? + 1;
+    let mut fields = parse::fields(&stat[behind..]);
+    let session = parse::unsigned(fields.nth(3)?)?;
+    let device = parse::unsigned(fields.next()?)?;
+    let (major, minor) = (
+        (device >> 8) & 0xfff,
+        (device & 0xff) | ((device >> 12) & 0xf_ff00),
+    );
+    Some((session, (major == FIRST_MAJOR).then_some(minor)))
 }
 
 fn passwd_names(text: &[u8]) -> HashMap<u32, String> {

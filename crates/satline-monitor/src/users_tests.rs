@@ -95,6 +95,30 @@ fn a_login_session_is_a_user_and_none_is_the_host() {
 }
 
 #[test]
+fn a_terminal_is_a_user_and_none_is_the_host() {
+    let root = tempfile::tempdir().unwrap();
+    // Minor numbers above 255 stand in two parts.
+    for (pid, session, device) in [(10, 10, 34819), (11, 10, 34819), (12, 12, 0), (13, 13, 1_083_393)] {
+        let directory = root.path().join(pid.to_string());
+        std::fs::create_dir(&directory).unwrap();
+        let stat = format!("{pid} (a) b) S 1 {session} {session} {device} 10 4194304 0 0\n");
+        std::fs::write(directory.join("stat"), stat).unwrap();
+    }
+    assert_eq!(terminal_of(b"7 (x) S 1 7 7 34819 7"), Some((7, Some(3))));
+    assert_eq!(terminal_of(b"7 (x) S 1 7 7 1083393 7"), Some((7, Some(257))));
+    assert_eq!(terminal_of(b"7 (x) S 1 7 7 1025 7"), Some((7, None)));
+    assert_eq!(terminal_of(b"7 (x"), None);
+    let mut users = users(UserDefinition::Terminal, root.path());
+    assert!(name_of(&mut users, process(10, None)).ends_with("#pts/3"));
+    let own = users.of(process(10, None));
+    assert_eq!(users.of(process(11, None)), own);
+    assert_eq!(name_of(&mut users, process(12, None)), "_host");
+    assert_eq!(users.of(process(99, Some(own))), own, "its parent's");
+    let after = users.at_terminal(1000, "pts/4").unwrap();
+    assert_eq!(users.names()[after], "ann#pts/4");
+}
+
+#[test]
 fn control_groups_that_people_have() {
     for (text, expected) in [
         (

@@ -538,7 +538,9 @@ fn waits_for_locks_of_the_kernel_are_counted() {
     };
     let file = tempfile::NamedTempFile::new().unwrap();
     let writing = |kinds: Vec<KernelLocks>| {
-        let kind = kinds.into_iter().find(|kind| kind.name == "kernel: semaphores, writing");
+        let kind = kinds
+            .into_iter()
+            .find(|kind| kind.name == "kernel: semaphores, writing");
         kind.map(|kind| (kind.waited_ns, kind.count)).unwrap()
     };
     let before = writing(contention.read().unwrap().0);

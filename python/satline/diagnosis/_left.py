@@ -136,9 +136,10 @@ def shared(series: Series, reduction: Reduction) -> Shares | None:
     heavy = [cell for cell in limited if cell.users in upper]
     parts, top = [cell.left for cell in heavy], _mean(heavy)
     low, high = min(parts), max(parts)
-    if min(used) < 1e-3 or (1 - usual <= LEAST and max(used) / min(used) < UNEVEN):
-        return None
     light, span = _light(cells, used, base), (loads[0], loads[-1])
+    if min(used) < 1e-3 or (1 - usual <= LEAST and max(used) / min(used) < UNEVEN):
+        # Where it limits, all was left; lighter loads may have been robbed all the same.
+        return Shares(series, False, (), span, 1.0, 1.0, 1.0, None, full=True) if full else None
     full = full or all(
         cell.used >= FILLED and cell.waited >= WAITED for cell in cells if cell.users == loads[-1]
     )

@@ -307,6 +307,8 @@ class _Run:
                 self._view.note(series.why)
 
     def _drive_adaptive(self, plan: SearchPlan, conditions: Conditions, swapper: Swapper | None) -> None:
+        from satline.recording import describe
+
         load = self._study.file.load
         driver = Adaptive(
             plan,
@@ -328,6 +330,10 @@ class _Run:
                     driver.follow(progress, emulator)
                     if isinstance(progress, Progress):
                         self._view.show(driver.in_time(progress))
+            for failure in driver.failures:
+                text = f"a look at the windows failed, and its step was run again: {failure}"
+                describe.annotate(self._recording, text)
+                self._note(text)
             self._view.note(driver.why)
 
     @contextlib.contextmanager

@@ -201,6 +201,15 @@ def robbed(made: Made, part: float) -> MadeRecording:
     return recording
 
 
+def test_robbed_light_loads_do_not_deny_what_fills_the_cpu_when_others_are_gone() -> None:
+    """Hogs take 90 % beside one user and nothing beside the heaviest load, which surely saturates the CPU."""
+    system = made(31178)
+    assert max(system.levels) > system.whole
+    answer = answered(system)
+    assert answer.saturation.outcome != "not-saturated"
+    assert answer.findings[0].rule == "cpu_bound"
+
+
 @pytest.mark.slow
 def test_a_quota_is_not_short_of_what_others_take_beside_it() -> None:
     made = Made(cpu=0.1, processors=2, quota=0.5)

@@ -220,6 +220,49 @@ def test_a_search_goes_on_with_what_was_measured(tmp_path: Path) -> None:
     assert len(trail_of(Recording.open(path).description, path).decisions) == before + len(seen)
 
 
+def test_a_look_that_fails_costs_a_step_and_not_the_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, path = a_study(tmp_path), tmp_path / "r.satline"
+    plan = SearchPlan.of(study.file.load, study.limits())
+    new_recording(path, study, plan)
+    host = Host(path)
+    looks, look = [0], Adaptive._look
+
+    def failing(self: Adaptive) -> object:
+        looks[0] += 1
+        if looks[0] in (2, 5, 6):
+            raise ValueError("a torn file")
+        return look(self)
+
+    monkeypatch.setattr(Adaptive, "_look", failing)
+    driver, seen = driven(host, plan, most=9)
+    host.close()
+    assert driver.failures == ["ValueError: a torn file"] * 3
+    # the step of the second window is run again, without a ramp
+    assert (host.steps[2].users, host.steps[2].ramp_s) == (host.steps[1].users, 0)
+    assert len(seen[-1].measured.windows) == 9
+    assert len(host.told) == 9
+
+
+def test_looks_that_fail_again_and_again_end_the_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, path = a_study(tmp_path), tmp_path / "r.satline"
+    plan = SearchPlan.of(study.file.load, study.limits())
+    new_recording(path, study, plan)
+    host = Host(path)
+
+    def failing(_: Adaptive) -> object:
+        raise ValueError("a torn file")
+
+    monkeypatch.setattr(Adaptive, "_look", failing)
+    with pytest.raises(ValueError, match="a torn file"):
+        driven(host, plan)
+    assert len(host.steps) == 3
+    host.close()
+
+
 def test_only_its_own_recording_can_be_resumed(tmp_path: Path) -> None:
     study, path = a_study(tmp_path), tmp_path / "r.satline"
     plan = SearchPlan.of(study.file.load, study.limits())

@@ -29,6 +29,8 @@ PATIENCE_S = 2.0
 # How long before a window's end it looks, at first; then as its looks took, and a half.
 LEAD_S, SLACK = 1.5, 1.5
 MOST_LEAD = 0.5  # of the window
+# So many looks in a row may fail before the study ends with the error.
+MOST_FAILURES = 3
 
 
 class Listener(Protocol):
@@ -76,6 +78,9 @@ class Adaptive:
         It may look while a window is under way.
     took_s
         How long each look and decision took.
+    failures
+        What looks failed by, in words. A look that fails costs a step, not the study: the step is run again,
+        and the next look reads all windows anew.
     """
 
     plan: SearchPlan
@@ -88,6 +93,7 @@ class Adaptive:
     clock: Callable[[], float] = time.monotonic
     ahead: bool = True
     took_s: list[float] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
     why: str = ""
 
     def __post_init__(self) -> None:
@@ -98,6 +104,7 @@ class Adaptive:
         self._waits_since: float | None = None
         self._began = self.clock()
         self._ended = False
+        self._failed = 0
         self._diary = Diary(self.recording, self.earlier)
 
     def first(self) -> StepLine | None:
@@ -120,11 +127,29 @@ class Adaptive:
                 self._waits_since = self.clock()
         if self._ended or not (self._nearly_over() or self._over()):
             return
-        began = self.clock()
-        decision = self._decide(self._look(), self._elapsed_at_end(), emulator)
+        from satline.recording import DiskFullError
+
+        began, told = self.clock(), self._told
+        try:
+            self._ended = self._decide(self._look(), self._elapsed_at_end(), emulator).users is None
+            self._failed = 0
+        except DiskFullError:
+            raise
+        except Exception as error:  # any: what was measured so far must not be lost by one look
+            self._again(error, told, emulator)
         self.took_s.append(self.clock() - began)
         self._waits_since = self._window_since = None
-        self._ended = decision.users is None
+
+    def _again(self, error: Exception, told: int, emulator: Listener) -> None:
+        """After a look that failed: the same step once more, unless the next one was told before that."""
+        self._failed += 1
+        if self._failed >= MOST_FAILURES or self._next is None:
+            raise error
+        self.failures.append(f"{type(error).__name__}: {error}")
+        if self._told == told:
+            self._next = self.times.step(self._users, self._next.users, self._next.window_s)
+            self._told += 1
+            emulator.tell(self._next.words)
 
     def _nearly_over(self) -> bool:
         if not self.ahead or self._window_since is None or self._next is None:

@@ -1,0 +1,271 @@
+"""`satline record --terminals`: lines at real terminals are recorded as those who typed them saw them."""
+
+import json
+import os
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from satline.recording import Recording
+from satline.systems.binaries import find_binary
+
+from .conftest import TREE, Satline, wait_for
+from .ssh_server import SshServer
+
+sys.path.insert(0, str(TREE / "benches/terminals"))
+from emulated import BASH, COUNTED, SHELL_LINES, Kind, crowd, run
+from faults import come_and_go, fast_lines, stopped
+from matching import match, rows_of
+
+pytestmark = pytest.mark.system
+
+
+@pytest.fixture
+def host(satline: Satline) -> Satline:
+    """Where terminals can be watched; else the test is skipped with the reason."""
+    said = subprocess.run(
+        [find_binary("satline-monitor"), "--explain-sources"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    at = next(n for n, line in enumerate(said) if "lines at terminals" in line)
+    if not said[at].startswith("+"):
+        pytest.skip(f"{said[at + 1].strip()}; {said[at + 2].strip()}")
+    return satline
+
+
+class Recorder:
+    """A recording of terminals in a block."""
+
+    def __init__(self, satline: Satline, *words: str) -> None:
+        self.satline = satline
+        self.words = words
+
+    def __enter__(self) -> Path:
+        recording = self.satline.recording
+        words = ["--terminals", "--users", "terminal", "--interval", "200ms", "--quiet", *self.words]
+        self.process = self.satline.start("record", str(recording), *words)
+        # With the first sample all is attached.
+        wait_for(lambda: list(recording.glob("segments/system/*")), "the first sample")
+        return recording
+
+    def __exit__(self, *_: object) -> None:
+        time.sleep(0.5)
+        self.process.send_signal(signal.SIGINT)
+        output, _ = self.process.communicate(timeout=120)
+        assert self.process.returncode == 0, output
+
+
+def setup_lines(users: list) -> int:  # type: ignore[type-arg]
+    """Lines typed to make a terminal ready, which are recorded like others."""
+    return sum(min(user.prompts, 2 if user.kind.inner else 1) for user in users)
+
+
+@pytest.mark.slow
+def test_lines_are_recorded_as_they_were_seen(host: Satline) -> None:
+    users = crowd(12, ["bash", "dash", "python", "zsh", "tmux", "script"], (0.2, 1.0), seed=1)
+    with Recorder(host) as recording:
+        typed = run(users, seconds=120, lines=90)
+    assert len(typed) == 90
+    pairs, left = match(typed, rows_of(recording))
+    unmatched = [pair.typed for pair in pairs if pair.row is None]
+    assert len(unmatched) <= 0.02 * len(pairs), unmatched
+    told = [pair for pair in pairs if pair.row is not None and not pair.row.marked]
+    assert len(told) >= 0.98 * len(pairs)
+    for difference in ("first_ms", "prompt_ms"):
+        found = sorted(abs(d) for pair in told if (d := getattr(pair, difference)) is not None)
+        assert len(found) >= 0.95 * len(told), difference
+        # On a machine as busy as may be; benches/terminals has the figures.
+        assert found[len(found) // 2] < 20, (difference, found)
+        assert found[int(len(found) * 0.95)] < 200, (difference, found)
+    # Each once, nested or not: what is left made the terminals ready, or was under way at the end.
+    assert len(left) <= setup_lines(users) + len(users), left
+    assert {row.name for row in rows_of(recording)} <= {"shell", "command", "program"}
+    events = Recording.open(recording).connect(tables=["event"]).execute("SELECT event FROM event")
+    assert "lines-lost" not in {event for (event,) in events.fetchall()}
+
+
+@pytest.mark.slow
+def test_the_analyses_take_lines_for_transactions(host: Satline) -> None:
+    users = crowd(4, ["bash", "dash"], (0.2, 0.6), seed=2)
+    with Recorder(host) as recording:
+        typed = run(users, seconds=25)
+    done = sum(row.outcome == "ok" for row in rows_of(recording))
+    assert done >= len(typed) > 20
+
+    def ask(*words: str) -> dict:  # type: ignore[type-arg]
+        process = host.start(*words, "--json")
+        output, _ = process.communicate(timeout=120)
+        assert process.returncode == 0, output
+        return json.loads(output)  # type: ignore[no-any-return]
+
+    from satline.reduction import reduce
+
+    reduced = reduce(Recording.open(recording), observation_s=5.0)
+    # Users at terminals that used the processor.
+    assert reduced.load_axis == "active_users"
+    assert reduced.load.max() == pytest.approx(4, abs=1)
+    rate = reduced.observations["transaction_rate"]
+    assert (rate * reduced.seconds).sum() == pytest.approx(done, abs=len(users) * 2 + 4)
+    diagnosis = ask("diagnose", str(recording))
+    assert "transaction" in json.dumps(diagnosis)
+    told = host.start("report", str(recording), "--output", str(host.directory / "page.html"))
+    output, _ = told.communicate(timeout=120)
+    assert told.returncode == 0, output
+
+
+def keys(master: int, text: bytes, wait_s: float) -> bytes:
+    """Type, and take what is shown for so long."""
+    os.write(master, text)
+    shown = b""
+    end = time.monotonic() + wait_s
+    while (left := end - time.monotonic()) > 0:
+        if select.select([master], [], [], left)[0]:
+            try:
+                shown += os.read(master, 65536)
+            except OSError:
+                break
+    return shown
+
+
+def shell() -> tuple[int, int]:
+    """A shell at a terminal: process and the terminal's other end."""
+    pid, master = pty.fork()
+    if pid == 0:
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        environment = {"PATH": os.environ["PATH"], "PS1": "ok> "}
+        os.execvpe("bash", BASH.split(), environment)
+    return pid, master
+
+
+def test_marks_of_interrupted_lines_and_of_those_typed_ahead(host: Satline) -> None:
+    with Recorder(host) as recording:
+        pid, master = shell()
+        keys(master, b"", 1)
+        keys(master, b"sleep 60\r", 1)
+        keys(master, b"\x03", 1)
+        keys(master, b"sleep 1\r", 0.3)
+        keys(master, b"echo x\r", 0.3)
+        keys(master, b"echo y\r", 2)
+        keys(master, b"sleep 0.5\r", 2)
+        keys(master, b"exit\r", 1)
+        os.close(master)
+        os.waitpid(pid, 0)
+    rows = [row for row in rows_of(recording) if row.user.startswith("root#pts/")]
+    assert [(row.outcome, row.typed_ahead, row.name) for row in rows] == [
+        ("interrupted", 0, "command"),
+        ("ok", 2, "command"),
+        ("ok", 0, "command"),
+        ("ok", 0, "shell"),
+    ]
+
+
+def texts_of(recording: Path) -> str:
+    """Every text in the recording."""
+    content = Recording.open(recording)
+    connection = content.connect()
+    found = []
+    for table in content.tables():
+        for row in connection.execute(f'SELECT * FROM "{table}"').fetchall():
+            found += [value for value in row if isinstance(value, str)]
+    found += [path.read_text() for path in recording.rglob("*.toml")]
+    return "\n".join(found)
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_no_content_is_recorded_and_names_only_where_asked_for(host: Satline, names: bool) -> None:
+    with Recorder(host, *(["--command-names"] if names else [])) as recording:
+        pid, master = shell()
+        keys(master, b"", 1)
+        keys(master, b"echo geheimnis; sleep 0.3 # zuflucht\r", 1)
+        keys(master, b"ls /dev/null\r", 1)
+        os.close(master)
+        os.waitpid(pid, 0)
+    classes = [row.name for row in rows_of(recording)]
+    assert classes == (["sleep", "ls"] if names else ["command", "command"])
+    text = texts_of(recording)
+    assert "geheimnis" not in text
+    assert "zuflucht" not in text
+    assert "/dev/null" not in text
+
+
+def test_a_line_over_ssh_to_this_host_counts_once(host: Satline, tmp_path: Path) -> None:
+    server = SshServer(tmp_path / "ssh")
+    try:
+        command = ["ssh", "-tt", "-F", "/dev/null", "-i", str(server.identity), "-p", str(server.port)]
+        command += ["-o", f"UserKnownHostsFile={server.known_hosts}", "root@127.0.0.1"]
+        command += [BASH]
+        over = Kind("ssh", command, b"ok%d> ", SHELL_LINES, COUNTED, inner=True)
+        users = crowd(2, ["bash"], (0.2, 0.6), seed=3)
+        users = [type(u)(over, u.think_s, u.key_s, u.random) for u in users]
+        with Recorder(host) as recording:
+            typed = run(users, seconds=60, lines=20)
+    finally:
+        server.process.terminate()
+        server.process.wait()
+    assert len(typed) == 20
+    pairs, left = match(typed, rows_of(recording))
+    assert all(pair.row is not None for pair in pairs), pairs
+    assert len(left) <= setup_lines(users) + len(users), left
+
+
+def lost(recording: Path) -> float:
+    """Lines that the recording counts as lost."""
+    connection = Recording.open(recording).connect(tables=["event"])
+    rows = connection.execute("SELECT value FROM event WHERE event = 'lines-lost'").fetchall()
+    connection.close()
+    return float(sum(value for (value,) in rows))
+
+
+@pytest.mark.slow
+def test_every_line_of_terminals_that_come_and_go_is_recorded(host: Satline) -> None:
+    with Recorder(host) as recording:
+        typed = come_and_go(300, hang_up=10)
+    rows = rows_of(recording)
+    assert len(rows) + lost(recording) == typed == 300
+    assert sum(row.outcome == "cut" for row in rows) == 30
+
+
+def monitor_of(satline: Satline) -> int:
+    """The monitor that a recording has started."""
+    parent = str(satline.started[-1].pid)
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, rest = stat.read_text().split("(", 1)[1].rsplit(")", 1)
+        except OSError:
+            continue
+        if name.startswith("satline-mon") and rest.split()[1] == parent:
+            return int(stat.parent.name)
+    raise AssertionError("no monitor")
+
+
+@pytest.mark.slow
+def test_lines_that_find_no_room_are_counted(host: Satline) -> None:
+    with Recorder(host) as recording, stopped(monitor_of(host)):
+        answered = fast_lines(17_000)
+    assert answered == 17_000
+    rows = rows_of(recording)
+    assert len(rows) < answered
+    # A line that was sent before the program slept again is part of the one before.
+    assert sum(1 + row.typed_ahead for row in rows) + lost(recording) == answered
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has a right to give up")
+def test_without_the_right_the_recording_goes_on_and_says_why(satline: Satline) -> None:
+    rights = "-bpf,-perfmon,-sys_admin"
+    lacks = ["setpriv", "--bounding-set", rights, "--inh-caps", rights]
+    words = [str(find_binary("satline-monitor")), "--recording", str(satline.recording), "--terminals"]
+    done = subprocess.run([*lacks, *words, "--duration", "1s"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    source = tomllib.loads((satline.recording / "sources/monitor.toml").read_text())
+    lacking = {one["signal"]: one for one in source["missing"]}
+    assert "CAP_BPF" in lacking["transaction: lines at terminals"]["would_need"]
+    assert source["sampling"]["samples"] >= 1
