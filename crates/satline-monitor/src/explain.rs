@@ -103,7 +103,7 @@ pub fn sources(options: &Options) -> String {
                 let text = format!("{cost} µs a sample, and about 0.4 µs at each context switch");
                 lines.push(Line::had(
                     signal,
-                    "eBPF at sched_switch, sched_wakeup, sched_waking, sched_process_exit",
+                    "eBPF at sched_switch, sched_waking, sched_process_exit",
                     text,
                 ));
             } else {

@@ -596,8 +596,8 @@ fn nothing_stays_attached_after_a_kill() {
         told.filter_map(|text| parse::value_of(&text, "link_id"))
             .collect::<Vec<_>>()
     };
-    // The iterators of tasks and waits, four tracepoints, and two of locks.
-    while links().len() < 8 {
+    // The iterators of tasks and waits, three tracepoints, and two of locks.
+    while links().len() < 7 {
         assert!(monitor.0.try_wait().unwrap().is_none());
         std::thread::sleep(Duration::from_millis(20));
     }
