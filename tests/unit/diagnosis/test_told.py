@@ -82,6 +82,18 @@ def test_little_contention_of_a_busy_program_holds_nobody_back() -> None:
     assert rule(answer, "lock_bound").state != "holds"
 
 
+def test_the_kernels_own_locks_are_nobodys_to_hold() -> None:
+    made = locked("file_lock", "a3")
+    made.counters["lock"] = {
+        "kernel: mutexes": {"wait_us": 5e6, "defers": 100},
+        "flock /srv/ledger.db": {"wait_us": 2.4e6, "hold_us": 0.9e6},
+    }
+    found = rule(diagnose(made.make()), "lock_bound")
+    assert found.state == "holds"
+    assert "for lock flock /srv/ledger.db, which is held" in found.summary
+    assert "kernel:" not in found.summary
+
+
 def server(busy: float, pipe: float) -> MadeHost:
     """Six users who wait so much of the time for answers of a server with one thread."""
     clients = {f"c{k}": MadeUser(cpu=0.01, told={"local": pipe}) for k in range(6)}
