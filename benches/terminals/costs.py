@@ -10,7 +10,7 @@ import select
 import signal
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 _BPF = 321  # x86-64
 _NEXT_ID, _FD_BY_ID, _INFO, _ENABLE_STATS = 11, 13, 15, 32
@@ -23,15 +23,22 @@ def _bpf(command: int, attributes: bytearray) -> int:
     return int(_LIBC.syscall(_BPF, command, view, len(attributes)))
 
 
-def _programs() -> dict[str, tuple[int, int]]:
-    """Of each loaded program of ours: time, ns, and runs since accounts are kept."""
-    found = {}
+def loaded() -> set[int]:
+    """Numbers of all programs in the kernel."""
+    found: set[int] = set()
     number = 0
     while True:
         attributes = bytearray(struct.pack("III", number, 0, 0))
         if _bpf(_NEXT_ID, attributes) < 0:
             return found
         number = struct.unpack_from("I", attributes, 4)[0]
+        found.add(number)
+
+
+def spent(numbers: set[int]) -> dict[str, tuple[int, int]]:
+    """Of those programs that are ours: time, ns, and runs since accounts are kept."""
+    found = {}
+    for number in numbers:
         descriptor = _bpf(_FD_BY_ID, bytearray(struct.pack("III", number, 0, 0)))
         if descriptor < 0:
             continue
@@ -42,16 +49,17 @@ def _programs() -> dict[str, tuple[int, int]]:
         name = info.raw[64:80].split(b"\0")[0].decode()
         if told >= 0 and name in PROGRAMS:
             found[name] = struct.unpack_from("QQ", info.raw, 192)
+    return found
 
 
 @contextlib.contextmanager
-def counted() -> Iterator[Callable[[], dict[str, tuple[int, int]]]]:
+def counted() -> Iterator[None]:
     """The kernel keeps account of programs' time in the block, as long as a descriptor is open."""
     descriptor = _bpf(_ENABLE_STATS, bytearray(struct.pack("I", 0)))
     if descriptor < 0:
         raise OSError(ctypes.get_errno(), "BPF_ENABLE_STATS")
     try:
-        yield _programs
+        yield
     finally:
         os.close(descriptor)
 

@@ -115,6 +115,7 @@ class User:
     pid: int = 0
     master: int = -1
     terminal: str = ""
+    outer: str = ""
     text: bytes = b""
     shown: bytearray = field(default_factory=bytearray)
     prompts: int = 0
@@ -143,7 +144,7 @@ class User:
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
         os.set_blocking(self.master, False)
         number = fcntl.ioctl(self.master, TIOCGPTN, struct.pack("I", 0))
-        self.terminal = f"pts/{struct.unpack('I', number)[0]}"
+        self.terminal = self.outer = f"pts/{struct.unpack('I', number)[0]}"
         self.state, self.due = "start", time.monotonic() + 2.0
 
     def act(self, now: float) -> Typed | None:

@@ -65,17 +65,17 @@ def shown(master: int, wanted: bytes, within_s: float = 60.0) -> bool:
     return wanted in text
 
 
-def come_and_go(count: int, hang_up: int) -> int:
+def come_and_go(count: int, hang_up: int) -> list[int]:
     """One line at each of so many terminals, one after another; every `hang_up`-th is hung up while its line
-    is under way. Returns how many lines were typed."""
-    typed = 0
+    is under way. Returns the sessions at which a line was typed."""
+    typed = []
     for number in range(count):
         under_way = number % hang_up == hang_up - 1
         pid, master = terminal(SILENT if under_way else ONE_LINE)
         try:
             wait_until_asked(pid)
             os.write(master, b"line\r")
-            typed += 1
+            typed.append(pid)
             if under_way:
                 time.sleep(0.005)
             else:
@@ -90,8 +90,8 @@ def come_and_go(count: int, hang_up: int) -> int:
     return typed
 
 
-def fast_lines(count: int) -> int:
-    """So many lines at one terminal, as fast as they are answered. Returns how many were."""
+def fast_lines(count: int) -> tuple[int, int]:
+    """So many lines at one terminal, as fast as they are answered. Returns the session and how many were."""
     pid, master = terminal(ECHO)
     answered = 0
     try:
@@ -108,7 +108,7 @@ def fast_lines(count: int) -> int:
         os.close(master)
         os.kill(pid, signal.SIGHUP)
         os.waitpid(pid, 0)
-    return answered
+    return pid, answered
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ class Row:
     """A row of table transaction."""
 
     terminal: str
+    session: int
     sent_ns: int
     reaction_us: int | None
     response_us: int | None
@@ -61,8 +62,8 @@ def rows_of(recording: Path) -> list[Row]:
 
     connection = Recording.open(recording).connect(tables=["transaction"])
     found = connection.execute(
-        "SELECT terminal, monotonic_ns, reaction_us, response_us, class, outcome, typed_ahead, uncertain_us,"
-        ' "user" FROM transaction WHERE terminal IS NOT NULL ORDER BY monotonic_ns'
+        "SELECT terminal, session::BIGINT, monotonic_ns, reaction_us, response_us, class, outcome,"
+        ' typed_ahead, uncertain_us, "user" FROM transaction WHERE terminal IS NOT NULL ORDER BY monotonic_ns'
     ).fetchall()
     connection.close()
     return [Row(*row) for row in found]

@@ -39,6 +39,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 MONITOR = ROOT / "target/release/satline-monitor"
+# What these show they have to get a processor for first.
+NESTED = ("tmux", "script")
 KINDS = ["bash", "dash", "zsh", "python", "tmux", "script"]
 
 import costs  # noqa: E402
@@ -126,14 +128,13 @@ def accuracy(terminals: int, seconds: float, load: int, seed: int) -> dict[str, 
         "lost": lost,
         "kinds": {},
     }
-    for kind in [*dict.fromkeys(pair.typed.kind for pair in pairs), "all but tmux"]:
-        chosen = [
-            pair
-            for pair in pairs
-            if pair.row is not None
-            and not pair.row.marked
-            and (pair.typed.kind == kind or (kind == "all but tmux" and pair.typed.kind != "tmux"))
-        ]
+    told = [pair for pair in pairs if pair.row is not None and not pair.row.marked]
+    kinds = list(dict.fromkeys(pair.typed.kind for pair in pairs))
+    groups = {kind: [kind] for kind in kinds}
+    groups["direct"] = [kind for kind in kinds if kind not in NESTED]
+    groups["nested"] = [kind for kind in kinds if kind in NESTED]
+    for kind, members in groups.items():
+        chosen = [pair for pair in told if pair.typed.kind in members]
         first = [value for pair in chosen if (value := pair.first_ms) is not None]
         prompt = [value for pair in chosen if (value := pair.prompt_ms) is not None]
         result["kinds"][kind] = {
@@ -161,9 +162,9 @@ def lines_lost(path: Path) -> int:
     return int(sum(value for (value,) in rows))
 
 
-def recorded_lines(path: Path) -> int:
-    """Lines in the recording, those with them that were typed ahead."""
-    return sum(1 + row.typed_ahead for row in rows_of(path))
+def recorded_lines(path: Path, sessions: list[int]) -> int:
+    """Lines of these sessions in the recording, those with them that were typed ahead."""
+    return sum(1 + row.typed_ahead for row in rows_of(path) if row.session in set(sessions))
 
 
 def cost(keys: int) -> dict[str, Any]:
@@ -173,10 +174,13 @@ def cost(keys: int) -> dict[str, Any]:
         rounds["without"].append(costs.round_trip_us(keys))
         with recording("--interval", "1s"):
             rounds["with"].append(costs.round_trip_us(keys))
-    with recording("--interval", "1s"), costs.counted() as programs:
-        before = programs()
+    # Others may run monitors, too.
+    others = costs.loaded()
+    with recording("--interval", "1s"), costs.counted():
+        own = costs.loaded() - others
+        before = costs.spent(own)
         costs.round_trip_us(keys)
-        after = programs()
+        after = costs.spent(own)
     spent = {name: (after[name][0] - before[name][0], after[name][1] - before[name][1]) for name in after}
     # Those at context switches and ends of programs have the rest of the host in them.
     total_ns = sum(spent.get(name, (0, 0))[0] for name in ("on_queue", "on_start", "on_end"))
@@ -194,14 +198,22 @@ def losses(terminals: int, lines: int, stopped_s: float) -> dict[str, Any]:
     """Each fault: typed, recorded, counted as lost."""
     found = {}
     with recording("--interval", "500ms") as (path, monitor):
-        typed = faults.come_and_go(terminals, 10)
+        sessions = faults.come_and_go(terminals, 10)
         finish(monitor)
-        found[f"{terminals} terminals come and go"] = (typed, recorded_lines(path), lines_lost(path))
+        found[f"{terminals} terminals come and go"] = (
+            len(sessions),
+            recorded_lines(path, sessions),
+            lines_lost(path),
+        )
     with recording("--interval", "500ms") as (path, monitor):
         with faults.stopped(monitor.pid):
-            typed = faults.fast_lines(lines)
+            session, answered = faults.fast_lines(lines)
         finish(monitor)
-        found[f"reader stopped for {lines} lines"] = (typed, recorded_lines(path), lines_lost(path))
+        found[f"reader stopped for {lines} lines"] = (
+            answered,
+            recorded_lines(path, [session]),
+            lines_lost(path),
+        )
     users = emulated.crowd(20, ["bash", "dash"], (0.5, 2.0), seed=9)
     with recording("--interval", "500ms") as (path, monitor):
         with faults.stopped(monitor.pid):

@@ -21,9 +21,9 @@ from .conftest import TREE, Satline, wait_for
 from .ssh_server import SshServer
 
 sys.path.insert(0, str(TREE / "benches/terminals"))
-from emulated import BASH, COUNTED, SHELL_LINES, Kind, crowd, run
+from emulated import BASH, COUNTED, SHELL_LINES, Kind, User, crowd, run
 from faults import come_and_go, fast_lines, stopped
-from matching import match, rows_of
+from matching import Row, match, rows_of
 
 pytestmark = pytest.mark.system
 
@@ -62,9 +62,15 @@ class Recorder:
         assert self.process.returncode == 0, output
 
 
-def setup_lines(users: list) -> int:  # type: ignore[type-arg]
+def setup_lines(users: list[User]) -> int:
     """Lines typed to make a terminal ready, which are recorded like others."""
     return sum(min(user.prompts, 2 if user.kind.inner else 1) for user in users)
+
+
+def own(rows: list[Row], users: list[User]) -> list[Row]:
+    """Those of these users' terminals: others may be in use here."""
+    terminals = {name for user in users for name in (user.terminal, user.outer)}
+    return [row for row in rows if row.terminal in terminals]
 
 
 @pytest.mark.slow
@@ -85,7 +91,7 @@ def test_lines_are_recorded_as_they_were_seen(host: Satline) -> None:
         assert found[len(found) // 2] < 20, (difference, found)
         assert found[int(len(found) * 0.95)] < 200, (difference, found)
     # Each once, nested or not: what is left made the terminals ready, or was under way at the end.
-    assert len(left) <= setup_lines(users) + len(users), left
+    assert len(own(left, users)) <= setup_lines(users) + len(users), left
     assert {row.name for row in rows_of(recording)} <= {"shell", "command", "program"}
     events = Recording.open(recording).connect(tables=["event"]).execute("SELECT event FROM event")
     assert "lines-lost" not in {event for (event,) in events.fetchall()}
@@ -96,7 +102,8 @@ def test_the_analyses_take_lines_for_transactions(host: Satline) -> None:
     users = crowd(4, ["bash", "dash"], (0.2, 0.6), seed=2)
     with Recorder(host) as recording:
         typed = run(users, seconds=25)
-    done = sum(row.outcome == "ok" for row in rows_of(recording))
+    rows = rows_of(recording)
+    done = sum(row.outcome == "ok" for row in rows)
     assert done >= len(typed) > 20
 
     def ask(*words: str) -> dict:  # type: ignore[type-arg]
@@ -110,9 +117,11 @@ def test_the_analyses_take_lines_for_transactions(host: Satline) -> None:
     reduced = reduce(Recording.open(recording), observation_s=5.0)
     # Users at terminals that used the processor.
     assert reduced.load_axis == "active_users"
-    assert reduced.load.max() == pytest.approx(4, abs=1)
+    assert reduced.load.max() >= 3
     rate = reduced.observations["transaction_rate"]
-    assert (rate * reduced.seconds).sum() == pytest.approx(done, abs=len(users) * 2 + 4)
+    assert (rate * reduced.seconds).sum() == pytest.approx(
+        done, abs=2 * len({row.terminal for row in rows}) + 4
+    )
     diagnosis = ask("diagnose", str(recording))
     assert "transaction" in json.dumps(diagnosis)
     told = host.start("report", str(recording), "--output", str(host.directory / "page.html"))
@@ -158,13 +167,33 @@ def test_marks_of_interrupted_lines_and_of_those_typed_ahead(host: Satline) -> N
         keys(master, b"exit\r", 1)
         os.close(master)
         os.waitpid(pid, 0)
-    rows = [row for row in rows_of(recording) if row.user.startswith("root#pts/")]
+    rows = [row for row in rows_of(recording) if row.session == pid]
+    assert len({row.user for row in rows}) == 1
+    assert rows[0].user.endswith(f"#{rows[0].terminal}")
     assert [(row.outcome, row.typed_ahead, row.name) for row in rows] == [
         ("interrupted", 0, "command"),
         ("ok", 2, "command"),
         ("ok", 0, "command"),
         ("ok", 0, "shell"),
     ]
+
+
+def test_a_shell_that_has_its_terminal_back_echoes_itself(host: Satline) -> None:
+    with Recorder(host) as recording:
+        pid, master = shell()
+        keys(master, b"", 1)
+        keys(master, b"cat\r", 1)
+        keys(master, b"x\r", 1)
+        keys(master, b"\x04", 1)
+        keys(master, b"sleep 1\r", 2)
+        os.close(master)
+        os.waitpid(pid, 0)
+    rows = [row for row in rows_of(recording) if row.session == pid]
+    assert [row.name for row in rows] == ["command", "program", "command"]
+    last = rows[-1].reaction_us
+    # Nothing but the prompt is shown.
+    assert last is not None
+    assert last >= 1_000_000
 
 
 def texts_of(recording: Path) -> str:
@@ -188,7 +217,7 @@ def test_no_content_is_recorded_and_names_only_where_asked_for(host: Satline, na
         keys(master, b"ls /dev/null\r", 1)
         os.close(master)
         os.waitpid(pid, 0)
-    classes = [row.name for row in rows_of(recording)]
+    classes = [row.name for row in rows_of(recording) if row.session == pid]
     assert classes == (["sleep", "ls"] if names else ["command", "command"])
     text = texts_of(recording)
     assert "geheimnis" not in text
@@ -204,7 +233,7 @@ def test_a_line_over_ssh_to_this_host_counts_once(host: Satline, tmp_path: Path)
         command += [BASH]
         over = Kind("ssh", command, b"ok%d> ", SHELL_LINES, COUNTED, inner=True)
         users = crowd(2, ["bash"], (0.2, 0.6), seed=3)
-        users = [type(u)(over, u.think_s, u.key_s, u.random) for u in users]
+        users = [User(over, u.think_s, u.key_s, u.random) for u in users]
         with Recorder(host) as recording:
             typed = run(users, seconds=60, lines=20)
     finally:
@@ -213,7 +242,7 @@ def test_a_line_over_ssh_to_this_host_counts_once(host: Satline, tmp_path: Path)
     assert len(typed) == 20
     pairs, left = match(typed, rows_of(recording))
     assert all(pair.row is not None for pair in pairs), pairs
-    assert len(left) <= setup_lines(users) + len(users), left
+    assert len(own(left, users)) <= setup_lines(users) + len(users), left
 
 
 def lost(recording: Path) -> float:
@@ -227,9 +256,9 @@ def lost(recording: Path) -> float:
 @pytest.mark.slow
 def test_every_line_of_terminals_that_come_and_go_is_recorded(host: Satline) -> None:
     with Recorder(host) as recording:
-        typed = come_and_go(300, hang_up=10)
-    rows = rows_of(recording)
-    assert len(rows) + lost(recording) == typed == 300
+        sessions = come_and_go(300, hang_up=10)
+    rows = [row for row in rows_of(recording) if row.session in sessions]
+    assert len(rows) == len(sessions) == 300
     assert sum(row.outcome == "cut" for row in rows) == 30
 
 
@@ -249,12 +278,13 @@ def monitor_of(satline: Satline) -> int:
 @pytest.mark.slow
 def test_lines_that_find_no_room_are_counted(host: Satline) -> None:
     with Recorder(host) as recording, stopped(monitor_of(host)):
-        answered = fast_lines(17_000)
+        session, answered = fast_lines(17_000)
     assert answered == 17_000
-    rows = rows_of(recording)
+    rows = [row for row in rows_of(recording) if row.session == session]
     assert len(rows) < answered
-    # A line that was sent before the program slept again is part of the one before.
-    assert sum(1 + row.typed_ahead for row in rows) + lost(recording) == answered
+    # A line sent before the program slept again is part of the one before. Others may lose some, too.
+    missing = answered - sum(1 + row.typed_ahead for row in rows)
+    assert missing <= lost(recording) <= missing + 200
 
 
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")

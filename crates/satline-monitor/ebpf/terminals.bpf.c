@@ -118,9 +118,10 @@ struct timespec64 {
 
 /* Readers in a terminal's queue that are looked at. */
 #define READERS 4
-/* Bytes of input looked at for the end of a line, of output for the end of the echo. */
+/* Bytes of input looked at for the end of a line, of output for the end of the echo, and behind that. */
 #define INPUT_BYTES 64
-#define OUTPUT_BYTES 256
+#define ECHO_BYTES 256
+#define MODE_BYTES 48
 
 enum state {
 	/* No line under way. */
@@ -217,6 +218,14 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } numbers SEC(".maps");
+
+/* See forgotten(). */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} scratch SEC(".maps");
 
 LOST_MAP
 
@@ -438,6 +447,21 @@ static __always_inline void begin_line(struct terminal *terminal, struct tty_str
 	terminal->state = UNDER_WAY;
 }
 
+/*
+ * The same number, of which the verifier knows no more what it can be: it need not look at what follows a loop once for each number of passes
+ * through it.
+ */
+static __always_inline __u64 forgotten(__u64 number)
+{
+	__u32 zero = 0;
+	volatile __u64 *place = bpf_map_lookup_elem(&scratch, &zero);
+
+	if (!place)
+		return number;
+	*place = number;
+	return *place;
+}
+
 /* Keys have come: just now, or where they are handed on, while others waited for that. */
 static __always_inline void take_input(struct tty_struct *tty, struct tty_port *port, bool handed_on)
 {
@@ -513,12 +537,16 @@ static __always_inline void take_input(struct tty_struct *tty, struct tty_port *
 		stops += is(byte, interrupt) + is(byte, quit) + is(byte, suspend);
 		at++;
 	}
+	/* Two numbers below 2^16 in one. */
+	i = forgotten(ends | stops << 16);
+	ends = i & 0xffff;
+	stops = i >> 16;
 	/* Whoever asked is answered: it was the line's end. */
 	if (terminal->state == ASKING)
 		end_line(terminal, ASKING);
 	/* A multiplexer has this terminal now; its users' lines are at the terminals that it makes. */
 	if ((ends || terminal->state == UNDER_WAY) && waits_for(tty, 0) == FOREIGN) {
-		terminal->state = IDLE;
+		end_line(terminal, UNDER_WAY);
 		terminal->before_ns = terminal->key_ns = 0;
 		return;
 	}
@@ -555,36 +583,44 @@ static __always_inline void show(struct terminal *terminal, __u64 now)
 }
 
 /*
- * Passes the echo up to its new line, then what moves the cursor or sets modes. Whether there is anything behind that. What was found so far
+ * Passes the echo up to its new line, then what moves the cursor or sets modes. Whether there is anything behind that. How far it came
  * stays in memory: in a register the verifier would follow each of its values.
  */
 static __always_inline bool echo_ends(struct terminal *terminal, struct tty_buffer *buffer, __u32 at, __u32 used)
 {
-	volatile __u32 *echo_over = &terminal->echo_over, *escape = &terminal->escape;
-	__u64 data = data_of(buffer);
+	volatile __u32 *escape = &terminal->escape;
+	__u64 data = data_of(buffer), found = 0, passed = 0;
 	__u32 i;
 
-	for (i = 0; i < OUTPUT_BYTES; i++) {
+	if (!terminal->echo_over) {
+		for (i = 0; i < ECHO_BYTES; i++) {
+			if (at + i >= used)
+				break;
+			found |= is(byte_at(data + at + i), '\n');
+			passed += 1 - found;
+		}
+		/* More than any echo. */
+		if (!forgotten(found))
+			return used - at > ECHO_BYTES;
+		terminal->echo_over = 1;
+		at += forgotten(passed) + 1;
+	}
+	for (i = 0; i < MODE_BYTES; i++) {
+		__u32 before = *escape;
 		__u8 byte;
 
 		if (at >= used)
 			return 0;
 		byte = byte_at(data + at);
 		at++;
-		if (byte == '\n') {
-			*echo_over = 1;
-			*escape = 0;
-		} else if (*echo_over && byte != '\r') {
-			__u32 before = *escape;
-
-			if (before == 0 && byte != 0x1b)
-				return 1;
-			if (before == 1 && byte != '[')
-				return 1;
-			*escape = before < 2 ? before + 1 : byte < 0x40 ? 2 : 0;
-		}
+		if (before == 0 && (byte == '\r' || byte == '\n'))
+			continue;
+		if (before == 0 && byte != 0x1b)
+			return 1;
+		if (before == 1 && byte != '[')
+			return 1;
+		*escape = before < 2 ? before + 1 : byte < 0x40 ? 2 : 0;
 	}
-	/* More than any echo. */
 	return 1;
 }
 
@@ -751,16 +787,20 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (!terminal)
 		return 0;
 	state = terminal->state;
-	if (state != UNDER_WAY && state != ASKING)
-		return 0;
 	/* The line of one that was closed stands at the same address. */
-	if (terminal->session != session_of(tty))
+	if (state == ENDING || terminal->session != session_of(tty))
 		return 0;
-	/* A full-screen program that is woken by its own clock. */
-	if (state == ASKING && terminal->reader == prev->tgid)
+	/* A full-screen program that is woken by its own clock; a shell whose prompt stands. */
+	if (state != UNDER_WAY && terminal->reader == prev->tgid)
 		return 0;
 	if (waits_for(tty, prev) != OWN)
 		return 0;
+	if (state == IDLE) {
+		/* It has the terminal back, though no line was entered: the next echo is its own. */
+		terminal->reader = prev->tgid;
+		terminal->uid = prev->real_cred->euid.val;
+		return 0;
+	}
 	signal = (void *)prev->signal;
 	terminal->uid = prev->real_cred->euid.val;
 	if (signal->leader)
