@@ -7,7 +7,7 @@
 `systems.py` beside this file makes the systems. Each study has 300 s and the same limits. Each step of the
 grid spends 7 s on its ramp and warm-up; a step of the search as much as `satline study` gives it, by how many
 users log on or off (on systems with greater limits as many more in the same time). The grid is the ten
-steps of studies/this-host.toml in proportion to the limit, 23 s each, judged by the rule of `satline diagnose`
+steps of studies/this-host.toml in proportion to the limit, 23 s each, judged as `satline diagnose` does
 (`judge`); where it gives no verdict, the interval of the likely bend counts. An interval without an upper end
 counts as reaching the greatest load. The search does not stop early here: it spends all of the 300 s.
 
