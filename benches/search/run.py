@@ -4,9 +4,10 @@
     python benches/search/run.py --time [--systems N]     time to ± 15 %, stationary kinds
     python benches/search/run.py --mlr [--systems N]      beside MLRsearch (pip install MLRsearch)
 
-`systems.py` beside this file makes the systems. Each study has 300 s, of which
-each step spends 7 s on its ramp and warm-up, and the same limits. The grid is the ten steps of
-studies/this-host.toml in proportion to the limit, 23 s each, judged by the rule of `satline diagnose`
+`systems.py` beside this file makes the systems. Each study has 300 s and the same limits. Each step of the
+grid spends 7 s on its ramp and warm-up; a step of the search as much as `satline study` gives it, by how many
+users log on or off (on systems with greater limits as many more in the same time). The grid is the ten
+steps of studies/this-host.toml in proportion to the limit, 23 s each, judged as `satline diagnose` does
 (`judge`); where it gives no verdict, the interval of the likely bend counts. An interval without an upper end
 counts as reaching the greatest load. The search does not stop early here: it spends all of the 300 s.
 
@@ -34,10 +35,12 @@ from _alike import Interval, alike
 from systems import KINDS, STUDY_S, Seen, System, made
 
 from satline.diagnosis.saturation import Series, judge
+from satline.experiment.adaptive.plan import StepTimes
 from satline.experiment.search import Search, Settings
 
 GRID = (2, 6, 10, 15, 20, 26, 33, 42, 52, 62)
-OVERHEAD_S = 7.0
+RAMP_S, WARMUP_S = 3.0, 4.0
+OVERHEAD_S = RAMP_S + WARMUP_S
 GRID_WINDOW_S = 23
 LONGEST_S = 3000.0
 WITHIN = 0.15
@@ -101,15 +104,20 @@ class Judged:
 
 def searched(system: System, seed: int, seconds: float, within: float) -> tuple[Search, float, float]:
     """A search on a system: itself, its study time, CPU seconds."""
-    search = Search(Settings(most_users=system.most, seconds=seconds, within=within), seed=seed)
+    # as `satline study` has it: none where nobody logs on or off, else in proportion to how many do
+    times = StepTimes(RAMP_S, WARMUP_S, max(1.0, system.most / GRID[-1]))
+    settings = Settings(most_users=system.most, seconds=seconds, within=within, overhead_s=times.overhead)
+    search = Search(settings, seed=seed)
     elapsed, cpu = 0.0, 0.0
+    before: int | None = None
     while True:
         began = time.process_time()
         decision = search.decide(elapsed)
         cpu += time.process_time() - began
         if decision.users is None:
             return search, elapsed, cpu
-        elapsed += OVERHEAD_S
+        elapsed += times.overhead(before, decision.users)
+        before = decision.users
         length = max(1, int(decision.window_s))
         search.add(system.observe(decision.users, elapsed, length).window())
         elapsed += length

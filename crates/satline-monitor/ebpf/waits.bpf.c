@@ -2,8 +2,8 @@
 /*
  * What every thread has waited for, by the system call (or page fault) that it sleeps in.
  *
- * Where a thread goes to sleep its cause is found, where it is woken the wait ends: what is left until it runs is the run queue's, which
- * the scheduler counts itself; that part of it in which its group's quota held it back is counted here. Sums stand with the thread; the
+ * Where a thread goes to sleep its cause is found. Where it runs again, the wait is what passed by the scheduler's clock, which processor time is
+ * counted by, less the time in queues that the scheduler counts; that part of it in which its group's quota held it back is counted here. Sums stand with the thread; the
  * iterator reads them, waits under way included. What a thread that ends has waited is put by until the next reading.
  *
  * Who ends a wait for a lock or for another process runs when it is ended: both are put down as a pair until the next reading. Locks are
@@ -33,8 +33,13 @@ struct sched_entity___queue {
 	struct cfs_rq *cfs_rq;
 };
 
+struct sched_info___queue {
+	unsigned long long run_delay, last_queued;
+};
+
 struct task_struct___queue {
 	struct sched_entity___queue se;
+	struct sched_info___queue sched_info;
 	/* By its group's quota, since 6.18: it runs no more until the quota is given anew. */
 	bool throttled;
 };
@@ -71,7 +76,8 @@ struct held {
 };
 
 struct waits {
-	__u64 since_ns, woken_ns;
+	/* `woken_ns`: while it has not run again. Where it went to sleep: time in run queues until then, and the scheduler's clock. */
+	__u64 since_ns, woken_ns, delay_ns, clock_ns;
 	__u64 cause;
 	/* Of one that its group's quota holds back: the queue, and what it had counted of such time until then, ns. */
 	__u64 queue, counted_ns;
@@ -318,13 +324,44 @@ static __always_inline __u64 end_of_wait(struct waits *own, __u64 now)
 	return own->cause == QUOTA ? end_of_throttled(own, now) : now;
 }
 
-static __always_inline void end_wait(struct waits *own, __u64 now)
+static __always_inline __u64 run_delay(struct task_struct *task)
 {
-	__u64 until = end_of_wait(own, now);
+	struct task_struct___queue *queued = (struct task_struct___queue *)task;
+
+	return bpf_core_field_exists(queued->sched_info.run_delay) ? queued->sched_info.run_delay : 0;
+}
+
+/* The scheduler's clock on the processor of a task that is switched to or from; 0: cannot be told. */
+static __always_inline __u64 clock_of(struct task_struct *task)
+{
+	struct task_struct___queue *queued = (struct task_struct___queue *)task;
+
+	return bpf_core_field_exists(queued->se.cfs_rq) ? queued->se.cfs_rq->rq->clock : 0;
+}
+
+/* Of a task that runs now: what has passed since it went to sleep, less what the scheduler will have counted as time in queues. */
+static __always_inline __u64 waited(struct waits *own, struct task_struct *task, __u64 now)
+{
+	struct task_struct___queue *queued = (struct task_struct___queue *)task;
+	__u64 until = end_of_wait(own, now), clock = clock_of(task), passed, delay, last;
+
+	if (own->cause == QUOTA || !own->clock_ns || clock <= own->clock_ns ||
+	    !bpf_core_field_exists(queued->sched_info.last_queued))
+		return until > own->since_ns ? until - own->since_ns : 0;
+	passed = clock - own->clock_ns;
+	last = queued->sched_info.last_queued;
+	delay = queued->sched_info.run_delay - own->delay_ns;
+	if (last && clock > last)
+		delay += clock - last;
+	return passed > delay ? passed - delay : 0;
+}
+
+static __always_inline void end_wait(struct waits *own, struct task_struct *task, __u64 now)
+{
 	__u64 cause = own->cause;
 
-	if (cause < CAUSES && until > own->since_ns)
-		own->ns[cause] += until - own->since_ns;
+	if (cause < CAUSES)
+		own->ns[cause] += waited(own, task, now);
 	own->since_ns = 0;
 }
 
@@ -340,6 +377,8 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		if (own) {
 			own->cause = cause_of(prev, state);
 			own->woken_ns = 0;
+			own->delay_ns = run_delay(prev);
+			own->clock_ns = clock_of(prev);
 			own->since_ns = now;
 		} else {
 			count_lost();
@@ -354,21 +393,8 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (!(next->flags & PF_KTHREAD) && next->pid) {
 		own = bpf_task_storage_get(&waits, next, 0, 0);
 		if (own && own->since_ns)
-			end_wait(own, now);
+			end_wait(own, next, now);
 	}
-	return 0;
-}
-
-SEC("tp_btf/wakeup")
-int BPF_PROG(on_wakeup, struct task_struct *task)
-{
-	struct waits *own;
-
-	if (task->flags & PF_KTHREAD)
-		return 0;
-	own = bpf_task_storage_get(&waits, task, 0, 0);
-	if (own && own->since_ns && !own->woken_ns)
-		own->woken_ns = bpf_ktime_get_ns();
 	return 0;
 }
 
@@ -455,13 +481,14 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	own = bpf_task_storage_get(&waits, task, 0, 0);
 	if (!own || !own->since_ns || own->woken_ns)
 		return 0;
+	now = bpf_ktime_get_ns();
+	own->woken_ns = now;
 	cause = own->cause;
 	if (cause != FUTEX && cause != MUTEX && cause != FILE_LOCK && cause != LOCAL)
 		return 0;
 	waker = bpf_get_current_task_btf();
 	if (waker->flags & PF_KTHREAD || !can_end(waker, cause))
 		return 0;
-	now = bpf_ktime_get_ns();
 	from = own->since_ns;
 	waiter_uid = task->real_cred->euid.val;
 	holder_uid = waker->real_cred->euid.val;
@@ -548,6 +575,7 @@ int dump_waits(struct bpf_iter__task *ctx)
 	if (!own->since_ns && state && !own->woken_ns) {
 		/* Should it be woken at this very moment, its next sleep puts that right. */
 		own->cause = cause_of(task, state);
+		own->clock_ns = 0;
 		own->since_ns = now;
 	}
 	for (i = 0; i < CAUSES; i++)

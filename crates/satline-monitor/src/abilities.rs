@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::ebpf::contention::Contention;
 use crate::ebpf::object::{KernelTypes, Refusal};
 use crate::ebpf::tasks::TaskIterator;
 use crate::ebpf::terminals::Terminals;
@@ -88,6 +89,23 @@ pub fn open_waits(options: &Options, roots: &Roots, missing: &mut Vec<Missing>) 
         Ok(waits) => Some(waits),
         Err(refusal) => {
             missing.push(Missing::new(WAITS, refusal.reason, refusal.need));
+            None
+        }
+    }
+}
+
+/// How locks of the kernel are called where they are missing.
+pub const KERNEL_LOCKS: &str = "lock: locks of the kernel";
+
+/// Has the kernel tell what it waits for its own locks, with the waits of users; says what is missing where it cannot.
+pub fn open_contention(options: &Options, roots: &Roots, missing: &mut Vec<Missing>) -> Option<Contention> {
+    if !options.waits || roots.proc != Path::new("/proc") {
+        return None;
+    }
+    match KernelTypes::read().and_then(|kernel| Contention::load(&kernel)) {
+        Ok(contention) => Some(contention),
+        Err(refusal) => {
+            missing.push(Missing::new(KERNEL_LOCKS, refusal.reason, refusal.need));
             None
         }
     }

@@ -100,10 +100,10 @@ pub fn sources(options: &Options) -> String {
             let read = (0..PASSES).all(|_| waits.read(|_| ()).is_ok());
             let cost = (own_cpu_us() - before_us) / PASSES;
             if read {
-                let text = format!("{cost} µs a sample, and about 0.4 µs at each context switch");
+                let text = format!("{cost} µs a sample, and about 0.3 µs at each context switch");
                 lines.push(Line::had(
                     signal,
-                    "eBPF at sched_switch, sched_wakeup, sched_waking, sched_process_exit",
+                    "eBPF at sched_switch, sched_waking, sched_process_exit",
                     text,
                 ));
             } else {

@@ -14,13 +14,15 @@ use satline_recording::{
 use satline_scheduling::Scheduling;
 
 use crate::abilities::{
-    WAITS, delays_are_on, open_iterator, open_taskstats, open_terminals, open_waits, thermometer_program,
+    KERNEL_LOCKS, WAITS, delays_are_on, open_contention, open_iterator, open_taskstats, open_terminals,
+    open_waits, thermometer_program,
 };
 use crate::accounting::{ExitMethod, ProcessTable, ScanOptions};
 use crate::alarm::Watch;
 use crate::cgroup::{self, Hierarchy, WatchedGroup};
 use crate::clockwork::{self, Clock, ClockWatch, Lateness, Schedule};
 use crate::device::Devices;
+use crate::ebpf::contention::{Contention, KernelLocks};
 use crate::error::MonitorError;
 use crate::files::{self, DescriptorBudget, Roots};
 use crate::limited::{Limited, Membership};
@@ -82,6 +84,7 @@ pub struct Monitor<C: Clock> {
     limited: Limited,
     members: Membership,
     locks: Locks,
+    contention: Option<Contention>,
     lines: Option<Lines>,
     /// Users of terminals, by the process that leads the session.
     leaders: HashMap<i32, UserId>,
@@ -214,6 +217,7 @@ impl<C: Clock> Monitor<C> {
         if let Some(waits) = open_waits(&options, &roots, &mut missing) {
             table.use_waits(waits);
         }
+        let contention = open_contention(&options, &roots, &mut missing);
         let lines = open_terminals(&options, &roots, &mut missing);
         let own_pid = i32::try_from(std::process::id()).unwrap_or(0);
         let mut users = Users::new(
@@ -252,6 +256,7 @@ impl<C: Clock> Monitor<C> {
             limited: Limited::default(),
             members: Membership::default(),
             locks: Locks::new(&roots.proc),
+            contention,
             lines,
             leaders: HashMap::new(),
             queues: Queues::new(&roots.proc),
@@ -427,6 +432,7 @@ impl<C: Clock> Monitor<C> {
             users_logged_on: population.logged_on,
             users_in_queue: population.in_queue,
             lock_wait_us: locks.wait_us,
+            ..self.kernel_locks(at)
         };
         self.recorder.system(at, &own, &reading);
         population
@@ -457,6 +463,36 @@ impl<C: Clock> Monitor<C> {
             self.write_source(None, None)?;
         }
         Ok(())
+    }
+
+    /// Writes what the kernel waits for its own locks, and gives the sums.
+    fn kernel_locks(&mut self, at: Stamp) -> OwnReading {
+        let mut sums = OwnReading::default();
+        let Some(contention) = &mut self.contention else {
+            return sums;
+        };
+        match contention.read() {
+            Ok((kinds, lost)) => {
+                for kind in &kinds {
+                    self.recorder.kernel_locks(at, kind);
+                }
+                let sum = |spins: bool, of: fn(&KernelLocks) -> u64| {
+                    let chosen = kinds.iter().filter(|kind| kind.spins == spins);
+                    i64::try_from(chosen.map(of).sum::<u64>()).ok()
+                };
+                sums.lock_spin_us = sum(true, |kind| kind.waited_ns / 1000);
+                sums.lock_defers = sum(false, |kind| kind.count);
+                if lost > 0 {
+                    self.recorder.event(at, "waits-lost", Some(lost as f64), None);
+                }
+            }
+            Err(error) => {
+                self.missing
+                    .push(Missing::new(KERNEL_LOCKS, error.to_string(), "report this"));
+                self.contention = None;
+            }
+        }
+        sums
     }
 
     fn own_rss_bytes(&self) -> Option<i64> {

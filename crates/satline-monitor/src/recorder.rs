@@ -4,6 +4,7 @@ use satline_recording::{ColumnId, RecordingError, RecordingWriter, TableId};
 
 use crate::cgroup;
 use crate::device::{self, DeviceReading};
+use crate::ebpf::contention::KernelLocks;
 use crate::ebpf::waits::Waited;
 use crate::holders::{HolderReading, WaitReading};
 use crate::lines::Transaction;
@@ -29,6 +30,8 @@ pub struct OwnReading {
     pub users_logged_on: i64,
     pub users_in_queue: i64,
     pub lock_wait_us: Option<i64>,
+    pub lock_spin_us: Option<i64>,
+    pub lock_defers: Option<i64>,
 }
 
 /// One row of table `user`.
@@ -93,7 +96,7 @@ impl Table {
     }
 }
 
-const OWN: [&str; 10] = [
+const OWN: [&str; 12] = [
     "sample",
     "lateness_us",
     "sample_cpu_us",
@@ -104,6 +107,8 @@ const OWN: [&str; 10] = [
     "users_in_queue",
     "load_average_1",
     "lock_wait_us",
+    "lock_spin_us",
+    "lock_defers",
 ];
 const USER: [&str; 28] = [
     "user",
@@ -173,7 +178,7 @@ const TASK: [&str; 9] = [
     "state",
     "waiting_requests",
 ];
-const LOCK: [&str; 3] = ["lock", "wait_us", "hold_us"];
+const LOCK: [&str; 6] = ["lock", "wait_us", "hold_us", "spins", "spin_us", "defers"];
 const THERMOMETER: [&str; 4] = ["thermometer", "elapsed_us", "cpu_us", "parameters"];
 const TRANSACTION: [&str; 11] = [
     "user",
@@ -274,6 +279,8 @@ impl Recorder {
                 w.set_float(own_columns[8], load);
             }
             w.set_option(own_columns[9], own.lock_wait_us);
+            w.set_option(own_columns[10], own.lock_spin_us);
+            w.set_option(own_columns[11], own.lock_defers);
         });
         let columns = self.processor.columns.clone();
         for (number, values) in &reading.processors {
@@ -405,6 +412,21 @@ impl Recorder {
             w.set_text(columns[0], &reading.name);
             w.set(columns[1], reading.wait_us);
             w.set(columns[2], reading.hold_us);
+        });
+    }
+
+    /// A row of table `lock` for a kind of the kernel's own.
+    pub fn kernel_locks(&mut self, at: Stamp, reading: &KernelLocks) {
+        let columns = self.lock.columns.clone();
+        let us = i64::try_from(reading.waited_ns / 1000).ok();
+        let count = i64::try_from(reading.count).ok();
+        let values = match reading.spins {
+            true => [None, None, count, us, None],
+            false => [us, None, None, None, count],
+        };
+        self.row(self.lock.id, at, |w| {
+            w.set_text(columns[0], reading.name);
+            set_all(w, &columns[1..], &values);
         });
     }
 

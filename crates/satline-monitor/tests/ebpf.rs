@@ -3,7 +3,7 @@
 //! What needs the right to load programs says so where it is skipped.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use satline_monitor::accounting::{ExitMethod, ProcessTable, ScanOptions};
 use satline_monitor::counters::Totals;
+use satline_monitor::ebpf::contention::{Contention, KernelLocks};
 use satline_monitor::ebpf::object::KernelTypes;
 use satline_monitor::ebpf::tasks::{TaskIterator, Told};
 use satline_monitor::ebpf::waits::{HeldCause, ThreadWaits, Waited, Waits};
@@ -525,6 +526,55 @@ fn waits_have_their_causes_and_add_up() {
     );
 }
 
+/// Threads that write to the end of one file wait for its lock in the kernel.
+#[test]
+fn waits_for_locks_of_the_kernel_are_counted() {
+    const WRITERS: u64 = 4;
+    let _alone = alone();
+    let contention = KernelTypes::read().and_then(|kernel| Contention::load(&kernel));
+    let mut contention = match contention {
+        Ok(contention) => contention,
+        Err(refusal) => return eprintln!("skipped: {refusal}; it needs {}", refusal.need),
+    };
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let writing = |kinds: Vec<KernelLocks>| {
+        let kind = kinds
+            .into_iter()
+            .find(|kind| kind.name == "kernel: semaphores, writing");
+        kind.map(|kind| (kind.waited_ns, kind.count)).unwrap()
+    };
+    let before = writing(contention.read().unwrap().0);
+    let start = Instant::now();
+    // As often as it takes: whether they meet is a matter of chance.
+    for round in 1.. {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|_| {
+                let mut own = std::fs::OpenOptions::new()
+                    .append(true)
+                    .open(file.path())
+                    .unwrap();
+                std::thread::spawn(move || {
+                    let piece = vec![1u8; 1 << 18];
+                    (0..20).for_each(|_| own.write_all(&piece).unwrap());
+                })
+            })
+            .collect();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        file.as_file().set_len(0).unwrap();
+        let after = writing(contention.read().unwrap().0);
+        if after.1 > before.1 && after.0 > before.0 {
+            break;
+        }
+        assert!(round < 200, "{before:?} {after:?}");
+    }
+    let (kinds, _) = contention.read().unwrap();
+    let most_ns = u64::try_from(start.elapsed().as_nanos()).unwrap();
+    // Others on the host wait too, but not by thousands.
+    for kind in kinds {
+        assert!(kind.waited_ns < 1000 * most_ns, "{kind:?} in {most_ns}");
+    }
+}
+
 /// A monitor that is killed leaves nothing in the kernel.
 #[test]
 fn nothing_stays_attached_after_a_kill() {
@@ -546,8 +596,8 @@ fn nothing_stays_attached_after_a_kill() {
         told.filter_map(|text| parse::value_of(&text, "link_id"))
             .collect::<Vec<_>>()
     };
-    // The iterators of tasks and waits, and four tracepoints.
-    while links().len() < 6 {
+    // The iterators of tasks and waits, three tracepoints, and two of locks.
+    while links().len() < 7 {
         assert!(monitor.0.try_wait().unwrap().is_none());
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -45,6 +45,8 @@ class Waits:
     paged
         The part of `io` that is a wait for pages: of what the user read, the pages that it faulted in; where
         that was not recorded, as for the whole host. ``None``: neither was.
+    throttled
+        The part of `delay` in which a CPU quota held the user back; ``None``: the kernel did not tell.
     """
 
     cpu: Floats
@@ -57,6 +59,7 @@ class Waits:
     group: str
     processes: float
     paged: Floats | None = None
+    throttled: Floats | None = None
 
     @property
     def wanted(self) -> Floats:
@@ -183,7 +186,7 @@ def held_back(reduction: Reduction, history: Histories) -> Held | None:
 
 def _held_back(reduction: Reduction, history: Histories) -> Held | None:
     clocks = ("run_delay_us", "cpu_us", "cpu_system_us", "io_delay_us", "page_delay_us")
-    exact = ("io_wait_us", "page_wait_us", "file_lock_wait_us", "mutex_wait_us")
+    exact = ("io_wait_us", "page_wait_us", "file_lock_wait_us", "mutex_wait_us", "throttled_us")
     counters = history.counters("user", '"user"', (*clocks, *exact, "major_faults", "read_bytes"))
     if not any(np.isfinite(own["run_delay_us"]).any() for own in counters.values()):
         return None
@@ -231,6 +234,11 @@ def _held_back(reduction: Reduction, history: Histories) -> Held | None:
         of_pages = _of_pages(own, fault_bytes)
         if of_pages is None and of_host is not None and np.isfinite(of_host).any():
             of_pages = np.nan_to_num(of_host)
+        throttled = None
+        if np.isfinite(own["throttled_us"]).any():
+            # Of the wait for a processor by its own sums: of several threads some may be held back.
+            of_delay = np.nan_to_num(own["throttled_us"]) / np.maximum(np.nan_to_num(own["run_delay_us"]), 1)
+            throttled = np.asarray(delay * np.clip(of_delay, 0, 1))
         count = seen.get("processes")
         processes = float(np.nanmean(count)) if count is not None and np.isfinite(count).any() else 0.0
         place = others if name.startswith("_") else users
@@ -245,6 +253,7 @@ def _held_back(reduction: Reduction, history: Histories) -> Held | None:
             groups.get(name, ""),
             processes,
             None if of_pages is None else np.asarray(io * of_pages),
+            throttled,
         )
     sources = {
         "delay": ("run_delay_us",),

@@ -59,7 +59,8 @@ def uses(reduction: Reduction, history: Histories) -> tuple[Use, ...]:
 def _waited_for(courses: Courses, found: tuple[Use, ...]) -> tuple[Use, ...]:
     """The uses with the users whom each holds back.
 
-    A wait for a processor in a group that is at its quota is the quota's, one for a device in a group at its
+    A wait for a processor in a group that is at its quota is the quota's, or that part of it which the kernel
+    told to be the quota's; one for a device in a group at its
     cap the cap's; in a group that thrashes within its memory limit, I/O, and time in the kernel with the wait
     that it adds, are the limit's. What is left is that of the host's own resources.
     """
@@ -83,7 +84,8 @@ def _waited_for(courses: Courses, found: tuple[Use, ...]) -> tuple[Use, ...]:
         total = nothing
         for name, own in held.inside(group).items():
             if kind == "CPU quota":
-                total = total + take(name, "delay", np.where(use.short, own.delay, 0))
+                of_quota = own.delay if own.throttled is None else own.throttled
+                total = total + take(name, "delay", np.where(use.short, of_quota, 0))
             elif kind == "I/O cap":
                 total = total + take(name, "io", np.where(use.short, own.io, 0))
                 total = total + take(name, "page", np.where(use.short, own.page, 0))

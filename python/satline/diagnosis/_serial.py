@@ -141,7 +141,8 @@ def locks(courses: Courses) -> list[Use]:
     assert waiting is not None
     held_up = np.nan_to_num(waiting) >= DELAYED
     seconds = courses.reduction.seconds
-    counters = courses.history.counters("lock", "lock", ("wait_us", "hold_us"))
+    # The kernel's own locks are short, and nobody's to hold.
+    counters = courses.history.counters("lock", "lock", ("wait_us", "hold_us"), "lock NOT LIKE 'kernel: %'")
     cost = {
         name: over(own["wait_us"] / seconds / 1e6, held_up, seconds)
         for name, own in counters.items()

@@ -29,7 +29,8 @@ class MadeUser:
     read, faults
         Bytes read, major faults.
     told
-        Time that the kernel tells its threads waited, by column of table user without "_wait_us".
+        Time that the kernel tells its threads waited, by column of table user without "_wait_us"; throttled
+        is that of `delay` which is a quota's.
     """
 
     cpu: Rate = 0.0
@@ -46,7 +47,11 @@ class MadeUser:
     told: dict[str, Rate] | None = None
 
 
-TOLD = ("page", "io", "futex", "mutex", "file_lock", "local", "network")
+TOLD = ("page", "io", "futex", "mutex", "file_lock", "local", "network", "throttled")
+
+
+def _column(cause: str) -> str:
+    return "throttled_us" if cause == "throttled" else f"{cause}_wait_us"
 
 
 @dataclass
@@ -183,7 +188,7 @@ class MadeHost:
             "processes": own.processes,
             "cgroup": own.group,
             **{
-                f"{cause}_wait_us": self._total((name, "told", cause), own.told.get(cause, 0.0), t, 1e6)
+                _column(cause): self._total((name, "told", cause), own.told.get(cause, 0.0), t, 1e6)
                 for cause in (TOLD if own.told is not None else ())
             },
         }

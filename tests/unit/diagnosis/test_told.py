@@ -8,6 +8,9 @@ import pytest
 from made_live_host import MadeHost, MadeUser
 
 from satline.diagnosis import Diagnosis, Finding, diagnose
+from satline.diagnosis._histories import Histories
+from satline.diagnosis._resources import uses
+from satline.reduction import reduce
 
 pytestmark = pytest.mark.slow
 
@@ -80,6 +83,39 @@ def test_little_contention_of_a_busy_program_holds_nobody_back() -> None:
     waits = pairs("mutex", {("a0", "a0"): 0.4})
     answer = diagnose(MadeHost(users, 1.7, counters={"holder": waits}, watched=True).make())
     assert rule(answer, "lock_bound").state != "holds"
+
+
+def test_the_kernels_own_locks_are_nobodys_to_hold() -> None:
+    made = locked("file_lock", "a3")
+    made.counters["lock"] = {
+        "kernel: mutexes": {"wait_us": 5e6, "defers": 100},
+        "flock /srv/ledger.db": {"wait_us": 2.4e6, "hold_us": 0.9e6},
+    }
+    found = rule(diagnose(made.make()), "lock_bound")
+    assert found.state == "holds"
+    assert "for lock flock /srv/ledger.db, which is held" in found.summary
+    assert "kernel:" not in found.summary
+
+
+@pytest.mark.parametrize("throttled", [0.2, None])
+def test_a_quota_holds_back_by_what_the_kernel_tells_of_it(throttled: float | None) -> None:
+    told = None if throttled is None else {"throttled": throttled}
+    users = {f"a{k}": MadeUser(cpu=0.12, delay=0.7, group="/shop", told=told) for k in range(4)}
+    held = {"quota_periods": 10, "quota_throttled_periods": 9.5, "quota_throttled_us": 6e5}
+    made = MadeHost(
+        {**users, "hog": MadeUser(cpu=1.4, delay=0.1)},
+        2.0,
+        counters={"cgroup": {"/shop": held}},
+        levels={"cgroup": {"/shop": {"quota_limit_millicpu": 500}}},
+    ).make()
+    reduction = reduce(made)
+    found = {use.name: use for use in uses(reduction, Histories(made, reduction))}
+    quota, cpu = found["CPU quota of /shop"].held, found["CPU"].held
+    assert quota is not None
+    assert cpu is not None
+    assert quota.mean() == pytest.approx(4 * (throttled or 0.7), rel=0.1)
+    left = 4 * (0.7 - (throttled or 0.7)) * (1 - 0.12 / 1.88)
+    assert cpu.mean() == pytest.approx(left + 0.1 * (1 - 1.4 / 1.88), abs=0.15)
 
 
 def server(busy: float, pipe: float) -> MadeHost:

@@ -16,7 +16,6 @@ pub const PLAN: Plan = Plan {
     code: include_bytes!("../../ebpf/waits.bpf.o"),
     programs: &[
         ("on_exit", Hook::Tracepoint("sched_process_exit")),
-        ("on_wakeup", Hook::Tracepoint("sched_wakeup")),
         ("on_waking", Hook::Tracepoint("sched_waking")),
         ("on_switch", Hook::Tracepoint("sched_switch")),
         ("dump_waits", Hook::Iterator("task")),
