@@ -120,7 +120,7 @@ pub fn sources(options: &Options) -> String {
             let cost = (own_cpu_us() - before_us) / PASSES;
             if read {
                 let text = format!(
-                    "{cost} µs a sample, 2 to 3 µs a key, and less than 0.1 µs at each context switch"
+                    "{cost} µs a sample, about 2 µs a key, and less than 0.1 µs at each context switch"
                 );
                 lines.push(Line::had(
                     signal,
