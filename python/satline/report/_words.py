@@ -288,7 +288,7 @@ WAIT_PARTS = {
     "throttled": "held back by the quota",
     "eligible": "waiting to be admitted",
     "lock_wait": "waiting for locks",
-    "other": "waiting for anything else",
+    "other": "waiting for another process",
 }
 
 
