@@ -129,18 +129,16 @@ def test_the_analyses_take_lines_for_transactions(host: Satline) -> None:
     assert told.returncode == 0, output
 
 
-def keys(master: int, text: bytes, wait_s: float) -> bytes:
+def keys(master: int, text: bytes, wait_s: float) -> None:
     """Type, and take what is shown for so long."""
     os.write(master, text)
-    shown = b""
     end = time.monotonic() + wait_s
     while (left := end - time.monotonic()) > 0:
         if select.select([master], [], [], left)[0]:
             try:
-                shown += os.read(master, 65536)
+                os.read(master, 65536)
             except OSError:
                 break
-    return shown
 
 
 def shell() -> tuple[int, int]:
@@ -154,19 +152,28 @@ def shell() -> tuple[int, int]:
     return pid, master
 
 
+def typed_at_a_shell(*typed: tuple[bytes, float]) -> int:
+    """Type these at a shell of their own once it is ready, each followed by so many seconds, and hang up.
+    Returns the shell's process."""
+    pid, master = shell()
+    for text, wait_s in ((b"", 1.0), *typed):
+        keys(master, text, wait_s)
+    os.close(master)
+    os.waitpid(pid, 0)
+    return pid
+
+
 def test_marks_of_interrupted_lines_and_of_those_typed_ahead(host: Satline) -> None:
     with Recorder(host) as recording:
-        pid, master = shell()
-        keys(master, b"", 1)
-        keys(master, b"sleep 60\r", 1)
-        keys(master, b"\x03", 1)
-        keys(master, b"sleep 1\r", 0.3)
-        keys(master, b"echo x\r", 0.3)
-        keys(master, b"echo y\r", 2)
-        keys(master, b"sleep 0.5\r", 2)
-        keys(master, b"exit\r", 1)
-        os.close(master)
-        os.waitpid(pid, 0)
+        pid = typed_at_a_shell(
+            (b"sleep 60\r", 1),
+            (b"\x03", 1),
+            (b"sleep 1\r", 0.3),
+            (b"echo x\r", 0.3),
+            (b"echo y\r", 2),
+            (b"sleep 0.5\r", 2),
+            (b"exit\r", 1),
+        )
     rows = [row for row in rows_of(recording) if row.session == pid]
     assert len({row.user for row in rows}) == 1
     assert rows[0].user.endswith(f"#{rows[0].terminal}")
@@ -180,14 +187,7 @@ def test_marks_of_interrupted_lines_and_of_those_typed_ahead(host: Satline) -> N
 
 def test_a_shell_that_has_its_terminal_back_echoes_itself(host: Satline) -> None:
     with Recorder(host) as recording:
-        pid, master = shell()
-        keys(master, b"", 1)
-        keys(master, b"cat\r", 1)
-        keys(master, b"x\r", 1)
-        keys(master, b"\x04", 1)
-        keys(master, b"sleep 1\r", 2)
-        os.close(master)
-        os.waitpid(pid, 0)
+        pid = typed_at_a_shell((b"cat\r", 1), (b"x\r", 1), (b"\x04", 1), (b"sleep 1\r", 2))
     rows = [row for row in rows_of(recording) if row.session == pid]
     assert [row.name for row in rows] == ["command", "program", "command"]
     last = rows[-1].reaction_us
@@ -211,12 +211,7 @@ def texts_of(recording: Path) -> str:
 @pytest.mark.parametrize("names", [False, True])
 def test_no_content_is_recorded_and_names_only_where_asked_for(host: Satline, names: bool) -> None:
     with Recorder(host, *(["--command-names"] if names else [])) as recording:
-        pid, master = shell()
-        keys(master, b"", 1)
-        keys(master, b"echo geheimnis; sleep 0.3 # zuflucht\r", 1)
-        keys(master, b"ls /dev/null\r", 1)
-        os.close(master)
-        os.waitpid(pid, 0)
+        pid = typed_at_a_shell((b"echo geheimnis; sleep 0.3 # zuflucht\r", 1), (b"ls /dev/null\r", 1))
     classes = [row.name for row in rows_of(recording) if row.session == pid]
     assert classes == (["sleep", "ls"] if names else ["command", "command"])
     text = texts_of(recording)
