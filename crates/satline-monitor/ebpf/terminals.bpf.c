@@ -675,24 +675,33 @@ static __always_inline void hand_output_on(struct tty_struct *tty)
 		show(terminal, bpf_ktime_get_ns());
 }
 
-SEC("tp_btf/queue")
-int BPF_PROG(on_queue, int processor, void *pool, struct work_struct *work)
+/* A work item that hands on: what was typed, or what is shown; `started`: it runs now, else it was queued. */
+static __always_inline void take(struct work_struct *work, int started)
 {
 	struct tty_struct *tty;
 	struct tty_port *port;
 	int major;
 
 	if (!hands_on(work, (__u64)work->func))
-		return 0;
+		return;
 	port = port_of(work);
 	tty = port->itty;
 	if (!tty)
-		return 0;
+		return;
 	major = tty->driver->major;
 	if (major == SLAVE_MAJOR)
-		take_input(tty, port, 0);
-	else if (major == MASTER_MAJOR)
+		take_input(tty, port, started);
+	else if (major == MASTER_MAJOR) {
 		take_output(tty, port);
+		if (started)
+			hand_output_on(tty);
+	}
+}
+
+SEC("tp_btf/queue")
+int BPF_PROG(on_queue, int processor, void *pool, struct work_struct *work)
+{
+	take(work, 0);
 	return 0;
 }
 
@@ -700,23 +709,7 @@ int BPF_PROG(on_queue, int processor, void *pool, struct work_struct *work)
 SEC("tp_btf/start")
 int BPF_PROG(on_start, struct work_struct *work)
 {
-	struct tty_struct *tty;
-	struct tty_port *port;
-	int major;
-
-	if (!hands_on(work, (__u64)work->func))
-		return 0;
-	port = port_of(work);
-	tty = port->itty;
-	if (!tty)
-		return 0;
-	major = tty->driver->major;
-	if (major == SLAVE_MAJOR)
-		take_input(tty, port, 1);
-	else if (major == MASTER_MAJOR) {
-		take_output(tty, port);
-		hand_output_on(tty);
-	}
+	take(work, 1);
 	return 0;
 }
 
