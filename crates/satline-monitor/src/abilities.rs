@@ -1,5 +1,6 @@
 //! What this host lets the monitor do.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use crate::ebpf::contention::Contention;
@@ -41,26 +42,59 @@ pub fn thermometer_program(options: &Options) -> Result<PathBuf, MonitorError> {
     Ok(program)
 }
 
+/// The kernel as objects of programs are fitted to it. Its types, tens of MB, are read when the first object asks, and once.
+pub struct Kernel {
+    own: bool,
+    types: OnceCell<Result<KernelTypes, Refusal>>,
+}
+
+impl Kernel {
+    /// That of the processes read.
+    pub fn of(roots: &Roots) -> Self {
+        Self {
+            own: roots.proc == Path::new("/proc"),
+            types: OnceCell::new(),
+        }
+    }
+
+    /// Its types.
+    ///
+    /// # Errors
+    /// They cannot be read, or the processes are those of another kernel.
+    pub fn types(&self) -> Result<&KernelTypes, Refusal> {
+        let read = || {
+            if self.own {
+                KernelTypes::read()
+            } else {
+                Err(Refusal::new(
+                    "the processes read are not this kernel's",
+                    "--proc /proc",
+                ))
+            }
+        };
+        self.types.get_or_init(read).as_ref().map_err(Clone::clone)
+    }
+}
+
+/// What was opened; says what is missing where it was refused.
+fn or_missing<T>(signal: &str, opened: Result<T, Refusal>, missing: &mut Vec<Missing>) -> Option<T> {
+    opened
+        .map_err(|refusal| missing.push(Missing::new(signal, refusal.reason, refusal.need)))
+        .ok()
+}
+
 /// Loads the task iterator, or says why processes are read from their files.
 ///
 /// # Errors
 /// `--source ebpf` asks for it and it cannot be had.
 pub fn open_iterator(
     options: &Options,
-    roots: &Roots,
+    kernel: &Kernel,
 ) -> Result<Result<TaskIterator, Refusal>, MonitorError> {
     if options.source == TaskSource::Proc {
         return Ok(Err(Refusal::new("--source proc was given", "--source auto")));
     }
-    let opened = if roots.proc == Path::new("/proc") {
-        KernelTypes::read().and_then(|kernel| TaskIterator::load(&kernel))
-    } else {
-        Err(Refusal::new(
-            "the processes read are not this kernel's",
-            "--proc /proc",
-        ))
-    };
-    match opened {
+    match kernel.types().and_then(TaskIterator::load) {
         Err(refusal) if options.source == TaskSource::Ebpf => Err(MonitorError::input(
             format!("--source ebpf: {refusal}"),
             format!("it needs {}; or use --source auto", refusal.need),
@@ -73,67 +107,41 @@ pub fn open_iterator(
 pub const WAITS: &str = "user: waits by cause";
 
 /// Has context switches tell what users wait for, if that is asked for; says what is missing where it cannot.
-pub fn open_waits(options: &Options, roots: &Roots, missing: &mut Vec<Missing>) -> Option<Waits> {
+pub fn open_waits(options: &Options, kernel: &Kernel, missing: &mut Vec<Missing>) -> Option<Waits> {
     if !options.waits {
         return None;
     }
-    let opened = if roots.proc == Path::new("/proc") {
-        KernelTypes::read().and_then(|kernel| Waits::load(&kernel))
-    } else {
-        Err(Refusal::new(
-            "the processes read are not this kernel's",
-            "--proc /proc",
-        ))
-    };
-    match opened {
-        Ok(waits) => Some(waits),
-        Err(refusal) => {
-            missing.push(Missing::new(WAITS, refusal.reason, refusal.need));
-            None
-        }
-    }
+    or_missing(WAITS, kernel.types().and_then(Waits::load), missing)
 }
 
 /// How locks of the kernel are called where they are missing.
 pub const KERNEL_LOCKS: &str = "lock: locks of the kernel";
 
 /// Has the kernel tell what it waits for its own locks, with the waits of users; says what is missing where it cannot.
-pub fn open_contention(options: &Options, roots: &Roots, missing: &mut Vec<Missing>) -> Option<Contention> {
-    if !options.waits || roots.proc != Path::new("/proc") {
+pub fn open_contention(options: &Options, kernel: &Kernel, missing: &mut Vec<Missing>) -> Option<Contention> {
+    if !options.waits || !kernel.own {
         return None;
     }
-    match KernelTypes::read().and_then(|kernel| Contention::load(&kernel)) {
-        Ok(contention) => Some(contention),
-        Err(refusal) => {
-            missing.push(Missing::new(KERNEL_LOCKS, refusal.reason, refusal.need));
-            None
-        }
-    }
+    or_missing(KERNEL_LOCKS, kernel.types().and_then(Contention::load), missing)
 }
 
 /// How lines at terminals are called where they are missing.
 pub const TERMINALS: &str = "transaction: lines at terminals";
 
 /// Has the kernel tell how long users at terminals wait, if that is asked for; says what is missing where it cannot.
-pub fn open_terminals(options: &Options, roots: &Roots, missing: &mut Vec<Missing>) -> Option<Lines> {
+pub fn open_terminals(
+    options: &Options,
+    roots: &Roots,
+    kernel: &Kernel,
+    missing: &mut Vec<Missing>,
+) -> Option<Lines> {
     if !options.terminals {
         return None;
     }
-    let opened = if roots.proc == Path::new("/proc") {
-        KernelTypes::read().and_then(|kernel| Terminals::load(&kernel, options.command_names))
-    } else {
-        Err(Refusal::new(
-            "the processes read are not this kernel's",
-            "--proc /proc",
-        ))
-    };
-    match opened {
-        Ok(terminals) => Some(Lines::new(terminals, roots.proc.clone())),
-        Err(refusal) => {
-            missing.push(Missing::new(TERMINALS, refusal.reason, refusal.need));
-            None
-        }
-    }
+    let opened = kernel
+        .types()
+        .and_then(|types| Terminals::load(types, options.command_names));
+    or_missing(TERMINALS, opened, missing).map(|terminals| Lines::new(terminals, roots.proc.clone()))
 }
 
 /// Opens taskstats and registers for the ends of tasks; says what is missing where it cannot.

@@ -1,12 +1,10 @@
 //! What is recorded on this kernel by which method, at what cost, and what more would be needed: `--explain-sources`.
 
 use std::fmt::Write;
-use std::path::Path;
 
-use crate::abilities::{delays_are_on, open_taskstats};
+use crate::abilities::{Kernel, delays_are_on, open_taskstats};
 use crate::accounting::{ExitMethod, ProcessTable, ScanOptions};
 use crate::clockwork::own_cpu_us;
-use crate::ebpf::object::{KernelTypes, Refusal};
 use crate::ebpf::tasks::TaskIterator;
 use crate::ebpf::terminals::Terminals;
 use crate::ebpf::waits::Waits;
@@ -58,15 +56,9 @@ pub fn sources(options: &Options) -> String {
         sys: options.sys.clone(),
     };
     let mut lines = Vec::new();
-    let own_kernel = roots.proc == Path::new("/proc");
-    let elsewhere = || Refusal::new("the processes read are not this kernel's", "--proc /proc");
     let before_us = own_cpu_us();
-    let kernel = if own_kernel {
-        KernelTypes::read()
-    } else {
-        Err(elsewhere())
-    };
-    let kernel = kernel.as_ref().map_err(Clone::clone);
+    let kernel = Kernel::of(&roots);
+    let kernel = kernel.types();
     let iterator = kernel.clone().and_then(TaskIterator::load);
     let load_us = own_cpu_us() - before_us;
     let by_files = scan_cost(options, &roots, None);

@@ -14,8 +14,8 @@ use satline_recording::{
 use satline_scheduling::Scheduling;
 
 use crate::abilities::{
-    KERNEL_LOCKS, WAITS, delays_are_on, open_contention, open_iterator, open_taskstats, open_terminals,
-    open_waits, thermometer_program,
+    KERNEL_LOCKS, Kernel, WAITS, delays_are_on, open_contention, open_iterator, open_taskstats,
+    open_terminals, open_waits, thermometer_program,
 };
 use crate::accounting::{ExitMethod, ProcessTable, ScanOptions};
 use crate::alarm::Watch;
@@ -131,7 +131,8 @@ impl<C: Clock> Monitor<C> {
             sys: options.sys.clone(),
         };
         let program = thermometer_program(&options)?;
-        let iterator = open_iterator(&options, &roots)?;
+        let kernel = Kernel::of(&roots);
+        let iterator = open_iterator(&options, &kernel)?;
         // Before the recording: wrong input leaves nothing behind, and the thread that writes is pinned too.
         if let Some(processor) = options.processor {
             satline_scheduling::pin(&[processor]).map_err(|error| {
@@ -214,11 +215,12 @@ impl<C: Clock> Monitor<C> {
                 would_need: refusal.need,
             }),
         }
-        if let Some(waits) = open_waits(&options, &roots, &mut missing) {
+        if let Some(waits) = open_waits(&options, &kernel, &mut missing) {
             table.use_waits(waits);
         }
-        let contention = open_contention(&options, &roots, &mut missing);
-        let lines = open_terminals(&options, &roots, &mut missing);
+        let contention = open_contention(&options, &kernel, &mut missing);
+        let lines = open_terminals(&options, &roots, &kernel, &mut missing);
+        drop(kernel);
         let own_pid = i32::try_from(std::process::id()).unwrap_or(0);
         let mut users = Users::new(
             options.users.clone(),
