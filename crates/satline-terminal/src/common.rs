@@ -40,6 +40,8 @@ pub enum What {
     /// A command of an open system is to start; void if it is of an earlier series.
     Arrival(u64),
     WarmUp,
+    /// Who was to leave in this step, and still waits for an answer, hangs up.
+    HangUp,
     WindowStart,
     WindowEnd,
     /// Twice a second: progress, flush.

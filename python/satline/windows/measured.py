@@ -28,16 +28,11 @@ class Measured:
 
     windows
         In the order of time, those in which nobody completed anything included.
-    responses_s
-        By users, how long who leaves must wait for the answer at most times: the 90th percentile of the
-        responses seen, or where that is more their mean by Little's law, N / X − Z, which holds those that
-        have not come yet, too.
     counts_work
         A line counts as what one of its class takes at light load, by the mean over the mix; else as one.
     """
 
     windows: tuple[Window, ...]
-    responses_s: dict[int, float]
     counts_work: bool
 
 
@@ -89,8 +84,8 @@ def measured(recorded: Source, *, counted: bool = False, reduction: Reduction | 
             connection.execute(f'CREATE TEMP TABLE "{name}" AS SELECT * FROM "{name}"')
         bounds = _bounds(connection)
         if not bounds:
-            return Measured((), {}, False)
-        reactions, responses, pauses = _reactions(connection)
+            return Measured((), False)
+        reactions = _reactions(connection)
         lingering = _lingering(connection)
         waits = _Waits.of(recording, reduction)
         about = _about(recorded)
@@ -112,13 +107,9 @@ def measured(recorded: Source, *, counted: bool = False, reduction: Reduction | 
                     }
                 )
             )
-            lines = sum(s < float("inf") for s in reactions.get(one.key, ()))
-            seconds = (one.window_ns[1] - one.window_ns[0]) / 1e9
-            mean_s = one.users * seconds / max(1, lines) - pauses.get(one.users, 0.0)
-            responses[one.users] = max(responses.get(one.users, 0.0), mean_s)
     finally:
         connection.close()
-    return Measured(tuple(windows), responses, bool(light))
+    return Measured(tuple(windows), bool(light))
 
 
 def _about(recording: Source) -> About:
@@ -191,23 +182,29 @@ def _bounds(connection: duckdb.DuckDBPyConnection) -> list[_Bounds]:
     return [_Bounds((run, step), users, (w0, w1), not failed) for run, step, users, w0, w1, failed in rows]
 
 
-def _reactions(
-    connection: duckdb.DuckDBPyConnection,
-) -> tuple[dict[tuple[int, int], list[float]], dict[int, float], dict[int, float]]:
-    """Reactions by run and step, infinite where one never came; by users the 90th percentile of responses,
-    and the mean of think and typing time."""
-    where = "WHERE phase = 'window' AND step > 0 AND outcome <> 'cut' AND users IS NOT NULL"
-    reactions = connection.execute(f"""
-        SELECT run, step, list(CASE WHEN outcome IN ('ok', 'unexpected')
-            THEN coalesce(reaction_us, response_us) / 1e6 ELSE 'inf'::DOUBLE END ORDER BY monotonic_ns)
-        FROM transaction {where} GROUP BY run, step""").fetchall()
-    responses = connection.execute(f"""
-        SELECT users, quantile_cont(response_us, 0.9) / 1e6,
-            avg(coalesce(think_us, 0) + coalesce(typing_us, 0)) / 1e6 FROM transaction {where}
-        AND response_us IS NOT NULL GROUP BY users""").fetchall()
-    by_step = {(run, step): [s for s in seconds if s is not None] for run, step, seconds in reactions}
-    p90 = {int(users): float(s) for users, s, _ in responses}
-    return by_step, p90, {int(users): float(s) for users, _, s in responses}
+def _reactions(connection: duckdb.DuckDBPyConnection) -> dict[tuple[int, int], list[float]]:
+    """Reactions by run and step, infinite where one never came.
+
+    Who was to leave and had waited until the window's end for longer than nine of ten others counts as one whose
+    answer never came: to leave such users out would make an overloaded system look faster than it is.
+    """
+    rows = connection.execute("""
+        WITH line AS (
+            SELECT run, step, monotonic_ns, outcome,
+                coalesce(reaction_us, CASE WHEN outcome IN ('ok', 'unexpected') THEN response_us END) / 1e6 AS s
+            FROM transaction WHERE phase = 'window' AND step > 0 AND users IS NOT NULL),
+        ended AS (
+            SELECT run, step, max(monotonic_ns) AS end_ns FROM event
+            WHERE source = 'terminal' AND event = 'window-end' GROUP BY ALL),
+        usual AS (
+            SELECT run, step, quantile_cont(s, 0.9) AS p90 FROM line
+            WHERE outcome IN ('ok', 'unexpected') GROUP BY ALL)
+        SELECT run, step, list(CASE WHEN outcome IN ('ok', 'unexpected') OR outcome = 'cut' AND s IS NOT NULL
+            THEN s ELSE 'inf'::DOUBLE END ORDER BY monotonic_ns)
+        FROM line LEFT JOIN ended USING (run, step) LEFT JOIN usual USING (run, step)
+        WHERE outcome <> 'cut' OR s IS NOT NULL OR (end_ns - monotonic_ns) / 1e9 > p90
+        GROUP BY run, step""").fetchall()
+    return {(run, step): [s for s in seconds if s is not None] for run, step, seconds in rows}
 
 
 def _lingering(connection: duckdb.DuckDBPyConnection) -> frozenset[tuple[int, int]]:

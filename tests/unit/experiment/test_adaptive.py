@@ -328,6 +328,24 @@ def test_a_window_in_which_somebody_lingers_counts_less(tmp_path: Path) -> None:
     assert [w.settled for w in measured(Recording.open(path)).windows] == [True, False, True]
 
 
+def test_who_leaves_without_an_answer_counts_as_one_who_never_got_it(tmp_path: Path) -> None:
+    study, path = a_study(tmp_path), tmp_path / "r.satline"
+    new_recording(path, study, SearchPlan.of(study.file.load, study.limits()))
+    host = Host(path)
+    host.run(StepLine(9, 1, 2, 10))
+    before = measured(Recording.open(path)).windows[0].reactions_s
+    row = {"class": "a", "step": 1, "users": 9, "phase": "window", "outcome": "cut"}
+    for user, ago_s in (("user-008", 9.0), ("user-009", 0.01)):
+        at = int((1000 + host.now - ago_s) * S)
+        host._terminal.write_rows(
+            "transaction", [{**row, "user": user, "time_ns": at, "monotonic_ns": at}]
+        )
+    host.close()
+    (window,) = measured(Recording.open(path)).windows
+    assert len(window.reactions_s) == len(before) + 1, "the line of a moment ago tells nothing"
+    assert sum(s == float("inf") for s in window.reactions_s) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -372,13 +390,12 @@ def test_it_looks_ahead_where_there_is_room() -> None:
     assert has_room(Limits(), 8)
 
 
-def test_a_ramp_is_as_long_as_many_change_and_a_warm_up_as_they_wait() -> None:
-    times = StepTimes(3.0, 4.0, 1.0, {60: 9.0, 50: 100.0})
+def test_a_ramp_is_as_long_as_many_change() -> None:
+    times = StepTimes(3.0, 4.0, 1.0)
     assert times.overhead(8, 8) == 0
     assert times.overhead(None, 1) == 0.5 + 4
     assert times.overhead(10, 20) == 3 + 4
-    assert times.warmup(60, 2) == 9
-    assert times.warmup(50, 2) == 16
+    assert times.warmup(60, 2) == 4
     assert StepTimes(3.0, 4.0, 64.0).ramp(1000, 1640) == 3
 
 

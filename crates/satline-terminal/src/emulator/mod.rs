@@ -186,6 +186,12 @@ impl Emulator {
                 self.c.phase = Phase::Warmup;
                 self.begin_arrivals(due_ns);
             }
+            What::HangUp => {
+                let on = self.c.plan.steps[self.c.step - 1].users;
+                for user in &mut self.users[on..] {
+                    user.leave_at_once(&mut self.c);
+                }
+            }
             What::WindowStart => {
                 self.c.phase = Phase::Window;
                 self.c.event("window-start", None, "");
@@ -216,8 +222,15 @@ impl Emulator {
             };
             self.c.timers.set(at + self.c.plan.offset_of(step, nth), what);
         }
+        let ramp_end = at + self.c.plan.ramp_of(step);
         let window = at + self.c.plan.window_of(step);
-        self.c.timers.set(at + self.c.plan.ramp_of(step), What::WarmUp);
+        self.c.timers.set(ramp_end, What::WarmUp);
+        if now_on < before {
+            // The commands that end so are gone, and the users who stay have settled, when the window begins.
+            self.c
+                .timers
+                .set(ramp_end + (window - ramp_end) / 2, What::HangUp);
+        }
         self.c.timers.set(window, What::WindowStart);
         self.c.timers.set(at + length, What::WindowEnd);
         self.c.step = step + 1;

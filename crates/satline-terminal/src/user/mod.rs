@@ -248,6 +248,13 @@ impl User {
         }
     }
 
+    /// Hangs up if it was to leave and still waits for its answer.
+    pub fn leave_at_once(&mut self, c: &mut Common) {
+        if self.leaving && self.state != State::Off {
+            self.log_off(c);
+        }
+    }
+
     /// Hangs up at once; an unfinished line is recorded as cut if it was sent.
     pub fn log_off(&mut self, c: &mut Common) {
         self.record(c, Outcome::Cut, None);

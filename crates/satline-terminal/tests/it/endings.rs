@@ -174,6 +174,21 @@ fn answers_that_are_outstanding_at_the_end_are_cut() {
 }
 
 #[test]
+fn who_is_to_leave_and_still_waits_hangs_up_before_the_window() {
+    let text = "[[script]]\nname = \"s\"\n[[script.command]]\nclass = \"long\"\ninput = \"sleep 30\"\n";
+    let place = Place::new(&workload(text));
+    let output = place.run("--steps 3,1 --ramp 0s --warmup 1s --window 1s --drain 0s");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let commands = place.commands();
+    assert_eq!(commands.len(), 3, "each has typed one line: {commands:?}");
+    assert!(commands.iter().all(|row| row["outcome"] == "cut"), "{commands:?}");
+    // At the end all hang up in the order of their numbers: the first is the last one only if the others had left before.
+    let order: Vec<_> = commands.iter().map(|row| row["user"].as_str()).collect();
+    assert_eq!(order.last(), order.iter().min(), "{order:?}");
+    place.assert_clean();
+}
+
+#[test]
 fn a_shell_that_dies_at_once_is_named() {
     let shell = "shell = [\"sh\", \"-c\", \"echo no licence; exit 3\"]\nprompt = { pattern = \"x\" }\n";
     let place = Place::new(&workload(&format!("{shell}{SLEEPER}")));

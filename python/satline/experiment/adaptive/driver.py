@@ -111,7 +111,7 @@ class Adaptive:
         """The first step; ``None``: enough is known, and nothing needs to run."""
         import satline.reduction  # noqa: F401  # now, and not while users are held
 
-        self._decide(self._look() if self.before_s else Measured((), {}, False), self.before_s)
+        self._decide(self._look() if self.before_s else Measured((), False), self.before_s)
         return self._next
 
     def begin(self) -> None:
@@ -183,7 +183,6 @@ class Adaptive:
     def _decide(self, seen: Measured, elapsed_s: float, emulator: Listener | None = None) -> Decision:
         from satline.experiment.search import Search
 
-        self.times.responses_s = seen.responses_s
         # Work is counted by what is known of each kind of command, which changes earlier windows, too.
         search = Search(self.plan.settings(self.times), self.plan.seed)
         for window in seen.windows:

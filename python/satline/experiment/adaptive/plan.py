@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from satline.errors import InputError
@@ -23,8 +23,6 @@ FEWEST, GREATEST = 8, 4000
 # `ramp_seconds` is the time in which so many users log on for each processor.
 USERS_IN_A_RAMP = 10
 SHORTEST_RAMP_S = 0.5
-# Who leaves an overloaded system does so once the answer is there, so long at most in units of the warm-up.
-LONGEST_DRAIN = 4.0
 MANY_PROCESSORS = 8
 # A window of the stated length is cut to this for a first look, and may be lengthened.
 SHORT, LONG = 2 / 3, 2.0
@@ -67,16 +65,11 @@ def has_room(limits: Limits, processors: int | None = None) -> bool:
 
 @dataclass
 class StepTimes:
-    """How long the parts of a step take.
-
-    responses_s
-        90th percentile of the response by users, of the windows seen so far.
-    """
+    """How long the parts of a step take."""
 
     ramp_s: float
     warmup_s: float
     processors: float
-    responses_s: dict[int, float] = field(default_factory=dict)
 
     def ramp(self, before: int | None, users: int) -> float:
         """Seconds over which they log on or off; none where nobody does."""
@@ -86,12 +79,8 @@ class StepTimes:
         return max(SHORTEST_RAMP_S, self.ramp_s * changed / (USERS_IN_A_RAMP * max(1.0, self.processors)))
 
     def warmup(self, before: int | None, users: int) -> float:
-        """Seconds until all has settled: those who left have got their answers, too."""
-        if before == users:
-            return 0.0
-        if before is None or users > before:
-            return self.warmup_s
-        return max(self.warmup_s, min(self.responses_s.get(before, 0.0), LONGEST_DRAIN * self.warmup_s))
+        """Seconds until all has settled. Those who leave and wait for an answer hang up within them."""
+        return 0.0 if before == users else self.warmup_s
 
     def overhead(self, before: int | None, users: int) -> float:
         """Seconds before the window."""
