@@ -29,6 +29,7 @@ SEEN_BEND = 0.6
 SURELY_NONE = 0.05
 FEWEST_WINDOWS = 5
 TRIED_LOADS = 14
+BEYOND = 1.5  # times the knee: to tell that throughput bends, something beyond it must be seen
 
 
 def usual_overhead(_before: int | None, _users: int) -> float:
@@ -344,12 +345,13 @@ class Search:
         short, long = settings.window_s
         for length in dict.fromkeys((short, math.sqrt(short * long), long)):
             random = np.random.default_rng([self.seed, len(self.windows)])
-            costs = np.array([settings.overhead_s(last, int(n)) + length for n in users])
+            some = self._turning_over(state, users, length)
+            costs = np.array([settings.overhead_s(last, int(n)) + length for n in some])
             middle = elapsed_s + float(costs.mean()) - length / 2
-            parts = narrowing(state.found, index, sought, users, length, middle, random)
+            parts = narrowing(state.found, index, sought, some, length, middle, random)
             found += [
                 Candidate(int(n), length, float(s), float(p))
-                for n, s, p in zip(users, costs, parts, strict=True)
+                for n, s, p in zip(some, costs, parts, strict=True)
                 if s <= left_s
             ]
         if not found:
@@ -371,6 +373,15 @@ class Search:
             candidates=tuple(found[:8]),
             **made,
         )
+
+    def _turning_over(self, state: _State, users: Floats, window_s: float) -> Floats:
+        """Those of these numbers of users who come round at least once in a window of this length.
+
+        Where a thought and its answer take longer, by Little's law, a window sees how the queues fill, and not
+        what the system completes. Half as many again as the knee are always considered.
+        """
+        rate = np.median(state.found.expected(state.found.draws.equal(DRAWS), users, 0.0)[0], axis=0)
+        return users[(users <= rate * window_s) | (users <= BEYOND * state.found.knee.value)]
 
     def _tried(self, state: _State, heaviest: int) -> Floats:
         """Numbers of users to consider: over the whole range seen and one step of growth beyond, and about
