@@ -185,13 +185,14 @@ def _bounds(connection: duckdb.DuckDBPyConnection) -> list[_Bounds]:
 def _reactions(connection: duckdb.DuckDBPyConnection) -> dict[tuple[int, int], list[float]]:
     """Reactions by run and step, infinite where one never came.
 
-    Who was to leave and had waited until the window's end for longer than nine of ten others counts as one whose
-    answer never came: to leave such users out would make an overloaded system look faster than it is.
+    Who was to leave and had waited until the window's end for longer than nine of ten others counts as one
+    whose answer never came: to leave such users out would make an overloaded system look faster than it is.
     """
     rows = connection.execute("""
         WITH line AS (
             SELECT run, step, monotonic_ns, outcome,
-                coalesce(reaction_us, CASE WHEN outcome IN ('ok', 'unexpected') THEN response_us END) / 1e6 AS s
+                coalesce(reaction_us, CASE WHEN outcome IN ('ok', 'unexpected') THEN response_us END)
+                    / 1e6 AS s
             FROM transaction WHERE phase = 'window' AND step > 0 AND users IS NOT NULL),
         ended AS (
             SELECT run, step, max(monotonic_ns) AS end_ns FROM event

@@ -337,9 +337,7 @@ def test_who_leaves_without_an_answer_counts_as_one_who_never_got_it(tmp_path: P
     row = {"class": "a", "step": 1, "users": 9, "phase": "window", "outcome": "cut"}
     for user, ago_s in (("user-008", 9.0), ("user-009", 0.01)):
         at = int((1000 + host.now - ago_s) * S)
-        host._terminal.write_rows(
-            "transaction", [{**row, "user": user, "time_ns": at, "monotonic_ns": at}]
-        )
+        host._terminal.write_rows("transaction", [{**row, "user": user, "time_ns": at, "monotonic_ns": at}])
     host.close()
     (window,) = measured(Recording.open(path)).windows
     assert len(window.reactions_s) == len(before) + 1, "the line of a moment ago tells nothing"

@@ -377,8 +377,8 @@ class Search:
     def _turning_over(self, state: _State, users: Floats, window_s: float) -> Floats:
         """Those of these numbers of users who come round at least once in a window of this length.
 
-        Where a thought and its answer take longer, by Little's law, a window sees how the queues fill, and not
-        what the system completes. Half as many again as the knee are always considered.
+        Where a thought and its answer take longer, by Little's law, a window sees how the queues fill, and
+        not what the system completes. Half as many again as the knee are always considered.
         """
         rate = np.median(state.found.expected(state.found.draws.equal(DRAWS), users, 0.0)[0], axis=0)
         return users[(users <= rate * window_s) | (users <= BEYOND * state.found.knee.value)]
