@@ -249,7 +249,7 @@ def cycles_of(plan: Plan, rows: dict[str, np.ndarray], work: bool = True, end_s:
     """As `satline.windows.one` makes them; work by the seconds that each class takes alone.
 
     end_s
-        Up to when unfinished cycles are known.
+        Up to when unfinished cycles are known, where `rows` does not say it of each (`known_s`, `paused`).
     """
     kind = rows["kind"].astype(np.int64)
     chosen = rows["class"].astype(np.int64)
@@ -260,6 +260,7 @@ def cycles_of(plan: Plan, rows: dict[str, np.ndarray], work: bool = True, end_s:
     scale = float(means.mean())
     ones = np.ones(len(kind))
     return Cycles(
+        user=rows["user"].astype(np.int64),
         kind=kind,
         begin_s=rows["begin_s"],
         end_s=rows["end_s"],
@@ -270,6 +271,6 @@ def cycles_of(plan: Plan, rows: dict[str, np.ndarray], work: bool = True, end_s:
         expected_work=means[kind] / scale if work else ones,
         light_s=took,
         expected_light_s=means[kind],
-        paused=np.zeros(len(kind), dtype=np.bool_),
-        known_s=np.where(np.isfinite(rows["end_s"]), np.nan, end_s - rows["begin_s"]),
+        paused=rows.get("paused", np.zeros(len(kind), dtype=np.bool_)),
+        known_s=rows.get("known_s", np.where(np.isfinite(rows["end_s"]), np.nan, end_s)),
     )

@@ -362,9 +362,16 @@ def _cycles(
     scale, expected = _expected(stated, light, {row[1] for row in rows})
     columns: dict[str, list[Any]] = {name: [] for name in Cycles.__dataclass_fields__}
 
-    def add(script: str, **values: Any) -> None:
+    names: dict[str, int] = {}
+
+    def stayed(user: str) -> bool:
+        number = _number(user)
+        return next_users is not None and (number is None or number <= next_users)
+
+    def add(user: str, script: str, **values: Any) -> None:
         work, light_s, think_s = expected[script]
         usual = {
+            "user": names.setdefault(user, len(names)),
             "kind": kinds.setdefault(script, len(kinds)),
             "pause_s": nan,
             "think_s": nan,
@@ -389,14 +396,17 @@ def _cycles(
         began_ns = before_ns if stays else sent_ns - pause_us * 1000
         if response_us is None:
             if is_cut:
-                end = {"end_s": nan, "known_s": (max(known_ns, sent_ns) - begin_ns) / 1e9}
-                add(script, begin_s=(began_ns - begin_ns) / 1e9, **end)
+                # Who left hung up some time after the window.
+                until_ns = max(known_ns if stayed(user) else end_ns, sent_ns)
+                end = {"end_s": nan, "known_s": (until_ns - begin_ns) / 1e9}
+                add(user, script, begin_s=(began_ns - begin_ns) / 1e9, **end)
             last.pop(user, None)
             continue
         took = light.get((script, kind), nan)
         # Without what one takes at light load it counts as expected.
         share = took / scale if took == took else expected[script][0]
         add(
+            user,
             script,
             begin_s=(began_ns - begin_ns) / 1e9,
             end_s=(sent_ns + response_us * 1000 - begin_ns) / 1e9,
@@ -411,16 +421,16 @@ def _cycles(
         number = _number(user)
         if ended_ns >= end_ns or (number is not None and number > users):
             continue
-        stayed = next_users is not None and (number is None or number <= next_users)
         add(
+            user,
             script,
             begin_s=(ended_ns - begin_ns) / 1e9,
             end_s=nan,
             # Who leaves is off at once unless it waits, and then the line is recorded.
-            paused=not stayed and known_ns > end_ns,
-            known_s=((known_ns if stayed else end_ns) - begin_ns) / 1e9,
+            paused=not stayed(user) and known_ns > end_ns,
+            known_s=((known_ns if stayed(user) else end_ns) - begin_ns) / 1e9,
         )
-    types = {"kind": np.int64, "paused": np.bool_}
+    types = {"user": np.int64, "kind": np.int64, "paused": np.bool_}
     return Cycles(**{name: np.array(v, dtype=types.get(name, np.float64)) for name, v in columns.items()})
 
 

@@ -30,12 +30,16 @@ Integers = NDArray[np.int64]
 
 # An open cycle is taken to end as those of its kind that lasted as long; so many of them will do.
 DONORS = 40
+# Of so many users on, what each of them did tells the error.
+FEWEST_USERS = 4
 
 
 @dataclass(frozen=True)
 class Cycles:
     """Pauses and the answers that followed, arrays of one length.
 
+    user
+        Number of the user, any.
     kind
         The users of one kind draw from the same script.
     begin_s, end_s
@@ -54,6 +58,7 @@ class Cycles:
         Open cycles only: up to when it is known not to have ended; NaN for others.
     """
 
+    user: Integers
     kind: Integers
     begin_s: Floats
     end_s: Floats
@@ -161,9 +166,7 @@ def corrected(
         values = blocks * value - (blocks - 1) * np.array(without)
     else:
         values = np.array([value])
-    # A cycle that lies in several blocks makes them alike: without this their spread would hide its noise.
-    alike = float((of_each**2).sum() / max((part**2).sum(), 1e-12))
-    values = values.mean() + (values - values.mean()) * np.sqrt(alike)
+    values = values.mean() + (values - values.mean()) * _to_error(c, part, length, values, g)
     if left is not None and np.isfinite(left).all() and (left > 0.05).all():
         values = values * (left.mean() / left) ** (1 - g)
 
@@ -187,6 +190,31 @@ def corrected(
         else float("nan"),
         (known_open + max(0.0, whole_s - time_s)) / whole_s if whole_s > 0 else 1.0,
     )
+
+
+def _to_error(c: Cycles, part: Floats, length: Floats, values: Floats, g: float) -> float:
+    """By what the spread of the blocks is to be stretched so that their standard error is the window's.
+
+    Users draw independently of each other: the jackknife leaves out one after the other, and what is left
+    stands for all. (Blocks resemble each other where cycles are longer than they are, and their pseudo-values
+    hold what the corrections of the window's other blocks take away.) Of a few users that is too few to tell,
+    and the blocks' spread is stretched by how much the same cycles make them alike.
+    """
+    of_each = part.sum(axis=1)
+    whose, there = np.unique(c.user, return_inverse=True)
+    square = float(values.var(ddof=1)) / len(values) if len(values) > 1 else 0.0
+    if len(whose) < FEWEST_USERS or not square > 0:
+        return float(np.sqrt((of_each**2).sum() / max((part**2).sum(), 1e-12)))
+    by_user = np.zeros((len(of_each), len(whose)))
+    by_user[np.arange(len(of_each)), there] = of_each
+    sums = _sums(c, by_user, length)
+    total = sums.sum(axis=0)
+    value = _value(total, g)
+    count = len(whose)
+    without = np.array([_value(total - one, g) for one in sums]) * count / (count - 1)
+    error = (count - 1) / count * float(((without - without.mean()) ** 2).sum())
+    relative = error / max(value, 1e-12) ** 2
+    return float(np.sqrt(relative * values.mean() ** 2 / square))
 
 
 _COUNT, _WORK, _CYCLE_S, _WORK_OFF, _LIGHT_OFF, _THINK_OFF, _STATED, _LIGHT = range(8)
@@ -313,8 +341,9 @@ def _closed(cycles: Cycles) -> tuple[Cycles, Floats]:
                 values = getattr(cycles, name)[donors]
             else:
                 values = np.full(1, _alone(cycles, name, int(place)), dtype=getattr(cycles, name).dtype)
-            if name == "begin_s":
-                values = np.full(count, cycles.begin_s[place])
+            if name in ("begin_s", "user"):
+                column_of = getattr(cycles, name)
+                values = np.full(count, column_of[place], dtype=column_of.dtype)
             elif name == "end_s":
                 values = cycles.begin_s[place] + (length[donors] if len(donors) else np.full(1, 2 * age))
             column.append(values)

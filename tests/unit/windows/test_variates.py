@@ -20,16 +20,17 @@ def drawn(users: int, until_s: float, seed: int, wait: float = 0.0) -> Cycles:
     """Users at light load; `wait`: mean of an exponential wait in each response."""
     random = np.random.default_rng(seed)
     rows: list[tuple[float, ...]] = []
-    for _ in range(users):
+    for user in range(users):
         now = -random.exponential(THINK_S)
         while now < until_s:
             think, kind = random.exponential(THINK_S), int(random.random() < SHARES[1])
             end = now + think + SECONDS[kind] + (random.exponential(wait) if wait else 0.0)
-            rows.append((now, end, think, SECONDS[kind]))
+            rows.append((now, end, think, SECONDS[kind], user))
             now = end
-    begin, end, think, seconds = np.array(rows).T
+    begin, end, think, seconds, user = np.array(rows).T
     count = len(rows)
     return Cycles(
+        user=user.astype(np.int64),
         kind=np.zeros(count, dtype=np.int64),
         begin_s=begin,
         end_s=end,
