@@ -27,6 +27,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import zip_longest
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -107,10 +108,15 @@ def searched(system: System, seed: int, seconds: float, within: float) -> tuple[
     # as `satline study` has it: none where nobody logs on or off, else in proportion to how many do
     times = StepTimes(RAMP_S, WARMUP_S, max(1.0, system.most / GRID[-1]))
     settings = Settings(most_users=system.most, seconds=seconds, within=within, overhead_s=times.overhead)
-    search = Search(settings, seed=seed)
     elapsed, cpu = 0.0, 0.0
     before: int | None = None
+    seen: list[Seen] = []
     while True:
+        # as the driver does: all windows are read anew, by what is known of them by now
+        search = Search(settings, seed=seed)
+        following = [one.users for one in seen[1:]]
+        for one, users in zip_longest(seen, following):
+            search.add(one.window(users))
         began = time.process_time()
         decision = search.decide(elapsed)
         cpu += time.process_time() - began
@@ -119,7 +125,7 @@ def searched(system: System, seed: int, seconds: float, within: float) -> tuple[
         elapsed += times.overhead(before, decision.users)
         before = decision.users
         length = max(1, int(decision.window_s))
-        search.add(system.observe(decision.users, elapsed, length).window())
+        seen.append(system.observe(decision.users, elapsed, length))
         elapsed += length
 
 

@@ -49,7 +49,8 @@ class Seen:
     completed, in_transaction
         Second by second; the second is the mean number of users in a transaction, ``None``: unknown.
     corrected
-        Throughput by block as `satline.windows` has it, and the blocks' length; ``None``: counts alone.
+        Throughput by block as `satline.windows` has it, and the blocks' length, by the users of the next step
+        (``None``: there is none yet); ``None``: counts alone.
     """
 
     users: int
@@ -58,12 +59,16 @@ class Seen:
     in_transaction: Floats | None
     reactions_s: Floats
     waiting: float
-    corrected: tuple[Floats, float] | None = None
+    corrected: Callable[[int | None], tuple[Floats, float]] | None = None
 
-    def window(self) -> Window:
-        """As a search takes it; counts in blocks of about 0.8 √seconds."""
+    def window(self, next_users: int | None = None) -> Window:
+        """As a search takes it; counts in blocks of about 0.8 √seconds.
+
+        next_users
+            Of the step that followed: who stays ends his line in it, so that later looks know the whole line.
+        """
         if self.corrected is not None:
-            blocks, block_s = self.corrected
+            blocks, block_s = self.corrected(next_users)
         else:
             count = len(self.completed)
             block = max(1, int(np.ceil(0.8 * np.sqrt(count))))
@@ -225,24 +230,48 @@ def _served(
     speed: Floats,
     seed: int,
 ) -> Seen:
-    """Processor sharing; the first `before` seconds are the warm-up."""
-    rows = simulate(plan, users, before + seconds, seed, Stratified, speed=speed, unfinished=True)
+    """Processor sharing; the first `before` seconds are the warm-up.
+
+    It goes on for some think times after the window, so that lines under way then may end as they would.
+    """
+    after = 4 * int(plan.mean_think_s) + 8
+    rows = simulate(plan, users, before + seconds + after, seed, Stratified, speed=speed, unfinished=True)
     for name in ("begin_s", "sent_s", "end_s"):
         rows[name] = rows[name] - before
+    begun = rows["begin_s"] < seconds
+    rows = {name: column[begun] for name, column in rows.items()}
     blocks = int(min(MOST_BLOCKS, max(LEAST_BLOCKS, seconds)))
-    cycles = cycles_of(plan, rows, end_s=float(seconds))
-    found = corrected(cycles, 0.0, float(seconds), blocks, users)
+
+    def corrected_by(next_users: int | None) -> tuple[Floats, float]:
+        cycles = cycles_of(plan, _known(rows, float(seconds), float(after), next_users))
+        return corrected(cycles, 0.0, float(seconds), blocks, users).throughput, seconds / blocks
+
     edges = np.arange(seconds + 1.0)
-    ended = rows["end_s"][np.isfinite(rows["end_s"])]
+    ended = rows["end_s"][rows["end_s"] < seconds]
     done = np.histogram(ended, edges)[0].astype(np.float64)
     sent = np.where(np.isfinite(rows["sent_s"]), rows["sent_s"], np.inf)
-    until = np.where(np.isfinite(rows["end_s"]), rows["end_s"], float(seconds))
+    until = np.where(rows["end_s"] < seconds, rows["end_s"], float(seconds))
     inside = np.clip(
         np.minimum(until[:, None], edges[1:]) - np.maximum(sent[:, None], edges[:-1]), 0.0, None
     ).sum(axis=0)
     good = (rows["end_s"] >= 0) & (rows["end_s"] < seconds)
     response = (rows["end_s"] - rows["sent_s"])[good]
     waiting = 1 - min(1.0, demand / float(response.mean())) if len(response) else 0.0
-    return Seen(
-        users, begin_s, done, inside, response, waiting, corrected=(found.throughput, seconds / blocks)
-    )
+    return Seen(users, begin_s, done, inside, response, waiting, corrected=corrected_by)
+
+
+def _known(
+    rows: dict[str, Floats], seconds: float, after: float, next_users: int | None
+) -> dict[str, Floats]:
+    """The cycles as they are known when the next step has ended, or at the window's end where there is none."""
+    stays = np.zeros(len(rows["user"]), bool) if next_users is None else rows["user"] < next_users
+    until = np.where(stays, seconds + after, seconds)
+    is_open = ~(rows["end_s"] <= until)
+    return {
+        **rows,
+        "end_s": np.where(is_open, np.nan, rows["end_s"]),
+        "sent_s": np.where(rows["sent_s"] <= until, rows["sent_s"], np.nan),
+        "known_s": np.where(is_open, until, np.nan),
+        # Who leaves while it thinks is seen to think.
+        "paused": is_open & ~stays & ~(rows["sent_s"] <= seconds) & (next_users is not None),
+    }

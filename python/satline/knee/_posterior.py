@@ -14,6 +14,10 @@ from satline.knee._evidence import Data, Fitted, Nuisance, wave_error
 from satline.knee._noise import Noise
 from satline.knee._window import Floats, Integers, Interval
 
+# Standard deviation of the logarithm of a system's knee about that of the shape that fits it best. Set on made
+# queues (`benches/search`), whose curves are none of the shapes: without it their intervals hold nine in ten.
+SHAPE_ERROR = 0.025
+
 
 def quantiles(values: Floats, weights: Floats, parts: tuple[float, ...]) -> tuple[float, ...]:
     """Quantiles of weighted values; infinite ones are the greatest."""
@@ -30,6 +34,9 @@ class Draws:
 
     rate
         Throughput of a user alone, per second; waves: sizes of the host's drift (draws, waves), relative.
+    knee
+        Where the system's asymptotes cross. That of the curve is off by some per cent of it, since no system's
+        curve is exactly one of the shapes.
     """
 
     curves: Curves
@@ -37,6 +44,7 @@ class Draws:
     rate: Floats
     waves: Floats
     weights: Floats
+    knee: Floats
 
     @classmethod
     def of(
@@ -55,7 +63,9 @@ class Draws:
         linear = mean + noise
         rate = np.maximum(linear[:, 0], 0.05 * mean[:, 0])
         weights = weights[kept] / weights[kept].sum()
-        return cls(curves.take(kept), nuisance.take(kept), rate, linear[:, 1:] / rate[:, None], weights)
+        kept_curves = curves.take(kept)
+        knee = kept_curves.knee * np.exp(SHAPE_ERROR * random.normal(size=len(kept)))
+        return cls(kept_curves, nuisance.take(kept), rate, linear[:, 1:] / rate[:, None], weights, knee)
 
     @classmethod
     def joined(cls, each: Sequence[Draws], parts: Floats) -> Draws:
@@ -79,6 +89,7 @@ class Draws:
             together([one.rate for one in each]),
             together([one.waves for one in each]),
             together([one.weights * part for one, part in zip(each, parts, strict=True)]),
+            together([one.knee for one in each]),
         )
 
     @property
@@ -131,17 +142,17 @@ class Posterior:
     def knee(self) -> Interval:
         """Number of users where the asymptotes cross, 95 %. Without an upper limit where more than one in 40
         has no knee within the users asked about."""
-        return self.interval(self.draws.curves.knee, most=float(self.most_users))
+        return self.interval(self.draws.knee, most=float(self.most_users))
 
     @cached_property
     def knee_of_whole(self) -> Interval:
         """The knee with a whole CPU where others took part of it, 95 %."""
-        return self.interval(self.draws.curves.knee / self.left.scale, most=float(self.most_users))
+        return self.interval(self.draws.knee / self.left.scale, most=float(self.most_users))
 
     @cached_property
     def chance_within(self) -> float:
         """Chance that throughput bends within the users asked about."""
-        return float(self.draws.weights[self.draws.curves.knee <= self.most_users].sum())
+        return float(self.draws.weights[self.draws.knee <= self.most_users].sum())
 
     def interval(self, values: Floats, most: float = math.inf) -> Interval:
         """Median and 95 % interval of a value of each draw; beyond `most` there is no limit."""

@@ -305,7 +305,7 @@ class Search:
         lightest = min(settled, key=lambda w: w.users)
         if heaviest.users >= self.settings.most_users:
             return False
-        knee, weight = state.found.draws.curves.knee, state.found.draws.weights
+        knee, weight = state.found.draws.knee, state.found.draws.weights
         if len(settled) >= 3 and float(weight[knee <= heaviest.users].sum()) > SEEN_BEND:
             return False
         if heaviest is lightest:

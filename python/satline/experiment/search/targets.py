@@ -60,7 +60,7 @@ class Knee:
         return float(most_users)
 
     def values(self, found: Posterior, _table: Reactions | None, /) -> tuple[Floats, Floats]:
-        return found.draws.curves.knee, found.draws.weights
+        return found.draws.knee, found.draws.weights
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Headroom:
         return most_users / self.users
 
     def values(self, found: Posterior, _table: Reactions | None, /) -> tuple[Floats, Floats]:
-        return found.draws.curves.knee / self.users, found.draws.weights
+        return found.draws.knee / self.users, found.draws.weights
 
 
 @dataclass(frozen=True)
