@@ -263,7 +263,7 @@ def _served(
 def _known(
     rows: dict[str, Floats], seconds: float, after: float, next_users: int | None
 ) -> dict[str, Floats]:
-    """The cycles as they are known when the next step has ended, or at the window's end where there is none."""
+    """The cycles as they are known after the next step, or at the window's end where there is none."""
     stays = np.zeros(len(rows["user"]), bool) if next_users is None else rows["user"] < next_users
     until = np.where(stays, seconds + after, seconds)
     is_open = ~(rows["end_s"] <= until)

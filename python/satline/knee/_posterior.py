@@ -14,8 +14,9 @@ from satline.knee._evidence import Data, Fitted, Nuisance, wave_error
 from satline.knee._noise import Noise
 from satline.knee._window import Floats, Integers, Interval
 
-# Standard deviation of the logarithm of a system's knee about that of the shape that fits it best. Set on made
-# queues (`benches/search`), whose curves are none of the shapes: without it their intervals hold nine in ten.
+# Standard deviation of the logarithm of a system's knee about that of the shape that fits it best. Set on
+# made queues (`benches/search`), whose curves are none of the shapes: without it their intervals hold nine
+# in ten.
 SHAPE_ERROR = 0.025
 
 
@@ -35,8 +36,8 @@ class Draws:
     rate
         Throughput of a user alone, per second; waves: sizes of the host's drift (draws, waves), relative.
     knee
-        Where the system's asymptotes cross. That of the curve is off by some per cent of it, since no system's
-        curve is exactly one of the shapes.
+        Where the system's asymptotes cross. That of the curve is off by some per cent of it, since no
+        system's curve is exactly one of the shapes.
     """
 
     curves: Curves
