@@ -163,6 +163,13 @@ impl ProcessTable {
         self.processes.get(pid)?.user
     }
 
+    /// The control group of a process that the last scan saw.
+    pub fn group_of(&mut self, pid: i32) -> Option<String> {
+        let place = self.place();
+        let process = self.processes.get_mut(pid)?;
+        self.holders.group_of(process, place)
+    }
+
     /// A user's totals since the run began.
     pub fn totals(&self, user: UserId) -> Totals {
         self.totals.get(user).copied().unwrap_or_default()

@@ -31,6 +31,7 @@ pub mod population;
 pub mod process;
 pub mod queues;
 pub mod recorder;
+pub mod requests;
 pub mod rules;
 pub mod source;
 pub mod system;

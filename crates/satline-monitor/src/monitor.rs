@@ -1,6 +1,7 @@
 //! The run: sample after sample into a recording, until told to end.
 
 mod lines;
+mod requests;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -14,8 +15,8 @@ use satline_recording::{
 use satline_scheduling::Scheduling;
 
 use crate::abilities::{
-    KERNEL_LOCKS, Kernel, WAITS, delays_are_on, open_contention, open_iterator, open_taskstats,
-    open_terminals, open_waits, thermometer_program,
+    KERNEL_LOCKS, Kernel, WAITS, delays_are_on, open_contention, open_iterator, open_services,
+    open_taskstats, open_terminals, open_waits, thermometer_program,
 };
 use crate::accounting::{ExitMethod, ProcessTable, ScanOptions};
 use crate::alarm::Watch;
@@ -34,6 +35,7 @@ use crate::plausible::{Clocks, Times};
 use crate::population::{Census, Known, Seen};
 use crate::queues::Queues;
 use crate::recorder::{OwnReading, Recorder, Stamp};
+use crate::requests::Requests;
 use crate::source::{Cost, Fallback, Methods, Probes, Sampling, Source, UsersHead};
 use crate::system;
 use crate::taskstats::TaskStats;
@@ -86,6 +88,7 @@ pub struct Monitor<C: Clock> {
     locks: Locks,
     contention: Option<Contention>,
     lines: Option<Lines>,
+    requests: Option<Requests>,
     /// Users of terminals, by the process that leads the session.
     leaders: HashMap<i32, UserId>,
     queues: Queues,
@@ -220,6 +223,7 @@ impl<C: Clock> Monitor<C> {
         }
         let contention = open_contention(&options, &kernel, &mut missing);
         let lines = open_terminals(&options, &roots, &kernel, &mut missing);
+        let requests = open_services(&options, &roots, &kernel, &mut missing);
         drop(kernel);
         let own_pid = i32::try_from(std::process::id()).unwrap_or(0);
         let mut users = Users::new(
@@ -260,6 +264,7 @@ impl<C: Clock> Monitor<C> {
             locks: Locks::new(&roots.proc),
             contention,
             lines,
+            requests,
             leaders: HashMap::new(),
             queues: Queues::new(&roots.proc),
             census: Census::default(),
@@ -299,6 +304,7 @@ impl<C: Clock> Monitor<C> {
         let result = self.sample_until(stop);
         let at = self.stamp();
         self.take_lines(at, true);
+        self.take_requests(at, true);
         for reading in self.thermometers.stop() {
             self.take_thermometer(&reading);
         }
@@ -416,6 +422,7 @@ impl<C: Clock> Monitor<C> {
                 .event(at, "exits-lost", Some(exits_lost as f64), None);
         }
         self.take_lines(at, false);
+        self.take_requests(at, false);
         let elapsed_ns = self.before.map_or(0, |(ns, _)| at.monotonic_ns - ns);
         let seen = Seen {
             members: &self.members,

@@ -139,6 +139,41 @@ impl KernelMap {
         Ok(())
     }
 
+    /// Gives every key and value of a hash, each once, and removes them, many at a time. What programs add meanwhile may be left out.
+    ///
+    /// # Errors
+    /// As [`KernelMap::read`].
+    pub fn drain(&self, mut each: impl FnMut(&[u8], &[u8])) -> io::Result<()> {
+        const MOST: usize = 4096;
+        assert!(self.processors.is_none(), "one value a key");
+        let (mut keys, mut values) = (vec![0; MOST * self.key_bytes], vec![0; MOST * self.value_bytes]);
+        let (mut place, mut taken) = (None, 0);
+        loop {
+            let room = (&mut keys[..], &mut values[..]);
+            let (count, behind, is_all) = match call::take_batch(&self.descriptor, place, room, MOST) {
+                Ok(found) => found,
+                // A kernel that takes no batches: one by one.
+                Err(error) if place.is_none() && error.raw_os_error() != Some(libc::ENOSPC) => {
+                    return self.each(|key, value| {
+                        each(key, value);
+                        Keep::No
+                    });
+                }
+                Err(error) => return Err(error),
+            };
+            let pairs = keys
+                .chunks_exact(self.key_bytes)
+                .zip(values.chunks_exact(self.value_bytes));
+            pairs.take(count).for_each(|(key, value)| each(key, value));
+            taken += count;
+            place = Some(behind);
+            // Programs that add could keep it going for ever.
+            if is_all || taken >= MOST_KEYS {
+                return Ok(());
+            }
+        }
+    }
+
     /// The sum of the first numbers in all values of a key: for counters by processor.
     pub fn sum(&self, key: u32) -> io::Result<u64> {
         let mut value = Vec::new();
