@@ -20,7 +20,7 @@ pub const PLAN: Plan = Plan {
         ("on_switch", Hook::Tracepoint("sched_switch")),
         ("dump_waits", Hook::Iterator("task")),
     ],
-    least_kernel: "6.2",
+    least_kernel: "5.19",
 };
 
 /// The causes, in the order of the programs.
