@@ -131,9 +131,9 @@ static __always_inline bool is_internet(const struct sock___service *sock)
 /* A part of what was written waits for the other end: its window is full, or Nagle's rule has small pieces wait for an answer. */
 static __always_inline bool is_held_back(const void *sock)
 {
-	struct tcp_sock *tcp = bpf_rdonly_cast(sock, bpf_core_type_id_kernel(struct tcp_sock));
+	struct tcp_sock *tcp = AS(sock, struct tcp_sock);
 
-	return tcp->write_seq != tcp->snd_nxt;
+	return GET(tcp, write_seq) != GET(tcp, snd_nxt);
 }
 
 static __always_inline void tell(struct connection *known, __u32 flags)

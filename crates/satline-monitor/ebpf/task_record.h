@@ -42,9 +42,11 @@ static __always_inline void fill_resident(struct process_record *record, struct 
 		record->resident_pages[2] = mm->rss_stat[3].count;
 	} else {
 		struct mm_struct___old *old = (void *)mm;
-		record->resident_pages[0] = old->rss_stat.count[0].counter;
-		record->resident_pages[1] = old->rss_stat.count[1].counter;
-		record->resident_pages[2] = old->rss_stat.count[3].counter;
+
+		/* By their addresses: the verifier of those kernels does not follow an array of such a type. */
+		bpf_core_read(&record->resident_pages[0], 8, &old->rss_stat.count[0].counter);
+		bpf_core_read(&record->resident_pages[1], 8, &old->rss_stat.count[1].counter);
+		bpf_core_read(&record->resident_pages[2], 8, &old->rss_stat.count[3].counter);
 	}
 }
 

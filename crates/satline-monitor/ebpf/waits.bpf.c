@@ -169,17 +169,19 @@ LOST_MAP
 
 static __always_inline enum cause cause_of_socket(struct file *file)
 {
-	struct socket *socket = bpf_rdonly_cast(file->private_data, bpf_core_type_id_kernel(struct socket));
-	struct sock *sock = socket->sk;
+	struct socket *socket = AS(GET(file, private_data), struct socket);
+	struct sock *sock = GET(socket, sk);
+	__u16 family;
 
 	if (!sock)
 		return OTHER;
-	if (sock->__sk_common.skc_family == FAMILY_UNIX)
+	family = GET(sock, __sk_common.skc_family);
+	if (family == FAMILY_UNIX)
 		return LOCAL;
-	if (sock->__sk_common.skc_family == FAMILY_IP4) {
-		__u32 there = sock->__sk_common.skc_daddr;
+	if (family == FAMILY_IP4) {
+		__u32 there = GET(sock, __sk_common.skc_daddr);
 		/* 127.0.0.0/8, or an address of this host's own. */
-		if ((there & 0xff) == 127 || (there && there == sock->__sk_common.skc_rcv_saddr))
+		if ((there & 0xff) == 127 || (there && there == GET(sock, __sk_common.skc_rcv_saddr)))
 			return LOCAL;
 	}
 	return NETWORK;
@@ -190,6 +192,7 @@ static __always_inline enum cause cause_of_file(struct task_struct *task, __u64 
 	struct files_struct *files = task->files;
 	struct fdtable *table;
 	struct list_head *place;
+	struct inode *inode;
 	struct file *file;
 	__u32 kind;
 
@@ -199,9 +202,10 @@ static __always_inline enum cause cause_of_file(struct task_struct *task, __u64 
 	if (number >= table->max_fds)
 		return OTHER;
 	/* The verifier follows pointers to structures only: the first member of this one is the pointer wanted. */
-	place = bpf_rdonly_cast((void *)((__u64)table->fd + number * 8), bpf_core_type_id_kernel(struct list_head));
-	file = bpf_rdonly_cast(place->next, bpf_core_type_id_kernel(struct file));
-	kind = file->f_inode->i_mode & MODE_KIND;
+	place = AS((__u64)table->fd + number * 8, struct list_head);
+	file = AS(GET(place, next), struct file);
+	inode = GET(file, f_inode);
+	kind = GET(inode, i_mode) & MODE_KIND;
 	if (kind == MODE_PIPE)
 		return LOCAL;
 	if (kind == MODE_SOCKET)
@@ -327,10 +331,14 @@ static __always_inline void begin_throttled(struct waits *own, struct task_struc
 /* When it was let go, by what its queue has counted since; it may have waited for a processor then. */
 static __always_inline __u64 end_of_throttled(struct waits *own, __u64 now)
 {
-	struct cfs_rq *queue = bpf_rdonly_cast((void *)own->queue, bpf_core_type_id_kernel(struct cfs_rq));
-	__u64 counted = queue->throttled_clock_self_time;
-	__u64 until = own->since_ns + (counted - own->counted_ns);
+	struct cfs_rq *queue;
+	__u64 counted, until;
 
+	if (!bpf_core_field_exists(((struct task_struct___queue *)0)->throttled))
+		return now;
+	queue = AS(own->queue, struct cfs_rq);
+	counted = GET(queue, throttled_clock_self_time);
+	until = own->since_ns + (counted - own->counted_ns);
 	return counted > own->counted_ns && until < now ? until : now;
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::abilities::{Kernel, delays_are_on, open_taskstats};
 use crate::accounting::{ExitMethod, ProcessTable, ScanOptions};
 use crate::clockwork::own_cpu_us;
+use crate::ebpf::contention::Contention;
 use crate::ebpf::services::Services;
 use crate::ebpf::tasks::TaskIterator;
 use crate::ebpf::terminals::Terminals;
@@ -99,6 +100,22 @@ pub fn sources(options: &Options) -> String {
                     "eBPF at sched_switch, sched_waking, sched_process_exit",
                     text,
                 ));
+            } else {
+                lines.push(Line::lacks(signal, "its sums cannot be read", "report this"));
+            }
+        }
+        Err(refusal) => lines.push(Line::lacks(signal, &refusal.reason, &refusal.need)),
+    }
+    let signal = "locks of the kernel (--waits)";
+    match kernel.clone().and_then(Contention::load) {
+        Ok(mut contention) => {
+            let before_us = own_cpu_us();
+            let read = (0..PASSES).all(|_| contention.read().is_ok());
+            let cost = (own_cpu_us() - before_us) / PASSES;
+            if read {
+                let text = format!("{cost} µs a sample; nothing where no other holds the lock");
+                let method = "eBPF at contention_begin, contention_end";
+                lines.push(Line::had(signal, method, text));
             } else {
                 lines.push(Line::lacks(signal, "its sums cannot be read", "report this"));
             }
@@ -241,6 +258,7 @@ mod tests {
         let said = sources(&options);
         assert!(said.contains("users, tasks: time"), "{said}");
         assert!(said.contains("waits by cause"), "{said}");
+        assert!(said.contains("locks of the kernel"), "{said}");
         assert!(said.contains("lines at terminals"), "{said}");
         for line in said.lines().filter(|line| line.starts_with("    needs")) {
             assert!(line.len() > "    needs ".len(), "{said}");

@@ -245,6 +245,8 @@ impl Loaded {
 /// Functions of the kernel that programs call by these numbers (see ebpf/kernel.h).
 const KFUNCS: &[&str] = &["bpf_rdonly_cast"];
 const FIRST_KFUNC: i32 = 0x7fff_0000;
+/// Programs ask by these whether they are there.
+const FIRST_QUESTION: i32 = 0x7fff_1000;
 
 /// Loads an object and attaches its programs, all or none.
 ///
@@ -464,21 +466,40 @@ fn load_program(
     call::load_program(&code).map_err(|(error, said)| refused(plan, name, &error, &said))
 }
 
-/// Puts calls of the kernel's functions in the place of those that stand for them.
+/// Puts calls of the kernel's functions in the place of those that stand for them, and whether it has them in the place of the
+/// question. Where a program asks, calls of what is not there are left to it, which does not come to them.
 fn name_kfuncs(
     instructions: &mut [bpf_insn],
     number: impl Fn(&str) -> Option<u32>,
 ) -> Result<(), &'static str> {
     const CALL: u8 = 0x85;
+    const MOVE: u8 = 0xb7;
     const OF_KERNEL: u8 = 2;
+    let named = |instruction: &bpf_insn, code: u8, first: i32| {
+        let place = usize::try_from(instruction.imm.checked_sub(first)?).ok()?;
+        let is_such = instruction.code == code && instruction.src_reg() == 0;
+        KFUNCS.get(place).copied().filter(|_| is_such)
+    };
+    let known = |name| number(name).and_then(|number| i32::try_from(number).ok());
+    let mut asked = HashSet::new();
+    for instruction in &mut *instructions {
+        if let Some(name) = named(instruction, MOVE, FIRST_QUESTION) {
+            asked.insert(name);
+            instruction.imm = i32::from(known(name).is_some());
+        }
+    }
     for instruction in instructions {
-        let place = instruction.imm.checked_sub(FIRST_KFUNC).map(usize::try_from);
-        let Some(Ok(place)) = place.filter(|_| instruction.code == CALL && instruction.src_reg() == 0) else {
+        let Some(name) = named(instruction, CALL, FIRST_KFUNC) else {
             continue;
         };
-        let name = KFUNCS.get(place).copied().unwrap_or("?");
-        instruction.set_src_reg(OF_KERNEL);
-        instruction.imm = number(name).and_then(|n| i32::try_from(n).ok()).ok_or(name)?;
+        match known(name) {
+            Some(number) => {
+                instruction.set_src_reg(OF_KERNEL);
+                instruction.imm = number;
+            }
+            None if asked.contains(name) => (instruction.code, instruction.imm) = (MOVE, 0),
+            None => return Err(name),
+        }
     }
     Ok(())
 }
@@ -518,5 +539,20 @@ mod tests {
         assert_eq!((code[0].src_reg(), code[0].imm), (2, 77));
         assert_eq!((code[1].src_reg(), code[1].imm), (0, 14));
         assert_eq!(name_kfuncs(&mut [call], |_| None), Err("bpf_rdonly_cast"));
+    }
+
+    #[test]
+    fn a_program_is_told_what_the_kernel_has() {
+        // SAFETY: an instruction is plain data.
+        let mut question: bpf_insn = unsafe { std::mem::zeroed() };
+        let mut call = question;
+        (question.code, question.imm) = (0xb7, FIRST_QUESTION);
+        (call.code, call.imm) = (0x85, FIRST_KFUNC);
+        let mut there = [question, call];
+        name_kfuncs(&mut there, |_| Some(77)).unwrap();
+        assert_eq!((there[0].imm, there[1].imm), (1, 77));
+        let mut lacking = [question, call];
+        name_kfuncs(&mut lacking, |_| None).unwrap();
+        assert_eq!((lacking[0].imm, lacking[1].code, lacking[1].imm), (0, 0xb7, 0));
     }
 }

@@ -25,7 +25,7 @@ pub const PLAN: Plan = Plan {
         ("on_start", Hook::Tracepoint("workqueue_execute_start")),
         ("on_queue", Hook::Tracepoint("workqueue_queue_work")),
     ],
-    least_kernel: "6.2",
+    least_kernel: "5.15",
 };
 
 const INTERRUPTED: u32 = 1;

@@ -21,7 +21,7 @@ pub const PLAN: Plan = Plan {
         ("dump_waits", Hook::Iterator("task")),
         ("dump_both", Hook::Iterator("task")),
     ],
-    least_kernel: "6.2",
+    least_kernel: "5.19",
 };
 
 /// The causes, in the order of the programs.
