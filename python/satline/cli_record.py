@@ -138,6 +138,15 @@ Examples:
     " 'command'. With --services: the class of a request has the name of the program that answered.",
 )
 @click.option(
+    "--budget",
+    type=click.FloatRange(min=0, max=100),
+    default=2.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="What recording may take of one processor. Above it the detail that costs most is left out (waits,"
+    " services, terminals, every second sample), and the recording says so. 0: no bound.",
+)
+@click.option(
     "--explain-sources",
     is_flag=True,
     help="Print what is recorded on this kernel by which method, at what cost, and what more would be needed;"
@@ -169,6 +178,7 @@ def record(
     terminals: bool,
     services: bool,
     command_names: bool,
+    budget: float,
     explain_sources: bool,
     quiet: bool,
     install: bool,
@@ -240,6 +250,7 @@ def record(
         terminals=terminals,
         services=services,
         command_names=command_names,
+        budget_percent=budget or None,
     )
     if as_service:
         for note in notes:

@@ -42,6 +42,8 @@ class Plan:
         Record how long those who ask services of this host wait for each request.
     command_names
         Of lines and requests: the names of commands and programs.
+    budget_percent
+        What the monitor may take of one processor; above it leaves out detail. ``None``: no bound.
     """
 
     monitor: Path
@@ -59,6 +61,7 @@ class Plan:
     terminals: bool = False
     services: bool = False
     command_names: bool = False
+    budget_percent: float | None = None
 
     @property
     def alarms_told(self) -> bool:
@@ -87,6 +90,8 @@ class Plan:
             words += ["--services"]
         if self.command_names:
             words += ["--command-names"]
+        if self.budget_percent is not None:
+            words += ["--budget", f"{self.budget_percent:g}"]
         if self.duration_ms is not None:
             words += ["--duration", f"{self.duration_ms}ms"]
         return words

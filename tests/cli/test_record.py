@@ -102,7 +102,7 @@ def test_the_monitor_gets_what_was_asked_for(
     assert told.startswith(f"--recording {recording} --interval 500ms --users uid ")
     assert "--thermometer trivial@10000ms --thermometer io@10000ms" in told
     assert f"--thermometer-program {binaries}/satline-thermometer" in told
-    assert "--waits --terminals --services --duration 60000ms" in told
+    assert "--waits --terminals --services --budget 2 --duration 60000ms" in told
     assert f"{recording}: 0 rows" in capsys.readouterr().out
 
 

@@ -148,6 +148,16 @@ impl ProcessTable {
         self.waits.as_ref().is_some_and(Waits::tells_throttling)
     }
 
+    /// What their programs have taken while the kernel kept account, ns.
+    pub fn waits_run_time_ns(&self) -> Option<u64> {
+        self.waits.as_ref().map(Waits::run_time_ns)
+    }
+
+    /// Has waits told no more.
+    pub fn drop_waits(&mut self) {
+        self.waits = None;
+    }
+
     /// Why waits are no longer told, told once.
     pub fn take_waits_failure(&mut self) -> Option<String> {
         self.waits_failure.take()

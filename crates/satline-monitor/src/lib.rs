@@ -6,6 +6,7 @@
 pub mod abilities;
 pub mod accounting;
 pub mod alarm;
+pub mod budget;
 pub mod by_pid;
 pub mod cgroup;
 pub mod clockwork;

@@ -2,6 +2,7 @@
 
 mod lines;
 mod requests;
+mod thrift;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,6 +21,7 @@ use crate::abilities::{
 };
 use crate::accounting::{ExitMethod, ProcessTable, ScanOptions};
 use crate::alarm::Watch;
+use crate::budget::{Budget, ProgramTimes};
 use crate::cgroup::{self, Hierarchy, WatchedGroup};
 use crate::clockwork::{self, Clock, ClockWatch, Lateness, Schedule};
 use crate::device::Devices;
@@ -107,6 +109,10 @@ pub struct Monitor<C: Clock> {
     exits_lost: u64,
     waits_lost: u64,
     before: Option<(i64, i64)>,
+    budget: Option<Budget>,
+    program_shares: ProgramTimes,
+    /// It has been said that nothing more can be left out.
+    over_budget_told: bool,
     minute_due_ns: i64,
     known: Known,
     methods: Methods,
@@ -279,6 +285,9 @@ impl<C: Clock> Monitor<C> {
             exits_lost: 0,
             waits_lost: 0,
             before: None,
+            budget: options.budget.map(Budget::new),
+            program_shares: ProgramTimes::default(),
+            over_budget_told: false,
             minute_due_ns: start_ns,
             options,
             roots,
@@ -463,6 +472,7 @@ impl<C: Clock> Monitor<C> {
             self.missing.extend(system::missing(&reading, &self.roots));
         }
         self.before = Some((at.monotonic_ns, cpu_us));
+        self.mind_budget(at, cpu_us);
         self.look_after_thermometers();
         self.recorder.writer().flush_due(at.monotonic_ns)?;
         if at.monotonic_ns >= self.minute_due_ns {
@@ -532,6 +542,7 @@ impl<C: Clock> Monitor<C> {
             cost: Cost::now(
                 self.recorder.writer().bytes_written(),
                 files::read(&self.roots.proc.join("self/status")).as_deref(),
+                self.program_shares.total(),
             ),
             missing: &self.missing,
             implausible: self.table.ledger.entries().collect(),

@@ -139,6 +139,13 @@ pub struct Options {
     #[arg(long, requires = "transactions")]
     pub command_names: bool,
 
+    /// What the monitor may take of one processor, percent; above it leaves out the detail that costs most, and says so [default: no bound]
+    ///
+    /// Its own processor time counts, and that of its programs in the kernel, where CAP_SYS_ADMIN lets it be read. Left out, from then on,
+    /// is --waits, --services or --terminals, or every second sample.
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub budget: Option<f64>,
+
     /// Print for this kernel what is recorded by which method, at what cost, and what more would be needed; record nothing
     #[arg(long)]
     pub explain_sources: bool,
@@ -214,6 +221,14 @@ fn interval(text: &str) -> Result<Duration, String> {
     Ok(interval)
 }
 
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    number
+        .ok()
+        .filter(|percent| percent.is_finite() && *percent > 0.0)
+        .ok_or_else(|| format!("{text:?} is not a share; write percent of one processor, such as 2 or 0.5"))
+}
+
 fn named_path(text: &str) -> Result<(String, String), String> {
     let plain = Some((text, text)).filter(|_| text.starts_with('/'));
     match plain.or_else(|| text.split_once('=')) {
@@ -284,6 +299,9 @@ mod tests {
             &["--source", "kernel"],
             &["--thermometer", "io"],
             &["--command-names"],
+            &["--budget", "0"],
+            &["--budget", "nan"],
+            &["--budget", "much"],
         ] {
             assert_eq!(parse(wrong).unwrap_err().exit_code(), 2, "{wrong:?}");
         }

@@ -66,6 +66,11 @@ impl Requests {
         Self { services }
     }
 
+    /// What its programs have taken while the kernel kept account, ns.
+    pub fn run_time_ns(&self) -> u64 {
+        self.services.run_time_ns()
+    }
+
     /// The requests whose answers have ended since the last reading, and how many were lost. With `all`, at the end of the recording,
     /// also those under way.
     ///

@@ -7,7 +7,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use aya_obj::generated::{bpf_attr, bpf_cmd, bpf_insn};
+use aya_obj::generated::{bpf_attr, bpf_cmd, bpf_insn, bpf_prog_info};
 
 /// How a program is attached, as the kernel numbers it.
 pub const TRACE_RAW_TRACEPOINT: u32 = 23;
@@ -209,6 +209,23 @@ pub fn load_program(code: &Code<'_>) -> Result<OwnedFd, (io::Error, String)> {
         let text = String::from_utf8_lossy(&log[..end]).into_owned();
         (error, text)
     })
+}
+
+/// The kernel keeps account of what programs take as long as the descriptor is open. It needs CAP_SYS_ADMIN.
+pub fn keep_run_times() -> io::Result<OwnedFd> {
+    make(bpf_cmd::BPF_ENABLE_STATS, &mut blank())
+}
+
+/// What a program has taken while account was kept, ns.
+pub fn run_time_ns(program: &OwnedFd) -> io::Result<u64> {
+    // SAFETY: all fields are numbers, for which zero is a value.
+    let mut told: bpf_prog_info = unsafe { std::mem::zeroed() };
+    let mut attributes = blank();
+    attributes.info.bpf_fd = program.as_raw_fd() as u32;
+    attributes.info.info_len = size_of::<bpf_prog_info>() as u32;
+    attributes.info.info = std::ptr::from_mut(&mut told) as u64;
+    call(bpf_cmd::BPF_OBJ_GET_INFO_BY_FD, &mut attributes)?;
+    Ok(told.run_time_ns)
 }
 
 /// Attaches a program to the tracepoint that it was loaded for.

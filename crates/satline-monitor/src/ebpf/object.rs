@@ -212,6 +212,8 @@ pub enum Keep {
 pub struct Loaded {
     pub maps: BTreeMap<String, KernelMap>,
     iterators: BTreeMap<&'static str, OwnedFd>,
+    /// Those at tracepoints.
+    programs: Vec<OwnedFd>,
     /// Held only to stay attached.
     _attached: Vec<OwnedFd>,
 }
@@ -231,6 +233,12 @@ impl Loaded {
         pass.read_to_end(bytes).map(drop)
     }
 
+    /// What its programs at tracepoints have taken while the kernel kept account ([`KernelTime`]), ns.
+    pub fn run_time_ns(&self) -> u64 {
+        let times = self.programs.iter().filter_map(|one| call::run_time_ns(one).ok());
+        times.fold(0, u64::saturating_add)
+    }
+
     /// A map that the object must have.
     ///
     /// # Errors
@@ -239,6 +247,18 @@ impl Loaded {
         self.maps
             .get(name)
             .ok_or_else(|| Refusal::new(format!("the object has no map {name:?}"), "report this"))
+    }
+}
+
+/// While it is held the kernel keeps account of what programs take.
+#[derive(Debug)]
+pub struct KernelTime(#[expect(dead_code, reason = "held only to stay open")] OwnedFd);
+
+impl KernelTime {
+    /// # Errors
+    /// The process may not ask for it.
+    pub fn keep() -> io::Result<Self> {
+        call::keep_run_times().map(Self)
     }
 }
 
@@ -307,6 +327,7 @@ pub fn load(
     let mut loaded = Loaded {
         maps,
         iterators: BTreeMap::new(),
+        programs: Vec::new(),
         _attached: Vec::new(),
     };
     for &(name, hook) in plan.programs {
@@ -317,7 +338,10 @@ pub fn load(
         };
         let attached = attached.map_err(|error| refused(plan, name, &error, ""))?;
         match hook {
-            Hook::Tracepoint(_) => loaded._attached.push(attached),
+            Hook::Tracepoint(_) => {
+                loaded._attached.push(attached);
+                loaded.programs.push(program);
+            }
             Hook::Iterator(_) => _ = loaded.iterators.insert(name, attached),
         }
     }

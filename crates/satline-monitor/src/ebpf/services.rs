@@ -164,6 +164,11 @@ impl Services {
         Ok(lost.saturating_sub(std::mem::replace(&mut self.lost, lost)))
     }
 
+    /// What its programs have taken while the kernel kept account, ns.
+    pub fn run_time_ns(&self) -> u64 {
+        self.loaded.run_time_ns()
+    }
+
     /// Gives what is under way, at the end of the recording: an answer without a next request, a request without an answer.
     ///
     /// # Errors

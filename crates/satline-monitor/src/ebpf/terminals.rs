@@ -219,6 +219,11 @@ impl Terminals {
         Ok(lost.saturating_sub(std::mem::replace(&mut self.lost, lost)))
     }
 
+    /// What its programs have taken while the kernel kept account, ns.
+    pub fn run_time_ns(&self) -> u64 {
+        self.loaded.run_time_ns()
+    }
+
     /// Whether so many terminals are followed that those without a session should be forgotten soon.
     pub fn is_crowded(&self) -> bool {
         self.known >= MANY

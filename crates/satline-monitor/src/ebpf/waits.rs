@@ -397,6 +397,11 @@ impl Waits {
         Ok(lost.saturating_sub(std::mem::replace(&mut self.lost, lost)))
     }
 
+    /// What its programs have taken while the kernel kept account, ns.
+    pub fn run_time_ns(&self) -> u64 {
+        self.loaded.run_time_ns()
+    }
+
     /// Whether this kernel tells what quotas hold back.
     pub fn tells_throttling(&self) -> bool {
         self.throttling
