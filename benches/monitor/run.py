@@ -6,8 +6,8 @@ In one run, on the same processes:
 
 1. Processor time per sample with so many sleeping processes: the floor (`examples/floor.rs` reads stat
    and schedstat of all with kept descriptors and does nothing with them), satline-monitor as it is, by
-   /proc alone and with waits by cause, the task iterator alone (`examples/iterator.rs`), and `atop -w` and
-   `pidstat` where they are installed. Each is run for few and for many samples; the difference of their
+   /proc alone, with waits by cause and with terminals, the task iterator alone (`examples/iterator.rs`), and
+   `atop -w` and `pidstat` where they are installed. Each is run for few and for many samples; the difference of their
    processor times, by the kernel's account of the ended process, divided by the difference in samples
    leaves the start out. Medians of the rounds.
 2. Bytes per sample at rest, on the host as it is without those processes: `satline.recording.compact`.
@@ -44,6 +44,7 @@ MONITORS: dict[str, list[str]] = {
     "satline-monitor": [],
     "… --source proc": ["--source", "proc"],
     "… --waits": ["--waits"],
+    "… --waits --terminals": ["--waits", "--terminals"],
 }
 
 
@@ -215,7 +216,7 @@ def main() -> None:
     print(f"Processor time per sample at {count} sleeping processes, median of {rounds} rounds")
     for name, value in median.items():
         each = ", ".join(f"{v:.2f}" for v in costs[name])
-        print(f"  {name:16} {value:8.2f} ms   {value / median['floor']:6.2f} × floor   ({each})")
+        print(f"  {name:21} {value:8.2f} ms   {value / median['floor']:6.2f} × floor   ({each})")
     for name, goal in (("… --source proc", 1.3), ("iterator", 0.2), ("… --waits", 0.5)):
         met = "met" if ratio[name] <= goal else "NOT met"
         print(f"  goal, {name} at most {goal} × floor: {met} ({ratio[name]:.2f})")

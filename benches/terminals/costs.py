@@ -10,7 +10,7 @@ import select
 import signal
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 _BPF = 321  # x86-64
 _NEXT_ID, _FD_BY_ID, _INFO, _ENABLE_STATS = 11, 13, 15, 32
@@ -35,8 +35,8 @@ def loaded() -> set[int]:
         found.add(number)
 
 
-def spent(numbers: set[int]) -> dict[str, tuple[int, int]]:
-    """Of those programs that are ours: time, ns, and runs since accounts are kept."""
+def spent(numbers: set[int], names: Sequence[str] = PROGRAMS) -> dict[str, tuple[int, int]]:
+    """Of those programs that have such names: time, ns, and runs since accounts are kept."""
     found = {}
     for number in numbers:
         descriptor = _bpf(_FD_BY_ID, bytearray(struct.pack("III", number, 0, 0)))
@@ -47,7 +47,7 @@ def spent(numbers: set[int]) -> dict[str, tuple[int, int]]:
         told = _bpf(_INFO, attributes)
         os.close(descriptor)
         name = info.raw[64:80].split(b"\0")[0].decode()
-        if told >= 0 and name in PROGRAMS:
+        if told >= 0 and name in names:
             found[name] = struct.unpack_from("QQ", info.raw, 192)
     return found
 

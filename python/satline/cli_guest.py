@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     epilog="""\b
 Examples:
   sudo satline guest build                    some minutes, once
+  sudo satline guest build --release trixie   another kernel, kept beside it
   satline study guest-paging                  a study on a guest
   satline guest shell --memory '256 MB'       look into one
   satline guest list
@@ -50,7 +51,7 @@ def build(release: str | None, mirror: str | None, again: bool) -> None:
     image = make(
         lambda text: click.echo(visible(text), err=True), release=release, mirror=mirror, again=again
     )
-    size = _size(used_bytes(image_directory()))
+    size = _size(used_bytes(image_directory(release=release)))
     click.echo(f"guests start from {visible(image.disk.parent)} ({size})")
     click.echo("try `satline study guest-paging`")
 
@@ -61,22 +62,22 @@ def list_command(as_json: bool) -> None:
     """What is kept for guests: what they start from, and a snapshot of each kind that was started."""
     from satline.report._escape import visible
     from satline.systems.guest.files import cache_directory, used_bytes
-    from satline.systems.guest.image import image_directory
+    from satline.systems.guest.image import image_directories
     from satline.systems.guest.snapshot import snapshots
 
     cache = cache_directory()
     found = snapshots(cache)
-    image = image_directory(cache)
+    images = image_directories(cache)
     if as_json:
         rows = [
             {**one.about(), "path": str(one.directory), "bytes": used_bytes(one.directory)} for one in found
         ]
-        built = {"path": str(image), "bytes": used_bytes(image)} if image.exists() else None
-        click.echo(json.dumps({"image": built, "snapshots": rows}, indent=2))
+        built = [{"path": str(image), "bytes": used_bytes(image)} for image in images]
+        click.echo(json.dumps({"images": built, "snapshots": rows}, indent=2))
         return
-    if not image.exists():
+    if not images:
         click.echo("nothing was built; `sudo satline guest build`")
-    else:
+    for image in images:
         click.echo(f"{visible(image)}: {_size(used_bytes(image))}")
     for one in found:
         click.echo(f"snapshot {visible(one.directory.name)}: {visible(_kind(one))}")
@@ -102,13 +103,14 @@ def remove(snapshots: bool) -> None:
     Runs that go on must be over.
     """
     from satline.systems.guest.files import cache_directory, one_at_a_time, used_bytes
+    from satline.systems.guest.image import image_directories
 
     cache = cache_directory()
     if not cache.exists():
         click.echo("nothing is kept")
         return
     with one_at_a_time(cache):
-        parts = [cache / "snapshots", *([] if snapshots else [cache / "image", cache / "build"])]
+        parts = [cache / "snapshots", *([] if snapshots else [*image_directories(cache), cache / "build"])]
         freed = sum(used_bytes(part) for part in parts)
         for part in parts:
             shutil.rmtree(part, ignore_errors=True)
@@ -119,11 +121,14 @@ def remove(snapshots: bool) -> None:
 @click.option("--memory", default="256 MB", show_default=True, help="Its main storage.")
 @click.option("--processors", type=click.IntRange(1, 64), default=1, show_default=True)
 @click.option("--swap-disks", type=click.IntRange(0, 16), default=1, show_default=True)
+@click.option("--release", help="Debian's release, of those that were built; default: the host's.")
 @click.option("--command", "-c", help="Run this there instead of a shell.")
 @click.option(
     "--scratch", type=click.Path(path_type=Path), default=Path("/var/tmp"), help="Directory for its disks."
 )
-def shell(memory: str, processors: int, swap_disks: int, command: str | None, scratch: Path) -> int:
+def shell(
+    memory: str, processors: int, swap_disks: int, release: str | None, command: str | None, scratch: Path
+) -> int:
     """Start a guest as a study would, and log on to it as root; it is thrown away when the session ends."""
     import secrets
     import subprocess
@@ -147,7 +152,9 @@ def shell(memory: str, processors: int, swap_disks: int, command: str | None, sc
                     run_id=secrets.token_hex(16),
                     limits=Limits(),
                     scratch=scratch.absolute(),
-                    target=GuestSettings(memory_bytes=size, processors=processors, swap_disks=swap_disks),
+                    target=GuestSettings(
+                        memory_bytes=size, processors=processors, swap_disks=swap_disks, release=release
+                    ),
                     say=lambda text: click.echo(text, err=True),
                 )
             )

@@ -48,6 +48,10 @@ Examples:
     sudo satline record --terminals --users terminal lab.satline
 
 \b
+  How long clients of this host's services wait, by service:
+    sudo satline record --services --users cgroup web.satline
+
+\b
   Users by rules of yours; first see what the rules make of this host:
     satline record --user-rules users.toml --print-users
     sudo satline record lab.satline --user-rules users.toml
@@ -121,10 +125,26 @@ Examples:
     " and Linux 6.2.",
 )
 @click.option(
+    "--services",
+    is_flag=True,
+    help="Record how long those who ask services of this host (web servers, databases) wait: each request"
+    " over TCP, encrypted or not, until the first and the last byte of its answer. No byte is looked at."
+    " Needs root and Linux 6.4.",
+)
+@click.option(
     "--command-names",
     is_flag=True,
     help="With --terminals: the class of a line is the name of the command that it started, not just"
-    " 'command'.",
+    " 'command'. With --services: the class of a request has the name of the program that answered.",
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0, max=100),
+    default=2.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="What recording may take of one processor. Above it the detail that costs most is left out (waits,"
+    " services, terminals, every second sample), and the recording says so. 0: no bound.",
 )
 @click.option(
     "--explain-sources",
@@ -156,7 +176,9 @@ def record(
     delay_accounting: bool,
     waits: bool,
     terminals: bool,
+    services: bool,
     command_names: bool,
+    budget: float,
     explain_sources: bool,
     quiet: bool,
     install: bool,
@@ -180,8 +202,8 @@ def record(
         if context.get_parameter_source("users") is not click.core.ParameterSource.DEFAULT:
             raise click.UsageError("--users and --user-rules exclude each other", context)
         users = f"rules:{user_rules.absolute()}"
-    if command_names and not terminals:
-        raise click.UsageError("--command-names goes with --terminals", context)
+    if command_names and not (terminals or services):
+        raise click.UsageError("--command-names goes with --terminals or --services", context)
     for option, time, least in (("--interval", interval, 100), ("--thermometer-every", every, 1000)):
         if time < least:
             raise click.BadParameter(f"less than {least}ms", context, param_hint=option)
@@ -226,7 +248,9 @@ def record(
         tell_alarms=not quiet,
         waits=waits,
         terminals=terminals,
+        services=services,
         command_names=command_names,
+        budget_percent=budget or None,
     )
     if as_service:
         for note in notes:

@@ -36,8 +36,14 @@ class Plan:
         Have the monitor print a line when a probe has become much slower than usual, and when it is over.
     waits
         Count at each context switch what users wait for.
-    terminals, command_names
-        Record how long users at terminals wait for each line; with the names of commands.
+    terminals
+        Record how long users at terminals wait for each line.
+    services
+        Record how long those who ask services of this host wait for each request.
+    command_names
+        Of lines and requests: the names of commands and programs.
+    budget_percent
+        What the monitor may take of one processor; above it leaves out detail. ``None``: no bound.
     """
 
     monitor: Path
@@ -53,7 +59,9 @@ class Plan:
     tell_alarms: bool = False
     waits: bool = False
     terminals: bool = False
+    services: bool = False
     command_names: bool = False
+    budget_percent: float | None = None
 
     @property
     def alarms_told(self) -> bool:
@@ -78,8 +86,12 @@ class Plan:
             words += ["--waits"]
         if self.terminals:
             words += ["--terminals"]
+        if self.services:
+            words += ["--services"]
         if self.command_names:
             words += ["--command-names"]
+        if self.budget_percent is not None:
+            words += ["--budget", f"{self.budget_percent:g}"]
         if self.duration_ms is not None:
             words += ["--duration", f"{self.duration_ms}ms"]
         return words

@@ -83,14 +83,26 @@ def test_the_monitor_gets_what_was_asked_for(
     recording = tmp_path / "x.satline"
     words = ["record", str(recording), "--interval", "500ms", "--thermometer", "trivial,io"]
     assert (
-        run([*words, "--thermometer-every", "10s", "--duration", "1m", "--quiet", "--waits", "--terminals"])
+        run(
+            [
+                *words,
+                "--thermometer-every",
+                "10s",
+                "--duration",
+                "1m",
+                "--quiet",
+                "--waits",
+                "--terminals",
+                "--services",
+            ]
+        )
         == 0
     )
     told = (tmp_path / "words").read_text()
     assert told.startswith(f"--recording {recording} --interval 500ms --users uid ")
     assert "--thermometer trivial@10000ms --thermometer io@10000ms" in told
     assert f"--thermometer-program {binaries}/satline-thermometer" in told
-    assert "--waits --terminals --duration 60000ms" in told
+    assert "--waits --terminals --services --budget 2 --duration 60000ms" in told
     assert f"{recording}: 0 rows" in capsys.readouterr().out
 
 

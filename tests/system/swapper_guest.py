@@ -3,68 +3,33 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import shlex
-import tarfile
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from satline.errors import InputError, SatlineError
 from satline.swapper.status import Status, UserStatus
 from satline.systems.binaries import find_binary
-from satline.systems.guest import accelerator, boot
-from satline.systems.guest.files import cache_directory, find_program
-from satline.systems.guest.image import ALIAS, find_image
+from satline.systems.guest.files import find_program
+from satline.systems.guest.image import find_image
 from satline.systems.guest.settings import GuestSettings
-from satline.systems.guest.snapshot import overlay, swap_files
-from satline.systems.remote.connection import Connection
-from satline.systems.remote.settings import RemoteSettings
 
+from . import booted_guest
+from .booted_guest import BootedGuest
 from .conftest import TREE
-from .guest_shell import Shell
 
-# An emulated processor on a busy machine takes its time.
-WAIT_S = 600.0
 PLACE = "/opt/swapper"
 SETTINGS = GuestSettings(memory_bytes=512_000_000, swap_disks=1, swap_disk_bytes=512 << 20)
 PAGE_BYTES = 4096
 
 
 @dataclasses.dataclass
-class SwapperGuest:
-    """A running guest: commands are run in it by its shell."""
-
-    machine: boot.Machine
-    connection: Connection
-    shell: Shell
-    directory: Path
-
-    def run(self, command: str) -> str:
-        """What a command prints; it must succeed."""
-        return self.shell.run(command, WAIT_S).decode()
-
-    def write(self, path: str, text: str) -> None:
-        """Write a file; the kernel's answer to it must be good."""
-        self.run(f"printf %s {shlex.quote(text)} > {path}")
-
-    def read(self, path: str) -> str:
-        return self.run(f"cat {path}")
-
-    def wait(self, condition: Callable[[], object], what: str) -> Any:
-        """The condition's value once it is true."""
-        end = time.monotonic() + WAIT_S
-        while not (value := condition()):
-            assert self.machine.lives(), "the guest has ended"
-            assert time.monotonic() < end, f"waited in vain for {what}\n{self.tail()}"
-            time.sleep(0.25)
-        return value
+class SwapperGuest(BootedGuest):
+    """One with the swapper in it."""
 
     def tail(self) -> str:
         """What the swapper says of itself and the kernel of its devices, for a test that failed."""
@@ -107,53 +72,12 @@ def started(
         There is no image, or a program is missing.
     """
     program = find_binary("satline-swapper")
-    image = find_image()
-    chosen = accelerator.choose(settings.accelerator, image, cache_directory(), {})
-    overlay(image.disk, "raw", directory / "root.qcow2")
-    disks = boot.Disks(directory / "root.qcow2", swap_files(directory, settings))
-    port = boot.free_port()
-    with tempfile.TemporaryDirectory(prefix="satline-sg-") as sockets:
-        command = boot.command_line(
-            image, settings, chosen.name, directory, Path(sockets) / "qmp", disks, port, options=options
-        )
-        machine = boot.Machine([*before, *command], directory, Path(sockets) / "qmp", {})
-        try:
-            machine.wait_until_ready()
-            machine.wait_until_answers(port)
-            remote = RemoteSettings(
-                host="root@127.0.0.1",
-                port=port,
-                identity=image.identity,
-                known_hosts=image.known_hosts,
-                options=(f"HostKeyAlias={ALIAS}",),
-                config=False,
-                where="the guest",
-            )
-            connection = Connection(remote, Path(sockets), 0, {})
-            connection.open()
-            shell = Shell(connection, directory / "shell.log")
-            try:
-                guest = SwapperGuest(machine, connection, shell, directory)
-                _furnish(guest, program)
-                yield guest
-            finally:
-                shell.close()
-                connection.close()
-        finally:
-            machine.kill()
-
-
-def _furnish(guest: SwapperGuest, program: Path) -> None:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        archive.add(program, "satline-swapper")
-        archive.add(TREE / "workloads/programs/kernel.py", "kernel.py")
-    with guest.connection.start(
-        f"mkdir -p {PLACE}/run && tar -xf - -C {PLACE}", guest.directory / "tar.log"
-    ) as there:
-        there.communicate(buffer.getvalue(), WAIT_S)
-    if there.returncode != 0:
-        raise SatlineError((guest.directory / "tar.log").read_text(errors="replace"))
+    with booted_guest.started(directory, settings, before, options) as plain:
+        guest = SwapperGuest(plain.machine, plain.connection, plain.shell, directory)
+        kernel = TREE / "workloads/programs/kernel.py"
+        guest.put({"satline-swapper": program, "kernel.py": kernel}, PLACE)
+        guest.run(f"mkdir {PLACE}/run")
+        yield guest
 
 
 class User:

@@ -5,8 +5,6 @@ They need what `satline guest build` makes; nothing here touches this host's sto
 
 from __future__ import annotations
 
-import io
-import tarfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -183,7 +181,7 @@ def test_a_user_goes_out_and_comes_back_on_control_groups_of_version_2(
     )
     daemon.end()
     assert mary.state() == "S"
-    recorded = fetched(guest, f"{PLACE}/run/x.satline")
+    recorded = guest.fetch(f"{PLACE}/run/x.satline")
     assert check(recorded).ok
     changes = states(recorded)
     assert ("idle", "trimmed") in changes
@@ -397,15 +395,6 @@ def test_writes_that_fail_lose_nothing(guest: SwapperGuest) -> None:
 def map_to(guest: SwapperGuest, table: str) -> None:
     """Let the mapped device be that."""
     guest.run(f'dmsetup suspend sw && echo "{table}" | dmsetup load sw && dmsetup resume --noudevsync sw')
-
-
-def fetched(guest: SwapperGuest, path: str) -> Path:
-    """A directory of the guest, here."""
-    data = guest.connection.run(f"tar -cf - -C {path} .")
-    target = guest.directory / f"fetched-{len(list(guest.directory.glob('fetched-*')))}"
-    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-        archive.extractall(target, filter="data")
-    return target
 
 
 def states(recording: Path) -> list[tuple[str, str]]:

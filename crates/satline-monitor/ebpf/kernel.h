@@ -50,6 +50,31 @@ enum {
  */
 static void *(*const bpf_rdonly_cast)(const void *object, __u32 type) = (void *)0x7fff0000;
 
+/*
+ * Whether the kernel has it, as those since 6.2: the loader puts 1 or 0 in the place of this number, and the verifier leaves out what is not
+ * reached then.
+ */
+static __always_inline bool can_cast(void)
+{
+	__u64 there;
+
+	asm("%0 = 0x7fff1000" : "=r"(there));
+	return there;
+}
+
+/*
+ * A structure of the kernel's at a place that the verifier knows nothing of, and a field of one that may be such: read by its type, or, on
+ * kernels before 6.2, by its address (which lockdown for confidentiality forbids).
+ */
+#define AS(place, type)                                                                                                \
+	((type *)(can_cast() ? bpf_rdonly_cast((void *)(place), bpf_core_type_id_kernel(type)) : (void *)(place)))
+#define GET(object, field)                                                                                             \
+	(can_cast() ? (object)->field : ({                                                                             \
+		__typeof__((object)->field) got;                                                                       \
+		bpf_core_read(&got, sizeof(got), &(object)->field);                                                    \
+		got;                                                                                                   \
+	}))
+
 #define PF_WQ_WORKER 0x00000020
 #define PF_KTHREAD 0x00200000
 

@@ -245,31 +245,44 @@ const volatile __u32 names = 0;
 
 static __always_inline struct tty_struct *terminal_of(struct task_struct *task)
 {
-	struct signal_struct___terminal *signal = (void *)task->signal;
+	struct signal_struct___terminal *signal = (void *)GET(task, signal);
 
-	return signal ? signal->tty : 0;
+	return signal ? GET(signal, tty) : 0;
 }
 
 /* Number of the process that leads a terminal's session; 0: it is nobody's. */
 static __always_inline __u64 session_of(struct tty_struct *tty)
 {
-	struct pid *session = tty->ctrl.session;
+	struct pid *session = GET(tty, ctrl.session);
 
-	return session ? session->numbers[0].nr : 0;
+	return session ? GET(session, numbers[0].nr) : 0;
+}
+
+static __always_inline int major_of(struct tty_struct *tty)
+{
+	struct tty_driver *driver = GET(tty, driver);
+
+	return GET(driver, major);
 }
 
 static __always_inline struct tty_port *port_of(struct work_struct *work)
 {
 	__u64 place = (__u64)work - bpf_core_field_offset(struct tty_port, buf) - bpf_core_field_offset(struct tty_bufhead, work);
 
-	return bpf_rdonly_cast((void *)place, bpf_core_type_id_kernel(struct tty_port));
+	return AS(place, struct tty_port);
 }
 
 static __always_inline __u8 byte_at(__u64 place)
 {
-	struct timespec64 *number = bpf_rdonly_cast((void *)place, bpf_core_type_id_kernel(struct timespec64));
+	struct timespec64 *number;
+	__u8 byte;
 
-	return number->tv_sec;
+	if (can_cast()) {
+		number = bpf_rdonly_cast((void *)place, bpf_core_type_id_kernel(struct timespec64));
+		return number->tv_sec;
+	}
+	bpf_probe_read_kernel(&byte, 1, (void *)place);
+	return byte;
 }
 
 #define NO_BYTE 0x100
@@ -303,9 +316,9 @@ static __always_inline bool hands_on(struct work_struct *work, __u64 function)
 	if ((__u32)bpf_get_current_pid_tgid() != learner)
 		return 0;
 	port = port_of(work);
-	tty = port->itty;
-	if (tty && (__u64)tty->port == (__u64)port &&
-	    (tty->driver->major == MASTER_MAJOR || tty->driver->major == SLAVE_MAJOR))
+	tty = GET(port, itty);
+	if (tty && (__u64)GET(tty, port) == (__u64)port &&
+	    (major_of(tty) == MASTER_MAJOR || major_of(tty) == SLAVE_MAJOR))
 		*known = function;
 	return 0;
 }
@@ -313,35 +326,37 @@ static __always_inline bool hands_on(struct work_struct *work, __u64 function)
 /* Who sleeps at this place of a terminal's queue of readers; may be nobody. */
 static __always_inline struct task_struct *sleeper(struct wait_queue_entry *entry, __u64 queue)
 {
-	__u64 private = (__u64)entry->private;
+	__u64 private = (__u64)GET(entry, private);
 	struct poll_table_entry *polled;
 	struct eppoll_entry *watched;
+	struct epitem *item;
 	struct eventpoll *events;
 	struct list_head *first;
 	__u64 place;
 
 	if (private) {
 		place = (__u64)entry - bpf_core_field_offset(struct poll_table_entry, wait);
-		polled = bpf_rdonly_cast((void *)place, bpf_core_type_id_kernel(struct poll_table_entry));
-		if ((__u64)polled->wait_address == queue) {
-			struct poll_wqueues *all =
-				bpf_rdonly_cast((void *)private, bpf_core_type_id_kernel(struct poll_wqueues));
-			return all->polling_task;
+		polled = AS(place, struct poll_table_entry);
+		if ((__u64)GET(polled, wait_address) == queue) {
+			struct poll_wqueues *all = AS(private, struct poll_wqueues);
+
+			return GET(all, polling_task);
 		}
-		return bpf_rdonly_cast((void *)private, bpf_core_type_id_kernel(struct task_struct));
+		return AS(private, struct task_struct);
 	}
 	place = (__u64)entry - bpf_core_field_offset(struct eppoll_entry, wait);
-	watched = bpf_rdonly_cast((void *)place, bpf_core_type_id_kernel(struct eppoll_entry));
-	if ((__u64)watched->whead != queue)
+	watched = AS(place, struct eppoll_entry);
+	if ((__u64)GET(watched, whead) != queue)
 		return 0;
-	events = watched->base->ep;
+	item = GET(watched, base);
+	events = GET(item, ep);
 	place = (__u64)events + bpf_core_field_offset(struct eventpoll, wq) + bpf_core_field_offset(struct wait_queue_head, head);
-	first = events->wq.head.next;
+	first = GET(events, wq.head.next);
 	if (!events || (__u64)first == place)
 		return 0;
 	place = (__u64)first - bpf_core_field_offset(struct wait_queue_entry, entry);
-	entry = bpf_rdonly_cast((void *)place, bpf_core_type_id_kernel(struct wait_queue_entry));
-	return bpf_rdonly_cast(entry->private, bpf_core_type_id_kernel(struct task_struct));
+	entry = AS(place, struct wait_queue_entry);
+	return AS(GET(entry, private), struct task_struct);
 }
 
 enum waiting {
@@ -357,7 +372,7 @@ static __always_inline enum waiting waits_for(struct tty_struct *tty, struct tas
 {
 	__u64 queue = (__u64)tty + bpf_core_field_offset(struct tty_struct, read_wait);
 	__u64 end = queue + bpf_core_field_offset(struct wait_queue_head, head);
-	struct list_head *place = tty->read_wait.head.next;
+	struct list_head *place = GET(tty, read_wait.head.next);
 	enum waiting found = NOBODY;
 	int i;
 
@@ -369,7 +384,7 @@ static __always_inline enum waiting waits_for(struct tty_struct *tty, struct tas
 		if (!place || (__u64)place == end)
 			break;
 		start = (__u64)place - bpf_core_field_offset(struct wait_queue_entry, entry);
-		entry = bpf_rdonly_cast((void *)start, bpf_core_type_id_kernel(struct wait_queue_entry));
+		entry = AS(start, struct wait_queue_entry);
 		task = sleeper(entry, queue);
 		if (wanted) {
 			if ((__u64)task == (__u64)wanted)
@@ -377,10 +392,10 @@ static __always_inline enum waiting waits_for(struct tty_struct *tty, struct tas
 		} else if (task) {
 			if ((__u64)terminal_of(task) != (__u64)tty)
 				found = FOREIGN;
-			else if (state_of(task) & STATE_INTERRUPTIBLE)
+			else if (GET(task, __state) & STATE_INTERRUPTIBLE)
 				return OWN;
 		}
-		place = place->next;
+		place = GET(place, next);
 	}
 	return found;
 }
@@ -422,8 +437,9 @@ static __always_inline void end_line(struct terminal *terminal, __u64 from)
 
 static __always_inline void begin_line(struct terminal *terminal, struct tty_struct *tty, __u64 now, __u64 uncertain)
 {
-	unsigned int local = tty->termios.c_lflag, output = tty->termios.c_oflag;
-	struct tty_struct *other = tty->link;
+	unsigned int local = GET(tty, termios.c_lflag), output = GET(tty, termios.c_oflag);
+	struct tty_struct *other = GET(tty, link);
+	struct tty_port *port = GET(other, port);
 	struct tty_buffer *tail;
 	__u32 flags = 0;
 
@@ -441,9 +457,9 @@ static __always_inline void begin_line(struct terminal *terminal, struct tty_str
 	terminal->typed_ahead = 0;
 	__builtin_memset(terminal->name, 0, sizeof(terminal->name));
 	/* What is shown from here on. */
-	tail = other->port->buf.tail;
+	tail = GET(port, buf.tail);
 	terminal->output_tail = (__u64)tail;
-	terminal->output_seen = tail->used;
+	terminal->output_seen = GET(tail, used);
 	terminal->state = UNDER_WAY;
 }
 
@@ -466,9 +482,9 @@ static __always_inline __u64 forgotten(__u64 number)
 static __always_inline void take_input(struct tty_struct *tty, struct tty_port *port, bool handed_on)
 {
 	__u64 uncertain = 0;
-	struct tty_buffer *tail = port->buf.tail;
+	struct tty_buffer *tail = GET(port, buf.tail);
 	__u64 key = (__u64)tty, now = bpf_ktime_get_ns(), session = session_of(tty);
-	__u32 used = tail->used, at, i, ends = 0, stops = 0, zero = 0;
+	__u32 used = GET(tail, used), at, i, ends = 0, stops = 0, zero = 0;
 	__u64 interrupt = NO_BYTE, quit = NO_BYTE, suspend = NO_BYTE;
 	struct terminal *terminal;
 	__u64 data = data_of(tail);
@@ -498,7 +514,7 @@ static __always_inline void take_input(struct tty_struct *tty, struct tty_port *
 		terminal->reader = 0;
 		terminal->input_tail = 0;
 		terminal->session = session;
-		terminal->index = tty->index;
+		terminal->index = GET(tty, index);
 		terminal->leader_pid = session;
 	}
 	if (!handed_on) {
@@ -510,7 +526,7 @@ static __always_inline void take_input(struct tty_struct *tty, struct tty_port *
 	}
 	if (terminal->input_tail != (__u64)tail || terminal->input_seen > used) {
 		terminal->input_tail = (__u64)tail;
-		terminal->input_seen = tail->read;
+		terminal->input_seen = GET(tail, read);
 	}
 	at = terminal->input_seen;
 	if (at >= used)
@@ -519,10 +535,10 @@ static __always_inline void take_input(struct tty_struct *tty, struct tty_port *
 	if (used - at > INPUT_BYTES)
 		at = used - INPUT_BYTES;
 	/* A terminal without such a key has zero there. */
-	if (tty->termios.c_lflag & ISIG) {
-		interrupt = tty->termios.c_cc[VINTR];
-		quit = tty->termios.c_cc[VQUIT];
-		suspend = tty->termios.c_cc[VSUSP];
+	if (GET(tty, termios.c_lflag) & ISIG) {
+		interrupt = GET(tty, termios.c_cc[VINTR]);
+		quit = GET(tty, termios.c_cc[VQUIT]);
+		suspend = GET(tty, termios.c_cc[VSUSP]);
 		interrupt = interrupt ? interrupt : NO_BYTE;
 		quit = quit ? quit : NO_BYTE;
 		suspend = suspend ? suspend : NO_BYTE;
@@ -628,21 +644,22 @@ static __always_inline bool echo_ends(struct terminal *terminal, struct tty_buff
 static __always_inline void take_output(struct tty_struct *tty, struct tty_port *port)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct tty_buffer *head = port->buf.head, *tail = port->buf.tail;
-	__u64 key = (__u64)tty->link, now;
-	__u32 used = tail->used, at;
+	struct tty_buffer *head = GET(port, buf.head), *tail = GET(port, buf.tail);
+	struct tty_struct *other = GET(tty, link);
+	__u64 key = (__u64)other, now;
+	__u32 used = GET(tail, used), at;
 	struct terminal *terminal;
 	bool ends = 0;
 
 	terminal = bpf_map_lookup_elem(&terminals, &key);
-	if (!terminal || terminal->state == IDLE || terminal->session != session_of(tty->link))
+	if (!terminal || terminal->state == IDLE || terminal->session != session_of(other))
 		return;
 	if (terminal->output_tail != (__u64)tail || terminal->output_seen > used) {
 		/* One buffer was full: its end has not been seen yet. */
 		if (!terminal->first_ns && terminal->output_tail == (__u64)head && (__u64)head != (__u64)tail)
-			ends = echo_ends(terminal, head, terminal->output_seen, head->used);
+			ends = echo_ends(terminal, head, terminal->output_seen, GET(head, used));
 		terminal->output_tail = (__u64)tail;
-		terminal->output_seen = tail->read;
+		terminal->output_seen = GET(tail, read);
 	}
 	at = terminal->output_seen;
 	if (at >= used && !ends)
@@ -665,10 +682,15 @@ static __always_inline void take_output(struct tty_struct *tty, struct tty_port 
 	terminal->waits |= FIRST;
 }
 
+static __always_inline void take_output_of(struct tty_struct *master)
+{
+	take_output(master, GET(master, port));
+}
+
 /* Output is handed on. */
 static __always_inline void hand_output_on(struct tty_struct *tty)
 {
-	__u64 key = (__u64)tty->link;
+	__u64 key = (__u64)GET(tty, link);
 	struct terminal *terminal = bpf_map_lookup_elem(&terminals, &key);
 
 	if (terminal && terminal->state != IDLE)
@@ -685,10 +707,10 @@ static __always_inline void take(struct work_struct *work, int started)
 	if (!hands_on(work, (__u64)work->func))
 		return;
 	port = port_of(work);
-	tty = port->itty;
+	tty = GET(port, itty);
 	if (!tty)
 		return;
-	major = tty->driver->major;
+	major = major_of(tty);
 	if (major == SLAVE_MAJOR)
 		take_input(tty, port, started);
 	else if (major == MASTER_MAJOR) {
@@ -716,10 +738,10 @@ int BPF_PROG(on_start, struct work_struct *work)
 /* Whether all that was typed has been handed to whoever reads. */
 static __always_inline bool handed_on(struct tty_struct *tty)
 {
-	struct tty_port *port = tty->port;
-	struct tty_buffer *head = port->buf.head, *tail = port->buf.tail;
+	struct tty_port *port = GET(tty, port);
+	struct tty_buffer *head = GET(port, buf.head), *tail = GET(port, buf.tail);
 
-	return (__u64)head == (__u64)tail && head->read == tail->used;
+	return (__u64)head == (__u64)tail && GET(head, read) == GET(tail, used);
 }
 
 /* Somebody whose terminal it is waits for input since `asleep_ns`. */
@@ -730,7 +752,7 @@ static __always_inline void ask(struct terminal *terminal, struct tty_struct *tt
 		return;
 	terminal->asleep_ns = asleep_ns;
 	terminal->state = ASKING;
-	if (!handed_on(tty->link)) {
+	if (!handed_on(GET(tty, link))) {
 		terminal->waits |= PROMPT;
 		return;
 	}
@@ -744,14 +766,16 @@ int BPF_PROG(on_end, struct work_struct *work)
 {
 	struct terminal *terminal;
 	struct tty_struct *tty;
+	struct tty_port *port;
 	__u64 key, doubtful_ns;
 
 	if (!hands_on(work, (__u64)work->func))
 		return 0;
-	tty = port_of(work)->itty;
+	port = port_of(work);
+	tty = GET(port, itty);
 	if (!tty)
 		return 0;
-	if (tty->driver->major == MASTER_MAJOR) {
+	if (major_of(tty) == MASTER_MAJOR) {
 		hand_output_on(tty);
 		return 0;
 	}
@@ -805,7 +829,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (handed_on(tty)) {
 		/* What has not been handed on to whoever shows it. */
 		if (!terminal->first_ns)
-			take_output(tty->link, tty->link->port);
+			take_output_of(GET(tty, link));
 		terminal->reader = prev->tgid;
 		ask(terminal, tty, bpf_ktime_get_ns());
 	} else {
@@ -821,6 +845,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	struct tty_struct *tty = terminal_of(task);
 	struct terminal *terminal;
 	__u64 key = (__u64)tty;
+	struct pid *group;
 
 	if (!tty)
 		return 0;
@@ -830,7 +855,8 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	if (terminal->session != session_of(tty))
 		return 0;
 	/* The first of the group in the foreground: not what a prompt or a script calls. */
-	if (tty->ctrl.pgrp->numbers[0].nr != task->pid)
+	group = GET(tty, ctrl.pgrp);
+	if (GET(group, numbers[0].nr) != task->pid)
 		return 0;
 	terminal->flags |= COMMAND;
 	if (names)
@@ -858,7 +884,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	/* A line that ends the session has no other answer. One that is hung up has no terminal any more. */
 	if (terminal->state == UNDER_WAY) {
 		if (!terminal->first_ns)
-			take_output(tty->link, tty->link->port);
+			take_output_of(GET(tty, link));
 		terminal->asleep_ns = bpf_ktime_get_ns();
 		terminal->flags |= LEADER;
 		terminal->state = ASKING;

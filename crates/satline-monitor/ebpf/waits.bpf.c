@@ -11,7 +11,7 @@
  * from its own wait.
  * Numbers of system calls are those of x86-64.
  */
-#include "kernel.h"
+#include "task_record.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -85,6 +85,8 @@ struct waits {
 	__u64 held_cause;
 	struct held held[HOLDERS];
 	__u64 ns[CAUSES];
+	/* `since_ns` of the wait under way that dump_both has told of. */
+	__u64 told_ns;
 };
 
 struct pair {
@@ -100,6 +102,21 @@ struct paired {
 
 struct wait_record {
 	__u32 pid, tgid;
+	__u64 ns[CAUSES];
+};
+
+/* What dump_both tells of a thread's waits. */
+enum {
+	NO_WAITS,
+	/* The wait told of last goes on, and there was no other. */
+	GOES_ON,
+	/* A wait_sums follows. */
+	SUMS,
+};
+
+struct wait_sums {
+	/* The wait under way, which is not in `ns`: its cause, and from when until now; 0: none. */
+	__u64 cause, since_ns, until_ns;
 	__u64 ns[CAUSES];
 };
 
@@ -152,17 +169,19 @@ LOST_MAP
 
 static __always_inline enum cause cause_of_socket(struct file *file)
 {
-	struct socket *socket = bpf_rdonly_cast(file->private_data, bpf_core_type_id_kernel(struct socket));
-	struct sock *sock = socket->sk;
+	struct socket *socket = AS(GET(file, private_data), struct socket);
+	struct sock *sock = GET(socket, sk);
+	__u16 family;
 
 	if (!sock)
 		return OTHER;
-	if (sock->__sk_common.skc_family == FAMILY_UNIX)
+	family = GET(sock, __sk_common.skc_family);
+	if (family == FAMILY_UNIX)
 		return LOCAL;
-	if (sock->__sk_common.skc_family == FAMILY_IP4) {
-		__u32 there = sock->__sk_common.skc_daddr;
+	if (family == FAMILY_IP4) {
+		__u32 there = GET(sock, __sk_common.skc_daddr);
 		/* 127.0.0.0/8, or an address of this host's own. */
-		if ((there & 0xff) == 127 || (there && there == sock->__sk_common.skc_rcv_saddr))
+		if ((there & 0xff) == 127 || (there && there == GET(sock, __sk_common.skc_rcv_saddr)))
 			return LOCAL;
 	}
 	return NETWORK;
@@ -173,6 +192,7 @@ static __always_inline enum cause cause_of_file(struct task_struct *task, __u64 
 	struct files_struct *files = task->files;
 	struct fdtable *table;
 	struct list_head *place;
+	struct inode *inode;
 	struct file *file;
 	__u32 kind;
 
@@ -182,9 +202,10 @@ static __always_inline enum cause cause_of_file(struct task_struct *task, __u64 
 	if (number >= table->max_fds)
 		return OTHER;
 	/* The verifier follows pointers to structures only: the first member of this one is the pointer wanted. */
-	place = bpf_rdonly_cast((void *)((__u64)table->fd + number * 8), bpf_core_type_id_kernel(struct list_head));
-	file = bpf_rdonly_cast(place->next, bpf_core_type_id_kernel(struct file));
-	kind = file->f_inode->i_mode & MODE_KIND;
+	place = AS((__u64)table->fd + number * 8, struct list_head);
+	file = AS(GET(place, next), struct file);
+	inode = GET(file, f_inode);
+	kind = GET(inode, i_mode) & MODE_KIND;
 	if (kind == MODE_PIPE)
 		return LOCAL;
 	if (kind == MODE_SOCKET)
@@ -310,10 +331,14 @@ static __always_inline void begin_throttled(struct waits *own, struct task_struc
 /* When it was let go, by what its queue has counted since; it may have waited for a processor then. */
 static __always_inline __u64 end_of_throttled(struct waits *own, __u64 now)
 {
-	struct cfs_rq *queue = bpf_rdonly_cast((void *)own->queue, bpf_core_type_id_kernel(struct cfs_rq));
-	__u64 counted = queue->throttled_clock_self_time;
-	__u64 until = own->since_ns + (counted - own->counted_ns);
+	struct cfs_rq *queue;
+	__u64 counted, until;
 
+	if (!bpf_core_field_exists(((struct task_struct___queue *)0)->throttled))
+		return now;
+	queue = AS(own->queue, struct cfs_rq);
+	counted = GET(queue, throttled_clock_self_time);
+	until = own->since_ns + (counted - own->counted_ns);
 	return counted > own->counted_ns && until < now ? until : now;
 }
 
@@ -592,5 +617,58 @@ int dump_waits(struct bpf_iter__task *ctx)
 	if (!bpf_core_field_exists(((struct task_struct___queue *)task)->throttled))
 		record.ns[QUOTA] = ~0ULL;
 	bpf_seq_write(seq, &record, sizeof(record));
+	return 0;
+}
+
+/*
+ * The record of every task and its waits in one visit. Of a wait that goes on since the last pass only that is told: who sleeps costs
+ * no more than a look.
+ */
+SEC("tp_btf/iterator")
+int dump_both(struct bpf_iter__task *ctx)
+{
+	struct seq_file *seq = ctx->meta->seq;
+	struct task_struct *task = ctx->task;
+	struct wait_sums sums = {};
+	__u64 mark = NO_WAITS, since;
+	struct waits *own = 0;
+	int i;
+
+	if (!task)
+		return 0;
+	write_task(seq, task);
+	/* What slept when this began was taken up then (dump_waits); what has begun since has its sums from its first sleep. */
+	if (!(task->flags & PF_KTHREAD) && !task->exit_state)
+		own = bpf_task_storage_get(&waits, task, 0, 0);
+	if (!own) {
+		bpf_seq_write(seq, &mark, sizeof(mark));
+		return 0;
+	}
+	since = *(volatile __u64 *)&own->since_ns;
+	if (since && own->told_ns == since && !own->woken_ns) {
+		mark = GOES_ON;
+		bpf_seq_write(seq, &mark, sizeof(mark));
+		return 0;
+	}
+	for (i = 0; i < CAUSES; i++)
+		sums.ns[i] = ((volatile __u64 *)own->ns)[i];
+	/* A wait that ends at this very moment is in one of both, or comes with the next pass: never in both. */
+	since = *(volatile __u64 *)&own->since_ns;
+	if (since) {
+		__u64 now = bpf_ktime_get_ns();
+
+		/* One that still is held back has not been let go, whatever its queue has counted. */
+		sums.until_ns = is_throttled(task) ? now : end_of_wait(own, now);
+		sums.cause = own->cause;
+		sums.since_ns = since;
+		/* Of what has ended, or is the run queue's, the end may have to be told anew. */
+		if (!own->woken_ns && sums.cause != QUOTA)
+			own->told_ns = since;
+	}
+	if (!bpf_core_field_exists(((struct task_struct___queue *)task)->throttled))
+		sums.ns[QUOTA] = ~0ULL;
+	mark = SUMS;
+	bpf_seq_write(seq, &mark, sizeof(mark));
+	bpf_seq_write(seq, &sums, sizeof(sums));
 	return 0;
 }

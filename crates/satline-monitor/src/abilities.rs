@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::ebpf::contention::Contention;
 use crate::ebpf::object::{KernelTypes, Refusal};
+use crate::ebpf::services::Services;
 use crate::ebpf::tasks::TaskIterator;
 use crate::ebpf::terminals::Terminals;
 use crate::ebpf::waits::Waits;
@@ -13,6 +14,7 @@ use crate::files::{self, Roots};
 use crate::lines::Lines;
 use crate::missing::Missing;
 use crate::options::{Options, TaskSource};
+use crate::requests::{self, Requests};
 use crate::taskstats::TaskStats;
 
 /// The thermometer program, if it is there when it is needed.
@@ -142,6 +144,26 @@ pub fn open_terminals(
         .types()
         .and_then(|types| Terminals::load(types, options.command_names));
     or_missing(TERMINALS, opened, missing).map(|terminals| Lines::new(terminals, roots.proc.clone()))
+}
+
+/// How requests to services are called where they are missing.
+pub const SERVICES: &str = "transaction: requests to services";
+
+/// Has the kernel tell how long those who ask services wait, if that is asked for; says what is missing where it cannot.
+pub fn open_services(
+    options: &Options,
+    roots: &Roots,
+    kernel: &Kernel,
+    missing: &mut Vec<Missing>,
+) -> Option<Requests> {
+    if !options.services {
+        return None;
+    }
+    let listening = requests::listening(&roots.proc);
+    let opened = kernel
+        .types()
+        .and_then(|types| Services::load(types, &listening, options.command_names));
+    or_missing(SERVICES, opened, missing).map(Requests::new)
 }
 
 /// Opens taskstats and registers for the ends of tasks; says what is missing where it cannot.

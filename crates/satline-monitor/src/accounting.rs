@@ -21,7 +21,7 @@ use std::path::Path;
 
 use crate::by_pid::Processes;
 use crate::counters::{Children, Totals};
-use crate::ebpf::tasks::{TaskIterator, Told};
+use crate::ebpf::tasks::{Pass, TaskIterator, Told};
 use crate::ebpf::waits::{Pair, ThreadWaits, Waits};
 use crate::files::DescriptorBudget;
 use crate::holders::{self, Holders};
@@ -148,6 +148,16 @@ impl ProcessTable {
         self.waits.as_ref().is_some_and(Waits::tells_throttling)
     }
 
+    /// What their programs have taken while the kernel kept account, ns.
+    pub fn waits_run_time_ns(&self) -> Option<u64> {
+        self.waits.as_ref().map(Waits::run_time_ns)
+    }
+
+    /// Has waits told no more.
+    pub fn drop_waits(&mut self) {
+        self.waits = None;
+    }
+
     /// Why waits are no longer told, told once.
     pub fn take_waits_failure(&mut self) -> Option<String> {
         self.waits_failure.take()
@@ -161,6 +171,13 @@ impl ProcessTable {
     /// The user of a process that the last scan saw.
     pub fn user_of(&self, pid: i32) -> Option<UserId> {
         self.processes.get(pid)?.user
+    }
+
+    /// The control group of a process that the last scan saw.
+    pub fn group_of(&mut self, pid: i32) -> Option<String> {
+        let place = self.place();
+        let process = self.processes.get_mut(pid)?;
+        self.holders.group_of(process, place)
     }
 
     /// A user's totals since the run began.
@@ -198,13 +215,14 @@ impl ProcessTable {
         self.drain(taskstats);
         self.scan += 1;
         users.refresh();
-        if !self.scan_by_iterator(taskstats, times) {
+        let by_iterator = self.scan_by_iterator(taskstats, times);
+        if !by_iterator {
             let mut numbers = std::mem::take(&mut self.numbers);
             self.listing.update(&mut numbers)?;
             numbers.retain(|&pid| self.observe(pid, None, taskstats, times));
             self.numbers = numbers;
         }
-        self.read_waits();
+        self.read_waits(by_iterator);
         // Whatever is missing from the listing ended before it was read, so that its account is there by now.
         self.drain(taskstats);
         self.find_users(users);
@@ -215,15 +233,26 @@ impl ProcessTable {
     }
 
     /// Takes what the iterator tells; whether it did. One that fails is not used again: files tell the same.
+    ///
+    /// With waits both come in one pass; where that fails, waits are no longer told and tasks are read for themselves.
     fn scan_by_iterator(&mut self, taskstats: &mut Option<TaskStats>, times: &Times<'_>) -> bool {
         let Some(mut iterator) = self.iterator.take() else {
             return false;
         };
+        let waits = self.waits.take();
+        if let Some(waits) = waits {
+            match iterator.read_with_waits(waits.loaded()) {
+                Ok(pass) => {
+                    self.observe_all(pass, taskstats, times);
+                    (self.iterator, self.waits) = (Some(iterator), Some(waits));
+                    return true;
+                }
+                Err(error) => self.waits_failure = Some(error.to_string()),
+            }
+        }
         match iterator.read() {
             Ok(pass) => {
-                for (pid, told) in pass.processes() {
-                    self.observe(pid, Some(told), taskstats, times);
-                }
+                self.observe_all(pass, taskstats, times);
                 self.iterator = Some(iterator);
                 true
             }
@@ -234,12 +263,22 @@ impl ProcessTable {
         }
     }
 
-    /// Reads what threads have waited for. After the processes: what is missing among them has ended, and its waits are kept by now.
-    fn read_waits(&mut self) {
+    fn observe_all(&mut self, pass: &Pass, taskstats: &mut Option<TaskStats>, times: &Times<'_>) {
+        for (pid, told) in pass.processes() {
+            self.observe(pid, Some(told), taskstats, times);
+        }
+    }
+
+    /// Reads what threads have waited for, of those that live unless they were `read` with the processes. After the processes: what is
+    /// missing among them has ended, and its waits are kept by now.
+    fn read_waits(&mut self, read: bool) {
         let Some(mut waits) = self.waits.take() else {
             return;
         };
-        let read = waits.read(|thread| self.take_waits(thread));
+        let read = match read {
+            true => waits.read_ended(|thread| self.take_waits(thread)),
+            false => waits.read(|thread| self.take_waits(thread)),
+        };
         let read = read.and_then(|lost| waits.read_pairs(|pair| self.pairs.push(pair)).map(|()| lost));
         match read {
             Ok(lost) => {
@@ -300,6 +339,7 @@ impl ProcessTable {
             schedstat: self.options.schedstat,
             thread_ends: self.options.exits == ExitMethod::TaskStats,
             history_counts: !first_scan,
+            waits_count: self.has_base,
             times,
             ledger: &mut self.ledger,
             told,

@@ -61,6 +61,7 @@ fn delays(table: &mut ProcessTable, pid: i32, second: i64, io_ns: i64, page_ns: 
         schedstat: true,
         thread_ends: true,
         history_counts: true,
+        waits_count: true,
         times: &times,
         ledger: &mut table.ledger,
         told: None,

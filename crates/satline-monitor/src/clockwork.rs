@@ -91,6 +91,19 @@ impl Schedule {
             .saturating_add(self.interval_ns.saturating_mul(sample))
     }
 
+    /// Time between two samples.
+    pub fn interval_ns(&self) -> i64 {
+        self.interval_ns
+    }
+
+    /// Samples are due half as often from the last one on; their numbers go on.
+    pub fn double(&mut self) {
+        let last = self.last.unwrap_or(0);
+        let due_ns = self.due_ns(last);
+        self.interval_ns = self.interval_ns.saturating_mul(2);
+        self.start_ns = due_ns.saturating_sub(self.interval_ns.saturating_mul(last));
+    }
+
     /// The sample to take next, and how many before it are lost.
     ///
     /// One that is late, but by less than an interval, is taken late; those whose successor is due already are lost.

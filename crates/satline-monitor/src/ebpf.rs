@@ -3,6 +3,7 @@
 pub mod call;
 pub mod contention;
 pub mod object;
+pub mod services;
 pub mod tasks;
 pub mod terminals;
 pub mod waits;

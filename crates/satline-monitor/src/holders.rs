@@ -182,6 +182,12 @@ impl Holders {
         (waits.collect(), pairs.collect())
     }
 
+    /// The control group of a process, by its path; `None`: it ended before that could be read.
+    pub fn group_of(&mut self, process: &mut Process, scan: Scan) -> Option<String> {
+        let group = self.group(process, scan)?;
+        self.groups.get(group as usize).cloned()
+    }
+
     /// The group of a process: as the list of its groups has it, version 2 before systemd's own hierarchy before any other; the
     /// root where it is in no other.
     fn group(&mut self, process: &mut Process, scan: Scan) -> Option<GroupId> {

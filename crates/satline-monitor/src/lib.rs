@@ -6,6 +6,7 @@
 pub mod abilities;
 pub mod accounting;
 pub mod alarm;
+pub mod budget;
 pub mod by_pid;
 pub mod cgroup;
 pub mod clockwork;
@@ -31,6 +32,7 @@ pub mod population;
 pub mod process;
 pub mod queues;
 pub mod recorder;
+pub mod requests;
 pub mod rules;
 pub mod source;
 pub mod system;

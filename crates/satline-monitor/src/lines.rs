@@ -124,6 +124,11 @@ impl Lines {
         Ok((rows, lost))
     }
 
+    /// What its programs have taken while the kernel kept account, ns.
+    pub fn run_time_ns(&self) -> u64 {
+        self.terminals.run_time_ns()
+    }
+
     fn row(&mut self, line: &Line) -> Option<Transaction> {
         let relay = if !line.raw || line.reader == 0 {
             Relay::No

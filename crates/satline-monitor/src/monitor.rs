@@ -1,6 +1,8 @@
 //! The run: sample after sample into a recording, until told to end.
 
 mod lines;
+mod requests;
+mod thrift;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -14,11 +16,12 @@ use satline_recording::{
 use satline_scheduling::Scheduling;
 
 use crate::abilities::{
-    KERNEL_LOCKS, Kernel, WAITS, delays_are_on, open_contention, open_iterator, open_taskstats,
-    open_terminals, open_waits, thermometer_program,
+    KERNEL_LOCKS, Kernel, WAITS, delays_are_on, open_contention, open_iterator, open_services,
+    open_taskstats, open_terminals, open_waits, thermometer_program,
 };
 use crate::accounting::{ExitMethod, ProcessTable, ScanOptions};
 use crate::alarm::Watch;
+use crate::budget::{Budget, ProgramTimes};
 use crate::cgroup::{self, Hierarchy, WatchedGroup};
 use crate::clockwork::{self, Clock, ClockWatch, Lateness, Schedule};
 use crate::device::Devices;
@@ -34,6 +37,7 @@ use crate::plausible::{Clocks, Times};
 use crate::population::{Census, Known, Seen};
 use crate::queues::Queues;
 use crate::recorder::{OwnReading, Recorder, Stamp};
+use crate::requests::Requests;
 use crate::source::{Cost, Fallback, Methods, Probes, Sampling, Source, UsersHead};
 use crate::system;
 use crate::taskstats::TaskStats;
@@ -86,6 +90,7 @@ pub struct Monitor<C: Clock> {
     locks: Locks,
     contention: Option<Contention>,
     lines: Option<Lines>,
+    requests: Option<Requests>,
     /// Users of terminals, by the process that leads the session.
     leaders: HashMap<i32, UserId>,
     queues: Queues,
@@ -104,6 +109,10 @@ pub struct Monitor<C: Clock> {
     exits_lost: u64,
     waits_lost: u64,
     before: Option<(i64, i64)>,
+    budget: Option<Budget>,
+    program_shares: ProgramTimes,
+    /// It has been said that nothing more can be left out.
+    over_budget_told: bool,
     minute_due_ns: i64,
     known: Known,
     methods: Methods,
@@ -220,6 +229,7 @@ impl<C: Clock> Monitor<C> {
         }
         let contention = open_contention(&options, &kernel, &mut missing);
         let lines = open_terminals(&options, &roots, &kernel, &mut missing);
+        let requests = open_services(&options, &roots, &kernel, &mut missing);
         drop(kernel);
         let own_pid = i32::try_from(std::process::id()).unwrap_or(0);
         let mut users = Users::new(
@@ -260,6 +270,7 @@ impl<C: Clock> Monitor<C> {
             locks: Locks::new(&roots.proc),
             contention,
             lines,
+            requests,
             leaders: HashMap::new(),
             queues: Queues::new(&roots.proc),
             census: Census::default(),
@@ -274,6 +285,9 @@ impl<C: Clock> Monitor<C> {
             exits_lost: 0,
             waits_lost: 0,
             before: None,
+            budget: options.budget.map(Budget::new),
+            program_shares: ProgramTimes::default(),
+            over_budget_told: false,
             minute_due_ns: start_ns,
             options,
             roots,
@@ -299,6 +313,7 @@ impl<C: Clock> Monitor<C> {
         let result = self.sample_until(stop);
         let at = self.stamp();
         self.take_lines(at, true);
+        self.take_requests(at, true);
         for reading in self.thermometers.stop() {
             self.take_thermometer(&reading);
         }
@@ -416,6 +431,7 @@ impl<C: Clock> Monitor<C> {
                 .event(at, "exits-lost", Some(exits_lost as f64), None);
         }
         self.take_lines(at, false);
+        self.take_requests(at, false);
         let elapsed_ns = self.before.map_or(0, |(ns, _)| at.monotonic_ns - ns);
         let seen = Seen {
             members: &self.members,
@@ -456,6 +472,7 @@ impl<C: Clock> Monitor<C> {
             self.missing.extend(system::missing(&reading, &self.roots));
         }
         self.before = Some((at.monotonic_ns, cpu_us));
+        self.mind_budget(at, cpu_us);
         self.look_after_thermometers();
         self.recorder.writer().flush_due(at.monotonic_ns)?;
         if at.monotonic_ns >= self.minute_due_ns {
@@ -525,6 +542,7 @@ impl<C: Clock> Monitor<C> {
             cost: Cost::now(
                 self.recorder.writer().bytes_written(),
                 files::read(&self.roots.proc.join("self/status")).as_deref(),
+                self.program_shares.total(),
             ),
             missing: &self.missing,
             implausible: self.table.ledger.entries().collect(),

@@ -13,7 +13,12 @@ use crate::users::UserDefinition;
 /// Reads system, processor, device, pressure, control-group, user and busy-task counters at every interval and appends
 /// them, raw, to a recording that can be read while it is written.
 #[derive(Debug, Clone, Parser)]
-#[command(name = "satline-monitor", version, after_long_help = EXAMPLES)]
+#[command(
+    name = "satline-monitor",
+    version,
+    after_long_help = EXAMPLES,
+    group(clap::ArgGroup::new("transactions").args(["terminals", "services"]).multiple(true))
+)]
 pub struct Options {
     /// Directory of the recording, usually NAME.satline; made if absent, continued with a new run if present
     #[arg(
@@ -120,11 +125,26 @@ pub struct Options {
     #[arg(long)]
     pub terminals: bool,
 
-    /// With --terminals: the name of the command that a line started is its class, as in "make"
+    /// Record how long those who ask services of this host wait: each request over TCP, until its answer's first byte and its last
     ///
-    /// Without, a class says only whether a command was started, a shell answered, or a program that was running.
-    #[arg(long, requires = "terminals")]
+    /// Of whatever accepts connections: web servers, databases. A request and its answer are told by the direction of bytes, encrypted
+    /// ones too; none of them is looked at. It needs root (or CAP_BPF and CAP_PERFMON) and kernel 6.4 or later.
+    #[arg(long)]
+    pub services: bool,
+
+    /// With --terminals or --services: the class has the name of the command that a line started, or of the program that answered
+    ///
+    /// Without, a class says only whether a command was started, a shell answered, or a program that was running; and of a request
+    /// to which port it was.
+    #[arg(long, requires = "transactions")]
     pub command_names: bool,
+
+    /// What the monitor may take of one processor, percent; above it leaves out the detail that costs most, and says so [default: no bound]
+    ///
+    /// Its own processor time counts, and that of its programs in the kernel, where CAP_SYS_ADMIN lets it be read. Left out, from then on,
+    /// is --waits, --services or --terminals, or every second sample.
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub budget: Option<f64>,
 
     /// Print for this kernel what is recorded by which method, at what cost, and what more would be needed; record nothing
     #[arg(long)]
@@ -201,6 +221,14 @@ fn interval(text: &str) -> Result<Duration, String> {
     Ok(interval)
 }
 
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    number
+        .ok()
+        .filter(|percent| percent.is_finite() && *percent > 0.0)
+        .ok_or_else(|| format!("{text:?} is not a share; write percent of one processor, such as 2 or 0.5"))
+}
+
 fn named_path(text: &str) -> Result<(String, String), String> {
     let plain = Some((text, text)).filter(|_| text.starts_with('/'));
     match plain.or_else(|| text.split_once('=')) {
@@ -271,6 +299,9 @@ mod tests {
             &["--source", "kernel"],
             &["--thermometer", "io"],
             &["--command-names"],
+            &["--budget", "0"],
+            &["--budget", "nan"],
+            &["--budget", "much"],
         ] {
             assert_eq!(parse(wrong).unwrap_err().exit_code(), 2, "{wrong:?}");
         }

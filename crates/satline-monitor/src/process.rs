@@ -3,8 +3,8 @@
 use std::os::fd::RawFd;
 
 use crate::counters::{Children, Name, Totals};
-use crate::ebpf::tasks::{Split, Told};
-use crate::ebpf::waits::Waited;
+use crate::ebpf::tasks::{Split, ThreadRecord, Told, WaitsTold};
+use crate::ebpf::waits::{UnderWay, Waited};
 use crate::files::{self, DescriptorBudget, KeptFile, RelativePath};
 use crate::holders::KnownGroup;
 use crate::parse::{self, Stat};
@@ -32,6 +32,8 @@ pub struct Thread {
     ran: u64,
     /// What it has waited for until the last reading.
     pub waited: Waited,
+    /// The wait under way, where it comes with the thread's record.
+    under_way: Option<UnderWay>,
     stat: KeptFile,
     schedstat: KeptFile,
 }
@@ -51,6 +53,7 @@ impl Thread {
             waits_from_ns: 0,
             ran: 0,
             waited: Waited::default(),
+            under_way: None,
             stat: KeptFile::default(),
             schedstat: KeptFile::default(),
         }
@@ -89,11 +92,31 @@ impl Thread {
         if self.start_ticks != start_ticks {
             if self.start_ticks != 0 {
                 (self.cpu_ns, self.run_delay_ns, self.had_row) = (0, 0, false);
-                self.waited = Waited::default();
+                (self.waited, self.under_way) = (Waited::default(), None);
             }
             self.waits_from_ns = reader.times.start(start_ticks, reader.ns_per_tick);
         }
         (self.seen, self.start_ticks, self.state) = (reader.scan, start_ticks, state);
+    }
+
+    /// Takes what a pass tells of its waits; what has come since the pass before.
+    fn take_waits(&mut self, record: &ThreadRecord, told: &Told<'_>) -> Option<Waited> {
+        match record.waits {
+            WaitsTold::Nothing => None,
+            WaitsTold::GoesOn => {
+                let gain = self.under_way.as_mut()?.go_on(told.began_ns);
+                self.waited.add(gain);
+                Some(gain)
+            }
+            WaitsTold::Sums(place) => {
+                let sums = told.waits.get(place as usize)?;
+                self.under_way = sums.under_way;
+                let waited = sums.total();
+                let gain = waited.since(self.waited);
+                self.waited = waited.max(self.waited);
+                Some(gain)
+            }
+        }
     }
 
     fn close(&mut self, budget: &mut DescriptorBudget) {
@@ -156,6 +179,8 @@ pub struct Reader<'a> {
     pub thread_ends: bool,
     /// Whether what a process had used before it was first seen counts.
     pub history_counts: bool,
+    /// Whether what is waited for counts: not what was before the first scan.
+    pub waits_count: bool,
     pub times: &'a Times<'a>,
     pub ledger: &'a mut Ledger,
     /// What the iterator tells of the process: nothing is read from files then.
@@ -378,6 +403,10 @@ impl Process {
         let mut sum = match reader.told {
             Some(told) => {
                 let (cpu_ns, delay_ns) = (told.threads[0].exec_ns, told.threads[0].run_delay_ns);
+                let gain = main.take_waits(&told.threads[0], &told);
+                if let Some(gain) = gain.filter(|_| reader.waits_count) {
+                    self.step.waited.add(gain);
+                }
                 take_schedstat(main, cpu_ns, delay_ns, reader, &mut self.allowance)
             }
             None => {
@@ -391,6 +420,10 @@ impl Process {
                 let thread = &mut self.threads[place];
                 thread.rename(record.name(), false);
                 thread.observe(record.start_ns / reader.ns_per_tick.max(1), record.state, reader);
+                let gain = thread.take_waits(record, &told);
+                if let Some(gain) = gain.filter(|_| reader.waits_count) {
+                    self.step.waited.add(gain);
+                }
                 let (cpu, delay) = take_schedstat(
                     thread,
                     record.exec_ns,

@@ -9,6 +9,7 @@ use crate::ebpf::waits::Waited;
 use crate::holders::{HolderReading, WaitReading};
 use crate::lines::Transaction;
 use crate::locks::LockReading;
+use crate::requests::Request;
 use crate::system::{self, SystemReading};
 use crate::thermometer::ThermometerReading;
 
@@ -180,7 +181,7 @@ const TASK: [&str; 9] = [
 ];
 const LOCK: [&str; 6] = ["lock", "wait_us", "hold_us", "spins", "spin_us", "defers"];
 const THERMOMETER: [&str; 4] = ["thermometer", "elapsed_us", "cpu_us", "parameters"];
-const TRANSACTION: [&str; 11] = [
+const TRANSACTION: [&str; 13] = [
     "user",
     "session",
     "terminal",
@@ -192,6 +193,8 @@ const TRANSACTION: [&str; 11] = [
     "response_us",
     "typed_ahead",
     "uncertain_us",
+    "cgroup",
+    "unread_us",
 ];
 const EVENT: [&str; 4] = ["source", "event", "value", "text"];
 
@@ -461,6 +464,25 @@ impl Recorder {
             set_all(w, &columns[5..], &times);
             w.set(columns[9], r.typed_ahead);
             w.set(columns[10], r.uncertain_us);
+        });
+    }
+
+    /// A row of table `transaction`, with the times at which the request had come.
+    pub fn request(&mut self, at: Stamp, user: &str, cgroup: Option<&str>, reading: &Request) {
+        let r = reading;
+        let columns = self.transaction.columns.clone();
+        self.row(self.transaction.id, at, |w| {
+            w.set_text(columns[0], user);
+            w.set_text(columns[1], &format!("connection {}", r.connection));
+            w.set_text(columns[3], &r.class);
+            w.set_text(columns[4], r.outcome);
+            let times = [r.think_us, r.arriving_us, r.reaction_us, r.response_us];
+            set_all(w, &columns[5..], &times);
+            w.set(columns[9], r.ahead);
+            if let Some(cgroup) = cgroup {
+                w.set_text(columns[11], cgroup);
+            }
+            w.set_option(columns[12], r.unread_us);
         });
     }
 

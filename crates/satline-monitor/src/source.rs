@@ -147,6 +147,9 @@ impl Methods {
 #[derive(Debug, Serialize)]
 pub struct Cost {
     pub cpu_us: i64,
+    /// Of one processor, by its programs in the kernel, as last measured; absent: there is no budget, or it may not be known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub programs_percent: Option<f64>,
     pub written_bytes: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_rss_bytes: Option<i64>,
@@ -155,9 +158,10 @@ pub struct Cost {
 impl Cost {
     /// What the monitor has cost so far. `status` is the text of /proc/self/status: rusage will not do, because its peak
     /// is inherited from the process that started the monitor.
-    pub fn now(written_bytes: u64, status: Option<&[u8]>) -> Self {
+    pub fn now(written_bytes: u64, status: Option<&[u8]>, programs_percent: Option<f64>) -> Self {
         Self {
             cpu_us: clockwork::own_cpu_us(),
+            programs_percent,
             written_bytes: i64::try_from(written_bytes).unwrap_or(i64::MAX),
             peak_rss_bytes: status.and_then(peak_rss_bytes),
         }

@@ -46,6 +46,8 @@ class StudyGuest(_Part):
     accelerator: Literal["auto", "kvm", "emulation"] = "auto"
     image: str | None = None
     kernel: str | None = None
+    release: Annotated[str, Field(pattern="^[a-z][a-z0-9-]*$")] | None = None
+    """Debian's, of those that `satline guest build` has made."""
     knobs: GuestKnobs = GuestKnobs()
 
 
@@ -88,6 +90,7 @@ def target_settings(study: Study) -> GuestSettings | RemoteSettings | None:
             accelerator=guest.accelerator,
             disk=None if guest.image is None else str(beside(guest.image)),
             kernel=None if guest.kernel is None else str(beside(guest.kernel)),
+            release=guest.release,
         )
     remote = study.file.remote
     if study.file.target == "remote" and remote is not None:

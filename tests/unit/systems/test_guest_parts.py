@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import lzma
 import os
 import socket
 import stat
@@ -30,10 +31,21 @@ def test_modules_come_after_what_they_need(tmp_path: Path) -> None:
     assert names == ["virtio", "failover", "net_failover", "virtio_net"]
 
 
-def test_compressed_modules_are_refused(tmp_path: Path) -> None:
-    module(tmp_path / "virtio.ko.xz", "")
-    with pytest.raises(SatlineError, match="a compressed module"):
-        initrd.in_order(tmp_path, ["virtio"])
+def test_compressed_modules_are_unpacked_or_refused(tmp_path: Path) -> None:
+    module(tmp_path / "virtio.ko", "")
+    module(tmp_path / "m/virtio_blk.ko", "virtio")
+    for path in (tmp_path / "virtio.ko", tmp_path / "m/virtio_blk.ko"):
+        data = lzma.compress(path.read_bytes())
+        path.unlink()
+        (tmp_path / "m" / f"{path.name}.xz").write_bytes(data)
+    (tmp_path / "busybox").write_bytes(b"busybox")
+    initrd.make_initrd(tmp_path / "m", tmp_path / "busybox", tmp_path / "initrd")
+    found = {name: content for name, _, content, _ in entries((tmp_path / "initrd").read_bytes())}
+    assert b"for module in virtio.ko virtio_blk.ko;" in found["init"]
+    assert b"depends=virtio\0" in found["virtio_blk.ko"]
+    module(tmp_path / "other/virtio.ko.zst", "")
+    with pytest.raises(SatlineError, match="otherwise than by xz"):
+        initrd.in_order(tmp_path / "other", ["virtio"])
 
 
 def entries(data: bytes) -> list[tuple[str, int, bytes, tuple[int, int]]]:
@@ -161,7 +173,20 @@ def test_settings_that_are_not_stated_are_left_alone() -> None:
 def test_what_was_not_built_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no guest to start") as caught:
         image.find_image(tmp_path)
-    assert "satline guest build" in caught.value.hint
+    assert "`satline guest build`" in caught.value.hint
+    with pytest.raises(InputError) as caught:
+        image.find_image(tmp_path, release="trixie")
+    assert "`satline guest build --release trixie`" in caught.value.hint
+    with pytest.raises(InputError, match="no release"):
+        image.find_image(tmp_path, release="../other")
+
+
+def test_images_of_several_releases_are_kept_beside_each_other(tmp_path: Path) -> None:
+    directories = [image.image_directory(tmp_path, release) for release in ("bookworm", "trixie")]
+    for directory in directories:
+        directory.mkdir()
+    assert image.image_directories(tmp_path) == directories
+    assert image.image_directory(tmp_path) == image.image_directory(tmp_path, image.host_release())
 
 
 def test_a_missing_program_names_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -366,5 +391,5 @@ def test_a_build_goes_on_where_it_failed(tmp_path: Path, monkeypatch: pytest.Mon
     assert done == ["tree", "kernel", "kernel", "image"]
     assert not any((tmp_path / "build").iterdir())
     # Built is built.
-    image.build(print, cache=tmp_path)
+    image.build(print, cache=tmp_path, release="x")
     assert len(done) == 4

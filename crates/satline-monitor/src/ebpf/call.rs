@@ -7,7 +7,7 @@ use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use aya_obj::generated::{bpf_attr, bpf_cmd, bpf_insn};
+use aya_obj::generated::{bpf_attr, bpf_cmd, bpf_insn, bpf_prog_info};
 
 /// How a program is attached, as the kernel numbers it.
 pub const TRACE_RAW_TRACEPOINT: u32 = 23;
@@ -145,6 +145,34 @@ pub fn next_key(map: &OwnedFd, key: Option<&[u8]>, next: &mut [u8]) -> io::Resul
     ))
 }
 
+/// Reads and removes elements behind `place` (the first: `None`) into `keys` and `values`, which have room for `most`. Returns how many,
+/// the place to go on from, and whether that was all.
+pub fn take_batch(
+    map: &OwnedFd,
+    place: Option<u64>,
+    (keys, values): (&mut [u8], &mut [u8]),
+    most: usize,
+) -> io::Result<(usize, u64, bool)> {
+    // The place in a hash is a number of 32 bits; as long as a key is for other maps. No key here is longer than this.
+    let (mut before, mut behind) = ([place.unwrap_or(0); 4], [0_u64; 4]);
+    let mut attributes = blank();
+    // SAFETY: the structure is all zeroes, and so is every member of it.
+    let batch = unsafe { &mut attributes.batch };
+    batch.map_fd = map.as_raw_fd() as u32;
+    batch.in_batch = place.map_or(0, |_| before.as_mut_ptr() as u64);
+    batch.out_batch = behind.as_mut_ptr() as u64;
+    (batch.keys, batch.values) = (keys.as_mut_ptr() as u64, values.as_mut_ptr() as u64);
+    batch.count = u32::try_from(most).unwrap_or(u32::MAX);
+    let result = call(bpf_cmd::BPF_MAP_LOOKUP_AND_DELETE_BATCH, &mut attributes);
+    // SAFETY: the kernel has set the number that was put there.
+    let count = unsafe { attributes.batch.count } as usize;
+    match result {
+        Ok(_) => Ok((count.min(most), behind[0], false)),
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok((count.min(most), behind[0], true)),
+        Err(error) => Err(error),
+    }
+}
+
 fn found(result: io::Result<()>) -> io::Result<bool> {
     match result {
         Ok(()) => Ok(true),
@@ -181,6 +209,23 @@ pub fn load_program(code: &Code<'_>) -> Result<OwnedFd, (io::Error, String)> {
         let text = String::from_utf8_lossy(&log[..end]).into_owned();
         (error, text)
     })
+}
+
+/// The kernel keeps account of what programs take as long as the descriptor is open. It needs CAP_SYS_ADMIN.
+pub fn keep_run_times() -> io::Result<OwnedFd> {
+    make(bpf_cmd::BPF_ENABLE_STATS, &mut blank())
+}
+
+/// What a program has taken while account was kept, ns.
+pub fn run_time_ns(program: &OwnedFd) -> io::Result<u64> {
+    // SAFETY: all fields are numbers, for which zero is a value.
+    let mut told: bpf_prog_info = unsafe { std::mem::zeroed() };
+    let mut attributes = blank();
+    attributes.info.bpf_fd = program.as_raw_fd() as u32;
+    attributes.info.info_len = size_of::<bpf_prog_info>() as u32;
+    attributes.info.info = std::ptr::from_mut(&mut told) as u64;
+    call(bpf_cmd::BPF_OBJ_GET_INFO_BY_FD, &mut attributes)?;
+    Ok(told.run_time_ns)
 }
 
 /// Attaches a program to the tracepoint that it was loaded for.

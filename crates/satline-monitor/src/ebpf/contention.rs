@@ -54,6 +54,11 @@ impl Contention {
         })
     }
 
+    /// What its programs have taken while the kernel kept account, ns.
+    pub fn run_time_ns(&self) -> u64 {
+        self.loaded.run_time_ns()
+    }
+
     /// All kinds, and how many waits could not be kept since the last reading.
     ///
     /// # Errors

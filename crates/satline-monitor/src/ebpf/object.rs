@@ -139,6 +139,41 @@ impl KernelMap {
         Ok(())
     }
 
+    /// Gives every key and value of a hash, each once, and removes them, many at a time. What programs add meanwhile may be left out.
+    ///
+    /// # Errors
+    /// As [`KernelMap::read`].
+    pub fn drain(&self, mut each: impl FnMut(&[u8], &[u8])) -> io::Result<()> {
+        const MOST: usize = 4096;
+        assert!(self.processors.is_none(), "one value a key");
+        let (mut keys, mut values) = (vec![0; MOST * self.key_bytes], vec![0; MOST * self.value_bytes]);
+        let (mut place, mut taken) = (None, 0);
+        loop {
+            let room = (&mut keys[..], &mut values[..]);
+            let (count, behind, is_all) = match call::take_batch(&self.descriptor, place, room, MOST) {
+                Ok(found) => found,
+                // A kernel that takes no batches: one by one.
+                Err(error) if place.is_none() && error.raw_os_error() != Some(libc::ENOSPC) => {
+                    return self.each(|key, value| {
+                        each(key, value);
+                        Keep::No
+                    });
+                }
+                Err(error) => return Err(error),
+            };
+            let pairs = keys
+                .chunks_exact(self.key_bytes)
+                .zip(values.chunks_exact(self.value_bytes));
+            pairs.take(count).for_each(|(key, value)| each(key, value));
+            taken += count;
+            place = Some(behind);
+            // Programs that add could keep it going for ever.
+            if is_all || taken >= MOST_KEYS {
+                return Ok(());
+            }
+        }
+    }
+
     /// The sum of the first numbers in all values of a key: for counters by processor.
     pub fn sum(&self, key: u32) -> io::Result<u64> {
         let mut value = Vec::new();
@@ -177,6 +212,8 @@ pub enum Keep {
 pub struct Loaded {
     pub maps: BTreeMap<String, KernelMap>,
     iterators: BTreeMap<&'static str, OwnedFd>,
+    /// Those at tracepoints.
+    programs: Vec<OwnedFd>,
     /// Held only to stay attached.
     _attached: Vec<OwnedFd>,
 }
@@ -196,6 +233,12 @@ impl Loaded {
         pass.read_to_end(bytes).map(drop)
     }
 
+    /// What its programs at tracepoints have taken while the kernel kept account ([`KernelTime`]), ns.
+    pub fn run_time_ns(&self) -> u64 {
+        let times = self.programs.iter().filter_map(|one| call::run_time_ns(one).ok());
+        times.fold(0, u64::saturating_add)
+    }
+
     /// A map that the object must have.
     ///
     /// # Errors
@@ -207,9 +250,23 @@ impl Loaded {
     }
 }
 
+/// While it is held the kernel keeps account of what programs take.
+#[derive(Debug)]
+pub struct KernelTime(#[expect(dead_code, reason = "held only to stay open")] OwnedFd);
+
+impl KernelTime {
+    /// # Errors
+    /// The process may not ask for it.
+    pub fn keep() -> io::Result<Self> {
+        call::keep_run_times().map(Self)
+    }
+}
+
 /// Functions of the kernel that programs call by these numbers (see ebpf/kernel.h).
 const KFUNCS: &[&str] = &["bpf_rdonly_cast"];
 const FIRST_KFUNC: i32 = 0x7fff_0000;
+/// Programs ask by these whether they are there.
+const FIRST_QUESTION: i32 = 0x7fff_1000;
 
 /// Loads an object and attaches its programs, all or none.
 ///
@@ -270,6 +327,7 @@ pub fn load(
     let mut loaded = Loaded {
         maps,
         iterators: BTreeMap::new(),
+        programs: Vec::new(),
         _attached: Vec::new(),
     };
     for &(name, hook) in plan.programs {
@@ -280,7 +338,10 @@ pub fn load(
         };
         let attached = attached.map_err(|error| refused(plan, name, &error, ""))?;
         match hook {
-            Hook::Tracepoint(_) => loaded._attached.push(attached),
+            Hook::Tracepoint(_) => {
+                loaded._attached.push(attached);
+                loaded.programs.push(program);
+            }
             Hook::Iterator(_) => _ = loaded.iterators.insert(name, attached),
         }
     }
@@ -429,21 +490,40 @@ fn load_program(
     call::load_program(&code).map_err(|(error, said)| refused(plan, name, &error, &said))
 }
 
-/// Puts calls of the kernel's functions in the place of those that stand for them.
+/// Puts calls of the kernel's functions in the place of those that stand for them, and whether it has them in the place of the
+/// question. Where a program asks, calls of what is not there are left to it, which does not come to them.
 fn name_kfuncs(
     instructions: &mut [bpf_insn],
     number: impl Fn(&str) -> Option<u32>,
 ) -> Result<(), &'static str> {
     const CALL: u8 = 0x85;
+    const MOVE: u8 = 0xb7;
     const OF_KERNEL: u8 = 2;
+    let named = |instruction: &bpf_insn, code: u8, first: i32| {
+        let place = usize::try_from(instruction.imm.checked_sub(first)?).ok()?;
+        let is_such = instruction.code == code && instruction.src_reg() == 0;
+        KFUNCS.get(place).copied().filter(|_| is_such)
+    };
+    let known = |name| number(name).and_then(|number| i32::try_from(number).ok());
+    let mut asked = HashSet::new();
+    for instruction in &mut *instructions {
+        if let Some(name) = named(instruction, MOVE, FIRST_QUESTION) {
+            asked.insert(name);
+            instruction.imm = i32::from(known(name).is_some());
+        }
+    }
     for instruction in instructions {
-        let place = instruction.imm.checked_sub(FIRST_KFUNC).map(usize::try_from);
-        let Some(Ok(place)) = place.filter(|_| instruction.code == CALL && instruction.src_reg() == 0) else {
+        let Some(name) = named(instruction, CALL, FIRST_KFUNC) else {
             continue;
         };
-        let name = KFUNCS.get(place).copied().unwrap_or("?");
-        instruction.set_src_reg(OF_KERNEL);
-        instruction.imm = number(name).and_then(|n| i32::try_from(n).ok()).ok_or(name)?;
+        match known(name) {
+            Some(number) => {
+                instruction.set_src_reg(OF_KERNEL);
+                instruction.imm = number;
+            }
+            None if asked.contains(name) => (instruction.code, instruction.imm) = (MOVE, 0),
+            None => return Err(name),
+        }
     }
     Ok(())
 }
@@ -483,5 +563,20 @@ mod tests {
         assert_eq!((code[0].src_reg(), code[0].imm), (2, 77));
         assert_eq!((code[1].src_reg(), code[1].imm), (0, 14));
         assert_eq!(name_kfuncs(&mut [call], |_| None), Err("bpf_rdonly_cast"));
+    }
+
+    #[test]
+    fn a_program_is_told_what_the_kernel_has() {
+        // SAFETY: an instruction is plain data.
+        let mut question: bpf_insn = unsafe { std::mem::zeroed() };
+        let mut call = question;
+        (question.code, question.imm) = (0xb7, FIRST_QUESTION);
+        (call.code, call.imm) = (0x85, FIRST_KFUNC);
+        let mut there = [question, call];
+        name_kfuncs(&mut there, |_| Some(77)).unwrap();
+        assert_eq!((there[0].imm, there[1].imm), (1, 77));
+        let mut lacking = [question, call];
+        name_kfuncs(&mut lacking, |_| None).unwrap();
+        assert_eq!((lacking[0].imm, lacking[1].code, lacking[1].imm), (0, 0xb7, 0));
     }
 }

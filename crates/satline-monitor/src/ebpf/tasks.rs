@@ -1,6 +1,6 @@
 //! All tasks by the kernel's task iterator: what `/proc/PID/stat`, `schedstat` and `io` say, at a tenth of the price.
 //!
-//! `ebpf/tasks.bpf.c` writes one record for each thread, and behind that of a process' first thread what the kernel keeps of the whole
+//! `ebpf/task_record.h` writes one record for each thread, and behind that of a process' first thread what the kernel keeps of the whole
 //! process. The numbers are those that `/proc` is made from; what `/proc` does with them is done here (times divided as
 //! `cputime_adjust` does, states named by letters), so that both sources can take turns.
 
@@ -8,6 +8,7 @@ use std::io;
 use std::ops::Range;
 
 use super::object::{Hook, KernelTypes, Loaded, Plan, Refusal, load};
+use super::waits::WaitSums;
 use crate::parse::Stat;
 
 /// The iterator.
@@ -41,6 +42,18 @@ pub struct ThreadRecord {
     pub read_bytes: u64,
     pub write_bytes: u64,
     pub name: [u8; 16],
+    pub waits: WaitsTold,
+}
+
+/// What a pass tells of a thread's waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WaitsTold {
+    #[default]
+    Nothing,
+    /// The wait under way that was told of last goes on, and there was no other.
+    GoesOn,
+    /// [`Told::sums`], by its place.
+    Sums(u32),
 }
 
 impl ThreadRecord {
@@ -81,6 +94,10 @@ pub struct Told<'a> {
     pub process: &'a ProcessRecord,
     /// The first is the main thread.
     pub threads: &'a [ThreadRecord],
+    /// Waits of all threads of the pass that have changed.
+    pub waits: &'a [WaitSums],
+    /// When the pass began, by CLOCK_MONOTONIC.
+    pub began_ns: u64,
 }
 
 impl Told<'_> {
@@ -173,6 +190,8 @@ pub struct Pass {
     processes: Vec<ProcessRecord>,
     /// Of each process in order of its number: its record, its threads.
     groups: Vec<(i32, usize, Range<usize>)>,
+    waits: Vec<WaitSums>,
+    began_ns: u64,
 }
 
 impl Pass {
@@ -182,13 +201,16 @@ impl Pass {
             let told = Told {
                 process: &self.processes[*process],
                 threads: &self.threads[threads.clone()],
+                waits: &self.waits,
+                began_ns: self.began_ns,
             };
             (*pid, told)
         })
     }
 
-    /// Takes what the iterator has written; `None` where it is no such thing.
-    fn take(&mut self, bytes: &[u8]) -> Option<()> {
+    /// Takes what the iterator has written, each thread's waits behind its record if `with_waits`; `None` where it is no such thing.
+    pub(super) fn take(&mut self, bytes: &[u8], with_waits: bool) -> Option<()> {
+        self.waits.clear();
         self.threads.clear();
         self.processes.clear();
         self.groups.clear();
@@ -197,13 +219,16 @@ impl Pass {
         let mut found: Vec<(i32, usize)> = Vec::new();
         while !rest.is_empty() {
             let (record, behind) = rest.split_at_checked(THREAD_BYTES)?;
-            let thread = thread(record)?;
+            let mut thread = thread(record)?;
             rest = behind;
             if thread.tid == thread.pid {
                 let (record, behind) = rest.split_at_checked(PROCESS_BYTES)?;
                 found.push((thread.pid, self.processes.len()));
                 self.processes.push(process(record)?);
                 rest = behind;
+            }
+            if with_waits {
+                (thread.waits, rest) = self.take_waits(rest)?;
             }
             self.threads.push(thread);
         }
@@ -222,6 +247,23 @@ impl Pass {
             start = end;
         }
         Some(())
+    }
+
+    fn take_waits<'a>(&mut self, bytes: &'a [u8]) -> Option<(WaitsTold, &'a [u8])> {
+        const GOES_ON: u64 = 1;
+        const SUMS: u64 = 2;
+        let (mark, behind) = bytes.split_at_checked(8)?;
+        match word(mark, 0)? {
+            0 => Some((WaitsTold::Nothing, behind)),
+            GOES_ON => Some((WaitsTold::GoesOn, behind)),
+            SUMS => {
+                let (record, behind) = behind.split_at_checked(WaitSums::BYTES)?;
+                let place = u32::try_from(self.waits.len()).ok()?;
+                self.waits.push(WaitSums::of(record)?);
+                Some((WaitsTold::Sums(place), behind))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -251,6 +293,7 @@ fn thread(record: &[u8]) -> Option<ThreadRecord> {
         read_bytes: word(record, 72)?,
         write_bytes: word(record, 80)?,
         name: record.get(88..104)?.try_into().ok()?,
+        waits: WaitsTold::Nothing,
     })
 }
 
@@ -358,10 +401,36 @@ impl TaskIterator {
     pub fn read(&mut self) -> io::Result<&Pass> {
         self.bytes.clear();
         self.loaded.iterate("dump_tasks", &mut self.bytes)?;
-        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "the iterator's records are damaged");
-        self.pass.take(&self.bytes).ok_or_else(damaged)?;
+        self.pass.take(&self.bytes, false).ok_or_else(damaged)?;
         Ok(&self.pass)
     }
+
+    /// Reads all tasks and their waits in one pass, where both objects are loaded.
+    ///
+    /// # Errors
+    /// As [`TaskIterator::read`].
+    pub fn read_with_waits(&mut self, waits: &Loaded) -> io::Result<&Pass> {
+        self.bytes.clear();
+        self.pass.began_ns = monotonic_ns();
+        waits.iterate("dump_both", &mut self.bytes)?;
+        self.pass.take(&self.bytes, true).ok_or_else(damaged)?;
+        Ok(&self.pass)
+    }
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the iterator's records are damaged")
+}
+
+/// The clock that the programs have.
+fn monotonic_ns() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the structure is there to be written.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    (now.tv_sec as u64) * 1_000_000_000 + now.tv_nsec as u64
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ fn threads_stand_with_their_process_whatever_their_numbers() {
     ]
     .concat();
     let mut pass = Pass::default();
-    pass.take(&bytes).unwrap();
+    pass.take(&bytes, false).unwrap();
     let seen: Vec<_> = pass
         .processes()
         .map(|(pid, told)| (pid, told.threads.iter().map(|t| t.tid).collect::<Vec<_>>()))
@@ -97,14 +97,14 @@ fn threads_stand_with_their_process_whatever_their_numbers() {
     assert_eq!(times.0 + times.1, 350, "with what ended threads used");
     let stat = told.stat(times, 10);
     assert_eq!((stat.minor_faults, stat.threads, stat.session), (10, 2, 2));
-    assert!(pass.take(&bytes[..50]).is_none(), "cut off");
+    assert!(pass.take(&bytes[..50], false).is_none(), "cut off");
 }
 
 proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
         let mut pass = Pass::default();
-        if pass.take(&bytes).is_some() {
+        if pass.take(&bytes, false).is_some() {
             for (_, told) in pass.processes() {
                 let times = told.times((u64::MAX, 1));
                 let _ = (told.stat(times, 0), told.traffic());
@@ -149,4 +149,34 @@ fn the_kernel_tells_of_this_process() {
     assert_eq!(told.threads[0].tid, own);
     drop(sender);
     let _ = thread.join().unwrap();
+}
+
+#[test]
+fn waits_come_behind_the_record_of_a_thread() {
+    let mut bytes = thread_bytes(7, 7, 1000);
+    bytes.extend(process_bytes());
+    bytes.extend(2_u64.to_ne_bytes());
+    // Idle (the seventh cause) since 100, until 150; 40 ns of pages before.
+    for number in [6, 100, 150, 40, 0, 0, 0, 0, 0, 5, 0, 0, u64::MAX] {
+        bytes.extend(u64::to_ne_bytes(number));
+    }
+    bytes.extend(thread_bytes(8, 7, 1000));
+    bytes.extend(1_u64.to_ne_bytes());
+    bytes.extend(thread_bytes(9, 7, 1000));
+    bytes.extend(0_u64.to_ne_bytes());
+    let mut pass = Pass::default();
+    pass.take(&bytes, true).unwrap();
+    let (_, told) = pass.processes().next().unwrap();
+    let marks: Vec<_> = told.threads.iter().map(|thread| thread.waits).collect();
+    assert_eq!(marks, [WaitsTold::Sums(0), WaitsTold::GoesOn, WaitsTold::Nothing]);
+    let mut sums = told.waits[0];
+    let total = sums.total();
+    assert_eq!((total.page_ns, total.idle_ns, total.quota_ns), (40, 55, 0));
+    let wait = sums.under_way.as_mut().unwrap();
+    assert_eq!(wait.go_on(170).idle_ns, 20);
+    assert_eq!(wait.go_on(160).idle_ns, 0, "never backwards");
+    assert_eq!(wait.go_on(171).idle_ns, 1);
+    for end in [10, bytes.len() - 3] {
+        assert!(pass.take(&bytes[..end], true).is_none(), "cut off at {end}");
+    }
 }

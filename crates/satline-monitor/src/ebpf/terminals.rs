@@ -25,7 +25,7 @@ pub const PLAN: Plan = Plan {
         ("on_start", Hook::Tracepoint("workqueue_execute_start")),
         ("on_queue", Hook::Tracepoint("workqueue_queue_work")),
     ],
-    least_kernel: "6.2",
+    least_kernel: "5.15",
 };
 
 const INTERRUPTED: u32 = 1;
@@ -217,6 +217,11 @@ impl Terminals {
         ended.into_iter().for_each(|(_, line)| each(line));
         let lost = map("lost")?.sum(0)?;
         Ok(lost.saturating_sub(std::mem::replace(&mut self.lost, lost)))
+    }
+
+    /// What its programs have taken while the kernel kept account, ns.
+    pub fn run_time_ns(&self) -> u64 {
+        self.loaded.run_time_ns()
     }
 
     /// Whether so many terminals are followed that those without a session should be forgotten soon.

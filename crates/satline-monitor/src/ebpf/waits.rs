@@ -19,8 +19,9 @@ pub const PLAN: Plan = Plan {
         ("on_waking", Hook::Tracepoint("sched_waking")),
         ("on_switch", Hook::Tracepoint("sched_switch")),
         ("dump_waits", Hook::Iterator("task")),
+        ("dump_both", Hook::Iterator("task")),
     ],
-    least_kernel: "6.2",
+    least_kernel: "5.19",
 };
 
 /// The causes, in the order of the programs.
@@ -72,6 +73,15 @@ impl Waited {
             mutex_ns,
             quota_ns,
         }
+    }
+
+    /// Of one cause, by its place.
+    fn only(cause: usize, ns: u64) -> Self {
+        let mut causes = [0; CAUSES];
+        if let Some(place) = causes.get_mut(cause) {
+            *place = ns;
+        }
+        Self::of(causes)
     }
 
     fn numbers(self) -> [u64; CAUSES] {
@@ -126,6 +136,66 @@ impl Waited {
     /// Whether anything but what comes from outside its work was waited for.
     pub fn is_idle(self) -> bool {
         Self { idle_ns: 0, ..self } == Self::default()
+    }
+}
+
+/// A thread's waits since the programs were attached, as a pass over all tasks tells them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WaitSums {
+    /// What has ended.
+    pub waited: Waited,
+    /// The wait under way.
+    pub under_way: Option<UnderWay>,
+}
+
+/// A wait that has not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnderWay {
+    /// Its place among the causes.
+    pub cause: usize,
+    pub since_ns: u64,
+    /// So far it has been counted.
+    pub until_ns: u64,
+}
+
+impl UnderWay {
+    /// What has come of it until then, by cause, and counts it.
+    pub fn go_on(&mut self, now_ns: u64) -> Waited {
+        let gain_ns = now_ns.saturating_sub(self.until_ns);
+        self.until_ns = self.until_ns.max(now_ns);
+        Waited::only(self.cause, gain_ns)
+    }
+}
+
+impl WaitSums {
+    pub const BYTES: usize = 24 + 8 * CAUSES;
+
+    /// A record of `dump_both`.
+    pub fn of(record: &[u8]) -> Option<Self> {
+        let mut ns = numbers(record.get(24..Self::BYTES)?)?;
+        if ns[CAUSES - 1] == u64::MAX {
+            ns[CAUSES - 1] = 0;
+        }
+        let head = |at: usize| Some(u64::from_ne_bytes(record.get(at..at + 8)?.try_into().ok()?));
+        let (cause, since_ns, until_ns) = (head(0)?, head(8)?, head(16)?);
+        let under_way = (since_ns != 0).then_some(UnderWay {
+            cause: usize::try_from(cause).ok()?,
+            since_ns,
+            until_ns: until_ns.max(since_ns),
+        });
+        Some(Self {
+            waited: Waited::of(ns),
+            under_way,
+        })
+    }
+
+    /// All of it, the wait under way included.
+    pub fn total(&self) -> Waited {
+        let mut total = self.waited;
+        if let Some(wait) = self.under_way {
+            total.add(Waited::only(wait.cause, wait.until_ns - wait.since_ns));
+        }
+        total
     }
 }
 
@@ -303,6 +373,19 @@ impl Waits {
             .chunks_exact(RECORD_BYTES)
             .filter_map(|record| living(record, &mut self.throttling))
             .for_each(|waits| each(&waits));
+        self.read_ended(each)
+    }
+
+    /// The programs, of which one gives tasks and their waits together.
+    pub fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
+    /// Gives the waits of threads that have ended since the last reading. Returns how many could not be kept since.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn read_ended(&mut self, mut each: impl FnMut(&ThreadWaits)) -> io::Result<u64> {
         let map = |name| self.loaded.map(name).map_err(io::Error::other);
         map("ended")?.each(|key, value| {
             if let Some(waits) = ended(key, value) {
@@ -312,6 +395,11 @@ impl Waits {
         })?;
         let lost = map("lost")?.sum(0)?;
         Ok(lost.saturating_sub(std::mem::replace(&mut self.lost, lost)))
+    }
+
+    /// What its programs have taken while the kernel kept account, ns.
+    pub fn run_time_ns(&self) -> u64 {
+        self.loaded.run_time_ns()
     }
 
     /// Whether this kernel tells what quotas hold back.

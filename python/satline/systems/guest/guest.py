@@ -56,7 +56,7 @@ class Guest(OverSsh):
             self._settings = configuration.target
         settings = self._settings
         self._bundle = make_bundle(find_binary(name) for name in PROGRAMS)
-        image = find_image(self._cache, settings.disk, settings.kernel)
+        image = find_image(self._cache, settings.disk, settings.kernel, settings.release)
         self._accelerator = accelerator.choose(settings.accelerator, image, self._cache, mark)
         if self._accelerator.name != KVM:
             configuration.say(f"the guest's processors are emulated: {self._accelerator.why}")

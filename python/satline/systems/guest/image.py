@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -21,11 +22,12 @@ from satline.errors import InputError, SatlineError
 from satline.systems.guest.files import cache_directory, find_program, one_at_a_time
 from satline.systems.guest.initrd import in_order, make_initrd
 
-VERSION = 4
+VERSION = 5
 PACKAGES = (
     *("openssh-server", "iproute2", "tini", "busybox-static", "kmod", "util-linux", "dmsetup"),
     *("python3", "procps", "gawk", "findutils", "bzip2"),  # what workloads ask for
-    "systemd",  # started where it is asked for (SYSTEMD): units are tried there
+    # Started where it is asked for (SYSTEMD): units are tried there, and users who log on.
+    *("systemd", "dbus", "libpam-systemd", "sudo"),
 )
 KERNEL = "linux-image-cloud-amd64"
 # Paging devices beside disks: compressed storage, and devices that can be made to hang or to fail.
@@ -34,6 +36,7 @@ MIRROR = "http://deb.debian.org/debian"
 SPARE_BYTES = 1 << 30
 RESERVED_BYTES = 40_000_000
 ALIAS = "satline-guest"
+IMAGE = "image-"
 READY = "satline: ready"
 # On the kernel's command line: systemd is process 1, not the script below.
 SYSTEMD = "satline.init=systemd"
@@ -118,20 +121,44 @@ class Image:
         return (self.disk, self.kernel, self.initrd, self.identity, self.known_hosts)
 
 
-def image_directory(cache: Path | None = None) -> Path:
-    """Where the image is kept."""
-    return (cache or cache_directory()) / "image"
+def image_directory(cache: Path | None = None, release: str | None = None) -> Path:
+    """Where the image of a release, or of the host's, is kept.
+
+    Raises
+    ------
+    InputError
+        That is no release's name.
+    """
+    release = release or host_release()
+    if not re.fullmatch("[a-z][a-z0-9-]*", release):
+        raise InputError(f"no release of Debian's: {release!r}", hint="such as bookworm or trixie")
+    return (cache or cache_directory()) / f"{IMAGE}{release}"
 
 
-def find_image(cache: Path | None = None, disk: str | None = None, kernel: str | None = None) -> Image:
+def image_directories(cache: Path) -> list[Path]:
+    """Where images are kept, of all releases that were built."""
+    return sorted(cache.glob(f"{IMAGE}*"))
+
+
+def find_image(
+    cache: Path | None = None,
+    disk: str | None = None,
+    kernel: str | None = None,
+    release: str | None = None,
+) -> Image:
     """The image that was built, or one with the disk and the kernel that the user names.
+
+    Parameters
+    ----------
+    release
+        Debian's; ``None``: the host's.
 
     Raises
     ------
     InputError
         There is none.
     """
-    directory = image_directory(cache)
+    directory = image_directory(cache, release)
     image = Image(
         Path(disk) if disk else directory / "disk.raw",
         Path(kernel) if kernel else directory / "vmlinuz",
@@ -143,7 +170,8 @@ def find_image(cache: Path | None = None, disk: str | None = None, kernel: str |
         if not path.is_file():
             raise InputError(
                 f"there is no guest to start: {path} is not there",
-                hint="`satline guest build` makes one (some minutes, once)",
+                hint=f"`satline guest build{f' --release {release}' if release else ''}` "
+                "makes one (some minutes, once)",
             )
     return image
 
@@ -206,18 +234,18 @@ def build(
         find_program(name)
     cache = cache or cache_directory()
     with one_at_a_time(cache):
-        directory = image_directory(cache)
+        directory = image_directory(cache, release)
         if again:
             shutil.rmtree(directory, ignore_errors=True)
         with contextlib.suppress(InputError):
-            return find_image(cache)
+            return find_image(cache, release=release)
         if os.geteuid() != 0:
             raise InputError(
                 "only root can make the guest's file system",
                 hint="`sudo -E satline guest build`; or name a disk and a kernel: [guest] image, kernel",
             )
         _Build(cache / "build", release or host_release(), mirror or host_mirror(), say).run(directory)
-    return find_image(cache)
+    return find_image(cache, release=release)
 
 
 class _Build:
@@ -288,7 +316,7 @@ class _Build:
             (tree / "var/cache/apt" / name).mkdir(parents=True, exist_ok=True)
         shutil.rmtree(tree / "var/lib/apt/lists", ignore_errors=True)
         shutil.copy(next((kernel / "boot").glob("vmlinuz-*")), part / "vmlinuz")
-        modules = next((kernel / "lib/modules").iterdir())
+        modules = next(path for top in ("usr/lib", "lib") for path in (kernel / top).glob("modules/*"))
         make_initrd(modules, tree / "bin/busybox", part / "initrd")
         self._put_modules(modules, tree)
         for name in ("key", "host_key"):

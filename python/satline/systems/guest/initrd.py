@@ -6,6 +6,7 @@ kernel's command line it says so and powers off.
 
 from __future__ import annotations
 
+import lzma
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -46,14 +47,14 @@ def make_initrd(modules: Path, busybox: Path, target: Path) -> None:
         Linked statically.
     """
     files = in_order(modules, MODULES)
-    names = " ".join(path.name for path in files)
-    init = _INIT.format(modules=names, probed=PROBED).encode()
+    names = [path.name.removesuffix(".xz") for path in files]
+    init = _INIT.format(modules=" ".join(names), probed=PROBED).encode()
     entries = [
         ("bin", stat.S_IFDIR | 0o755, b""),
         ("dev", stat.S_IFDIR | 0o755, b""),
         ("bin/busybox", stat.S_IFREG | 0o755, busybox.read_bytes()),
         ("init", stat.S_IFREG | 0o755, init),
-        *((path.name, stat.S_IFREG | 0o644, path.read_bytes()) for path in files),
+        *((name, stat.S_IFREG | 0o644, contents(path)) for name, path in zip(names, files, strict=True)),
     ]
     # What init prints goes to /dev/console, which must be there before anything is mounted.
     data = archive(entries, {"dev/console": (5, 1)})
@@ -68,7 +69,7 @@ def in_order(modules: Path, wanted: Iterable[str]) -> list[Path]:
     Raises
     ------
     SatlineError
-        They are compressed, which their loader here does not read.
+        They are compressed otherwise than by xz.
     """
     files = {path.name.partition(".")[0].replace("-", "_"): path for path in modules.rglob("*.ko*")}
     found: list[Path] = []
@@ -77,15 +78,29 @@ def in_order(modules: Path, wanted: Iterable[str]) -> list[Path]:
         path = files.get(name.replace("-", "_"))
         if path is None or path in found:
             return
-        if path.suffix != ".ko":
-            raise SatlineError(f"{path}: a compressed module", hint="name another kernel with --kernel")
-        for needed in depends(path.read_bytes()):
+        for needed in depends(contents(path)):
             add(needed)
         found.append(path)
 
     for name in wanted:
         add(name)
     return found
+
+
+def contents(path: Path) -> bytes:
+    """A module as the kernel takes it.
+
+    Raises
+    ------
+    SatlineError
+        It is compressed otherwise than by xz.
+    """
+    data = path.read_bytes()
+    if path.suffix == ".xz":
+        return lzma.decompress(data)
+    if path.suffix != ".ko":
+        raise SatlineError(f"{path}: a module compressed otherwise than by xz", hint="name another release")
+    return data
 
 
 def depends(module: bytes) -> list[str]:

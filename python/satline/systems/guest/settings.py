@@ -23,6 +23,8 @@ class GuestSettings:
     page_cluster, swappiness, mglru
         Settings of its kernel, the last in bits (0 none of the multi-generational LRU, 7 all); ``None``:
         as it has them.
+    release
+        Debian's, of those that `satline guest build` has made; ``None``: the host's.
     accelerator
         ``auto``, ``kvm`` or ``emulation``.
     disk, kernel
@@ -41,6 +43,7 @@ class GuestSettings:
     accelerator: str = ANY
     disk: str | None = None
     kernel: str | None = None
+    release: str | None = None
 
     def knobs(self) -> dict[str, str]:
         """File below / → what is written to it, for the settings that are stated."""
