@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from satline.diagnosis._admitted import admission
 from satline.diagnosis._held import background, held_back, listed
 from satline.diagnosis._histories import Histories
 from satline.diagnosis._limits import group_memory, io_caps, quotas
@@ -569,6 +570,7 @@ READERS: tuple[Callable[[Courses], list[Use]], ...] = (
     group_memory,
     _swap,
     io_caps,
+    admission,
     queues,
     thread,
     locks,

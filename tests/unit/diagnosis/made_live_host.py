@@ -209,4 +209,5 @@ def _identity(table: str, entity: str) -> dict[str, Any]:
     if table == "task":
         user, name, pid = entity.split()
         return {"user": user, "name": name, "pid": int(pid), "tid": int(pid), "start_ticks": 1}
-    return {table: entity}
+    # There is one swapper.
+    return {} if table == "swapper" else {table: entity}

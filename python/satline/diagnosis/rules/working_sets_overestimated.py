@@ -4,7 +4,8 @@ What: admission holds users back although storage and processors have room: the 
 low.
 Why: users are admitted when their projected working sets fit. Projections that are too large leave storage
 and processors unused while users wait.
-Signs: eligible users at saturation, light paging, light I/O wait and processors that are not full.
+Signs: eligible users at saturation, light paging, light I/O wait and processors that are not full. Without a
+knee: a swapper holds users while a quarter or more of the storage that it watches is free.
 False readings: a processor quota also holds users back; that is quota_bound. Where I/O wait is large the
 processors are light too, but there devices are full: where I/O takes no longer than at light load, nobody
 queues.
@@ -55,6 +56,11 @@ def judge(context: Context) -> Finding:
         return RULE.blind(context, "user_eligible")
     if total is None:
         return RULE.blind(context, context.busy)
+    swapper = next((use for use in context.uses if use.component == "admission"), None)
+    if context.basis == "periods" and swapper is not None and not swapper.counted.any():
+        return RULE.finding(
+            "does-not-hold", "the swapper holds nobody while the storage that it watches is free"
+        )
     if page is None or io is None:
         return RULE.blind(context, "share_page_wait", "share_io_wait")
     light = total.high < LIGHT
@@ -88,4 +94,8 @@ def judge(context: Context) -> Finding:
         if share is None:
             strength = eligible.value / max(eligible.value + level.value, 1e-9)
     text = f"{eligible.value:.1f} users are held back while the processors are only {total.value:.0%} busy"
-    return RULE.finding("holds", f"{text} and paging is light", strength=strength, evidence=evidence)
+    text += " and paging is light"
+    remedies: tuple[str, ...] = ()
+    if context.basis == "periods" and swapper is not None:
+        text, remedies = f"{swapper.says}; {text}", (swapper.remedy,)
+    return RULE.finding("holds", text, strength=strength, evidence=evidence, first_remedies=remedies)
