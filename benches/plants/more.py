@@ -13,6 +13,7 @@ import mmap
 import os
 import random
 import socket
+import stat
 import subprocess
 import time
 from collections.abc import Callable
@@ -20,14 +21,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from plants import MARK, Planted, Truth, _name, _run, _stat, _uids, burn, think
+from plants import MARK, Planted, Truth, _name, _run, _stat, _uids, burn, end_with_parent, think
 
 # ------------------------------------------------------------------ what the processes do
 
 
 def shifts(values: dict[str, str]) -> None:
     """Touch pages of memory of its own, here and there, and compute; with `off` only in every other spell of
-    time, with `from` only from then on, before with `few` bytes of it."""
+    time, with `from` only from then on, before with `few` bytes of it; with `whole` all pages, in order."""
     size, few = int(values["bytes"]), int(values.get("few", 0))
     on, off, start = (float(values.get(name, 0)) for name in ("on", "off", "from"))
     # Private, or it would count as files.
@@ -45,8 +46,12 @@ def shifts(values: dict[str, str]) -> None:
             pages[place] = 1
         filled = max(filled, part)
         think(float(values["think"]))
-        for _ in range(int(values["touches"])):
-            pages[random.randrange(0, part, 4096)] = 1
+        if values.get("whole"):
+            for place in range(0, part, 4096):
+                pages[place] = 1
+        else:
+            for _ in range(int(values["touches"])):
+                pages[random.randrange(0, part, 4096)] = 1
         burn(float(values["cpu"]))
 
 
@@ -62,11 +67,39 @@ def scan(values: dict[str, str]) -> None:
 
 
 def once(values: dict[str, str]) -> None:
-    """Read a file through the file cache once, then do nothing."""
-    file = os.open(values["file"], os.O_RDONLY)
-    while os.read(file, 1 << 20):
-        pass
+    """Hold memory that it never touches again, and read a file through the file cache once: `first` bytes of
+    it at once, the rest with so many bytes a second."""
+    idle = mmap.mmap(-1, int(values["idle"]), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    for place in range(0, len(idle), 4096):
+        idle[place] = 1
+    file, done = os.open(values["file"], os.O_RDONLY), 0
+    while piece := os.read(file, 256 << 10):
+        done += len(piece)
+        if done > int(values["first"]):
+            time.sleep(len(piece) / float(values["rate"]))
     time.sleep(1e6)
+
+
+def stream(values: dict[str, str]) -> None:
+    """Read, or now and then write, a part of a disk past the file cache: in order and round again, or here
+    and there; with `off` only in every other spell of time."""
+    first, size, piece = (int(values[name]) for name in ("first", "bytes", "piece"))
+    on, off = (float(values.get(name, 0)) for name in ("on", "off"))
+    writes, order = float(values.get("writes", 0)), bool(values.get("order"))
+    disk = os.open(values["disk"], os.O_RDWR | os.O_DIRECT)
+    buffer = mmap.mmap(-1, piece)
+    begun, place = time.time(), 0
+    while True:
+        if off and (time.time() - begun) % (on + off) < off:
+            time.sleep(0.2)
+            continue
+        think(float(values["think"]))
+        place = (place + piece) % size if order else random.randrange(0, size, piece)
+        if random.random() < writes:
+            os.pwritev(disk, [buffer], first + place)
+        else:
+            os.preadv(disk, [buffer], first + place)
+        burn(float(values["cpu"]))
 
 
 def answer(values: dict[str, str]) -> None:
@@ -162,7 +195,7 @@ def share(values: dict[str, str]) -> None:
 
 
 KINDS: dict[str, Callable[[dict[str, str]], None]] = {
-    f.__name__: f for f in (shifts, scan, once, answer, fetch, order, reindex, share)
+    f.__name__: f for f in (shifts, scan, once, stream, answer, fetch, order, reindex, share)
 }
 
 # ------------------------------------------------------------------ what they stand on
@@ -182,13 +215,12 @@ def _swap_on(planted: Planted, device: str, priority: int) -> None:
     _later(planted, "swapoff", device)
 
 
-def modelled_swap(planted: Planted, size: int, iops: int, priority: int = 5) -> str:
-    """Swap on a disk that does so many requests a second: satline-disk under a loop device."""
+def modelled_disk(planted: Planted, size: int, *character: str) -> str:
+    """A disk of this character: satline-disk under a loop device."""
     from satline.systems.binaries import find_binary
 
-    file = planted.scratch / f"disk{iops}"
+    file = planted.scratch / f"disk{len(list(planted.scratch.glob('disk*')))}"
     file.touch()
-    character = ("network", "--latency-us", "500", "--iops", str(iops))
     program = subprocess.Popen(
         [str(find_binary("satline-disk")), str(file), "--bytes", str(size), *character],
         stdout=subprocess.PIPE,
@@ -209,8 +241,32 @@ def modelled_swap(planted: Planted, size: int, iops: int, priority: int = 5) -> 
     )
     device = made.stdout.strip()
     _later(planted, "losetup", "--detach", device)
+    return device
+
+
+def modelled_swap(planted: Planted, size: int, iops: int, priority: int = 5) -> str:
+    """Swap on a disk that does so many requests a second."""
+    device = modelled_disk(planted, size, "network", "--latency-us", "500", "--iops", str(iops))
     _swap_on(planted, device, priority)
     return device
+
+
+def _files_on(planted: Planted, device: str) -> Path:
+    """A file system on a disk, in which files may be made."""
+    place = planted.scratch / "files"
+    place.mkdir()
+    for command in (("mkfs.ext4", "-q", "-O", "^has_journal", device), ("mount", device, place)):
+        subprocess.run([str(word) for word in command], check=True, capture_output=True)
+    _later(planted, "umount", place)
+    return place
+
+
+def _for_all(planted: Planted, device: str) -> Path:
+    """A name of a block device under which every user may read and write it."""
+    place = planted.scratch / "disk"
+    os.mknod(place, stat.S_IFBLK | 0o600, Path(device).stat().st_rdev)
+    place.chmod(0o666)
+    return place
 
 
 def _ended(program: subprocess.Popen[bytes]) -> None:
@@ -297,21 +353,25 @@ def slow_swap(planted: Planted, draw: random.Random) -> Truth:
 
 
 def too_many(planted: Planted, draw: random.Random) -> Truth:
-    """Two users fit into the memory of their group; in spells four more come, and all steal pages."""
+    """Two users fit into the memory of their group; in spells more come, and all steal pages.
+
+    All touch every page that they have at each turn, and think in between: who waits for pages loses his own
+    meanwhile. A user who never rests would keep his, and get on as before.
+    """
     _preferred(planted)
-    name, each = _name(draw), draw.randint(22, 26) << 20
-    # A Python program takes 11 MiB itself.
-    limit, iops = 2 * each + (80 << 20), draw.choice((300, 400))
+    name, each, more = _name(draw), draw.randint(15, 18) << 20, draw.randint(4, 5)
+    # A Python program takes some MiB itself.
+    limit, iops = int(2.3 * each) + ((2 + more) * 7 << 20), draw.choice((500, 600, 700))
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
     device = modelled_swap(planted, 1 << 30, iops)
-    on, off = draw.uniform(38, 44), draw.uniform(44, 50)
-    work = {"bytes": each, "think": 0.01, "touches": 150, "cpu": 0.05}
-    for k, uid in enumerate(_uids(draw, 6)):
+    on, off = draw.uniform(38, 44), draw.uniform(48, 54)
+    work = {"bytes": each, "think": 1.0, "whole": 1, "cpu": 0.5}
+    for k, uid in enumerate(_uids(draw, 2 + more)):
         planted.start("shifts", uid, group, **work, **({"on": on, "off": off} if k >= 2 else {}))
     return Truth(
         ("storage", "paging"),
         (f"/{MARK}{name}",),
-        parameters={"each": each, "limit": limit, "on": on, "off": off, "iops": iops},
+        parameters={"each": each, "more": more, "limit": limit, "on": on, "off": off, "iops": iops},
         counter=_requests(device),
         least=50.0,
     )
@@ -415,20 +475,25 @@ def reclaim(planted: Planted, draw: random.Random) -> Truth:
 
 
 def small_cache(planted: Planted, draw: random.Random) -> Truth:
-    """Users who read files again and again, in a group whose memory limit is too small for them."""
+    """Users who read files of a slow disk again and again, in a group whose memory limit is too small.
+
+    On a fast disk they would hardly feel it: there was nothing to name.
+    """
     _preferred(planted)
     name, users, limit = _name(draw), draw.randint(3, 5), draw.choice((64, 96, 128)) << 20
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
-    each = int(limit * draw.uniform(0.5, 0.7)) >> 20 << 20
+    each, iops = int(limit * draw.uniform(0.5, 0.7)) >> 20 << 20, draw.choice((150, 200, 300))
+    device = modelled_disk(planted, 1 << 30, "network", "--latency-us", "1000", "--iops", str(iops))
+    _files_on(planted, device)
     for k, uid in enumerate(_uids(draw, users)):
-        file = planted.file(f"table{k}", each)
+        file = planted.file(f"files/table{k}", each)
         planted.start("scan", uid, group, file=file, bytes=each, think=0.002, cpu=0.001)
     whole = draw.random() < 0.5
     return Truth(
         ("cache", "storage", "io"),
         (f"/{MARK}{name}",),
         ("--cgroup", f"/{MARK}{name}") if whole else (),
-        {"users": users, "limit": limit, "each": each, "as_load": whole},
+        {"users": users, "limit": limit, "each": each, "iops": iops, "as_load": whole},
         counter=_stat(group / "memory.stat", "total_pgpgin"),
         least=200.0,
     )
@@ -448,16 +513,24 @@ def background(planted: Planted, draw: random.Random) -> Truth:
 
 
 def full_storage(planted: Planted, draw: random.Random) -> Truth:
-    """The memory of a group is full of files that nobody reads again; its users want more CPU."""
+    """The memory of a group is full of what nobody uses again: of a program that is idle, and of files that
+    are read once, all the time; its users want more CPU."""
     _preferred(planted)
-    name, users, limit = _name(draw), draw.randint(5, 7), draw.choice((128, 192, 256)) << 20
+    name, users, limit = _name(draw), draw.randint(5, 7), draw.choice((192, 256)) << 20
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
-    file = planted.file("old", limit + (64 << 20))
+    idle, rate = limit // 3, 4 << 20
+    file = planted.file("old", limit + int(rate * (planted.seconds + 60)))
     uids = _uids(draw, users)
-    planted.start("once", uids[0], group, file=file)
+    planted.start("once", uids[0], group, file=file, idle=idle, first=limit, rate=rate)
     for uid in uids[1:]:
         planted.start("edit", uid, group, think=draw.uniform(0.01, 0.05), cpu=draw.uniform(0.1, 0.2))
-    return Truth(("processor",), (f"/{MARK}{name}",), parameters={"users": users, "limit": limit})
+    return Truth(
+        ("processor",),
+        (f"/{MARK}{name}",),
+        parameters={"users": users, "limit": limit, "idle": idle, "rate": rate},
+        counter=_stat(group / "memory.stat", "total_pgpgin"),
+        least=200.0,
+    )
 
 
 def network(planted: Planted, draw: random.Random) -> Truth:
@@ -553,6 +626,116 @@ def maintenance(planted: Planted, draw: random.Random) -> Truth:
     )
 
 
+def parity(planted: Planted, draw: random.Random) -> Truth:
+    """Users of a disk whose writes take several times as long as its reads, which hardly ever has a queue."""
+    _preferred(planted)
+    read, times = draw.uniform(500, 1500), draw.uniform(4, 7)
+    character = ("network", "--latency-us", f"{read:.0f}", "--write-latency-us", f"{times * read:.0f}")
+    device = modelled_disk(planted, 512 << 20, *character, "--iops", "20000")
+    users, writes, disk = draw.randint(3, 5), draw.uniform(0.25, 0.5), _for_all(planted, device)
+    for uid in _uids(draw, users):
+        planted.start(
+            "stream",
+            uid,
+            disk=disk,
+            first=0,
+            bytes=512 << 20,
+            piece=16 << 10,
+            writes=writes,
+            think=draw.uniform(0.02, 0.04),
+            cpu=0.001,
+        )
+    return Truth(
+        ("none", "io"),
+        (Path(device).name,),
+        parameters={"users": users, "writes": writes, "read_us": read, "times": times, "device": device},
+        counter=_requests(device),
+        least=20.0,
+    )
+
+
+def arm(planted: Planted, draw: random.Random) -> Truth:
+    """One user reads a disk with an arm in order; in spells more come, each to a place of his own."""
+    _preferred(planted)
+    size, more = 640 << 20, draw.randint(5, 7)
+    device = modelled_disk(
+        planted, size, "rotating", "--whole-bytes", str(size), "--stroke-ms", f"{draw.uniform(10, 16):.1f}"
+    )
+    disk, part = _for_all(planted, device), size // (1 + more) >> 20 << 20
+    on, off = draw.uniform(38, 44), draw.uniform(44, 50)
+    work = {"disk": disk, "bytes": part, "piece": 64 << 10, "order": 1, "think": 0.015, "cpu": 0.001}
+    for k, uid in enumerate(_uids(draw, 1 + more)):
+        planted.start("stream", uid, first=k * part, **work, **({"on": on, "off": off} if k else {}))
+    return Truth(
+        ("io",),
+        (Path(device).name,),
+        parameters={"users": 1 + more, "on": on, "off": off, "device": device},
+        counter=_requests(device),
+        least=20.0,
+    )
+
+
+def admission(planted: Planted, draw: random.Random) -> Truth:
+    """A swapper lets users in while their working sets fill a part of their group's memory that is far too
+    small: most of it stays empty, and users wait to be let in."""
+    from satline.systems.binaries import find_binary
+
+    _preferred(planted)
+    name, users, each = _name(draw), draw.randint(5, 7), draw.randint(30, 40) << 20
+    limit = (users + 3) * (each + (12 << 20))
+    group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
+    compressed_swap(planted, 1 << 30)
+    uids = _uids(draw, users)
+    for uid in uids:
+        planted.start("shifts", uid, group, bytes=each, think=draw.uniform(3, 5), whole=1, cpu=0.4)
+    watched = planted.scratch / "users"
+    pairs = zip(planted.processes, uids, strict=True)
+    watched.write_text("".join(f"{process.pid}\t{uid}\n" for process, uid in pairs))
+    policy = planted.scratch / "policy.toml"
+    policy.write_text(
+        POLICY.format(users=watched, group=f"/{MARK}{name}", share=1.5 * (each + (12 << 20)) / limit)
+    )
+    status = planted.scratch / "swapper.sock"
+
+    def swapper(recording: Path) -> None:
+        planted.helpers.append(
+            subprocess.Popen(
+                [find_binary("satline-swapper"), "run", policy, "--recording", recording, "--status", status],
+                stdin=subprocess.DEVNULL,
+                stdout=(planted.scratch / "swapper.log").open("wb"),
+                stderr=subprocess.STDOUT,
+                cwd="/",
+                preexec_fn=end_with_parent,
+            )
+        )
+
+    return Truth(
+        ("admission",),
+        (),
+        parameters={"users": users, "each": each, "limit": limit},
+        counter=_stat(group / "memory.stat", "total_pgpgin"),
+        least=50.0,
+        beside=swapper,
+    )
+
+
+# Users go out as soon as they rest, and one at a time fits into the share that is to be filled.
+POLICY = """\
+[[watch]]
+pid_file = "{users}"
+[queue_drop]
+idle_seconds = 2
+[storage]
+cgroup = "{group}"
+low = 0.97
+high = 0.98
+[admission]
+hold_seconds = 60
+storage_share = {share:.3f}
+[give_up]
+prepage_error_share = 1.0
+"""
+
 PLANTS: dict[str, Callable[[Planted, random.Random], Truth]] = {
     f.__name__: f
     for f in (
@@ -568,6 +751,9 @@ PLANTS: dict[str, Callable[[Planted, random.Random], Truth]] = {
         holder,
         mutex,
         maintenance,
+        parity,
+        arm,
+        admission,
     )
 }
 
@@ -597,6 +783,9 @@ RULES: dict[str, Rule] = {
         },
     ),
     "background": Rule("cpu_background", {}),
+    "parity": Rule("write_penalty", {"io_bound": "they wait for the disk"}),
+    "arm": Rule("arm_contention", {"io_bound": "they wait for the disk"}),
+    "admission": Rule("working_sets_overestimated", {}),
     "full_storage": Rule("storage_not_bottleneck", {"cpu_bound": FULL}),
     "network": Rule("network_blamed", {"cpu_bound": FULL}),
     "holder": Rule("one_user_locks_out", {"lock_bound": "they wait for the lock that the one holds"}),

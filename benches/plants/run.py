@@ -53,6 +53,8 @@ from collectors import Collectors  # noqa: E402
 from foreign import SURE, compared, cpu_short, surety, verdicts  # noqa: E402
 
 SPARE_S = 180.0
+# Users have to reach their files: not below a directory that only its owner may enter.
+SCRATCH = Path(tempfile.gettempdir()) / "satline-plants"
 ALL = {**plants.PLANTS, **more.PLANTS}
 REQUESTS = """\
 [time]
@@ -81,8 +83,7 @@ def record(
     waits
         Whether the kernel is to tell what users wait for.
     """
-    # Users have to reach their files: not below a directory that only its owner may enter.
-    scratch = Path(tempfile.gettempdir()) / "satline-plants"
+    scratch = SCRATCH
     plants.leftovers(scratch)
     if place.exists():
         shutil.rmtree(place)
@@ -107,6 +108,9 @@ def record(
             recording = subprocess.Popen(
                 command, stdout=log, stderr=log, env=environment(), preexec_fn=plants.end_with_parent
             )
+            if truth.beside is not None:
+                begun(place / "host.satline", recording)
+                truth.beside(place / "host.satline")
             status = recording.wait(seconds + SPARE_S)
         if status:
             raise RuntimeError(f"satline record ended with {status}: {(place / 'record.log').read_text()}")
@@ -135,6 +139,14 @@ def record(
         planted.remove()
         if recording is not None:
             recording.wait(SPARE_S)
+
+
+def begun(recording: Path, program: subprocess.Popen[bytes]) -> None:
+    """Wait until a recording is there."""
+    until = time.monotonic() + SPARE_S
+    while not list(recording.glob("*.toml")) and program.poll() is None and time.monotonic() < until:
+        time.sleep(0.1)
+    time.sleep(1)
 
 
 def join_requests(scratch: Path, place: Path) -> None:
@@ -213,6 +225,8 @@ def by_rule(name: str, truth: dict[str, Any], verdict: dict[str, Any]) -> dict[s
     also = dict(own.also)
     if cpu_short(verdict) >= 0.5:
         also.setdefault("cpu_bound", "the host's CPU was full, by whatever else it does")
+    if "lock_bound" in holding and _of_others(holding["lock_bound"]["summary"]):
+        also.setdefault("lock_bound", "other work on the host waits for a lock on a file of its own")
     wrong = set(holding) - {own.name} - set(also)
     state = next((f for f in verdict["others"] if f["rule"] == own.name), None)
     return {
@@ -226,6 +240,12 @@ def by_rule(name: str, truth: dict[str, Any], verdict: dict[str, Any]) -> dict[s
         ),
         "unexpected": sorted(f"{rule} {surety(holding[rule]):.2f}" for rule in wrong),
     }
+
+
+def _of_others(text: str) -> bool:
+    """Is the lock that these words name on a file that no plant made?"""
+    files = re.findall(r"lock (?:flock|fcntl|\w+) (/[^\s,;]+)", text)
+    return bool(files) and not any(file.startswith(f"{SCRATCH}/") for file in files)
 
 
 def _says(words: list[str], text: str) -> bool:
