@@ -494,8 +494,8 @@ def small_cache(planted: Planted, draw: random.Random) -> Truth:
         (f"/{MARK}{name}",),
         ("--cgroup", f"/{MARK}{name}") if whole else (),
         {"users": users, "limit": limit, "each": each, "iops": iops, "as_load": whole},
-        counter=_stat(group / "memory.stat", "total_pgpgin"),
-        least=200.0,
+        counter=_requests(device),
+        least=50.0,
     )
 
 
@@ -528,8 +528,8 @@ def full_storage(planted: Planted, draw: random.Random) -> Truth:
         ("processor",),
         (f"/{MARK}{name}",),
         parameters={"users": users, "limit": limit, "idle": idle, "rate": rate},
-        counter=_stat(group / "memory.stat", "total_pgpgin"),
-        least=200.0,
+        counter=lambda: int((group / "memory.failcnt").read_text()),
+        least=1.0,
     )
 
 
@@ -681,26 +681,33 @@ def admission(planted: Planted, draw: random.Random) -> Truth:
     from satline.systems.binaries import find_binary
 
     _preferred(planted)
-    name, users, each = _name(draw), draw.randint(5, 7), draw.randint(30, 40) << 20
+    name, users, each = _name(draw), draw.randint(6, 8), draw.randint(30, 40) << 20
     limit = (users + 3) * (each + (12 << 20))
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
     compressed_swap(planted, 1 << 30)
     uids = _uids(draw, users)
     for uid in uids:
-        planted.start("shifts", uid, group, bytes=each, think=draw.uniform(3, 5), whole=1, cpu=0.4)
+        planted.start("shifts", uid, group, bytes=each, think=draw.uniform(2.5, 4), whole=1, cpu=0.4)
     watched = planted.scratch / "users"
     pairs = zip(planted.processes, uids, strict=True)
     watched.write_text("".join(f"{process.pid}\t{uid}\n" for process, uid in pairs))
     policy = planted.scratch / "policy.toml"
-    policy.write_text(
-        POLICY.format(users=watched, group=f"/{MARK}{name}", share=1.5 * (each + (12 << 20)) / limit)
-    )
+    policy.write_text(POLICY.format(users=watched, group=f"/{MARK}{name}", share=1.2 * each / limit))
     status = planted.scratch / "swapper.sock"
 
     def swapper(recording: Path) -> None:
         planted.helpers.append(
             subprocess.Popen(
-                [find_binary("satline-swapper"), "run", policy, "--recording", recording, "--status", status],
+                [
+                    find_binary("satline-swapper"),
+                    "run",
+                    "--policy",
+                    policy,
+                    "--recording",
+                    recording,
+                    "--status",
+                    status,
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=(planted.scratch / "swapper.log").open("wb"),
                 stderr=subprocess.STDOUT,
@@ -724,11 +731,13 @@ POLICY = """\
 [[watch]]
 pid_file = "{users}"
 [queue_drop]
-idle_seconds = 2
+idle_seconds = 1
 [storage]
 cgroup = "{group}"
 low = 0.97
 high = 0.98
+[swap_out]
+unknown = "address"
 [admission]
 hold_seconds = 60
 storage_share = {share:.3f}

@@ -225,8 +225,9 @@ def by_rule(name: str, truth: dict[str, Any], verdict: dict[str, Any]) -> dict[s
     also = dict(own.also)
     if cpu_short(verdict) >= 0.5:
         also.setdefault("cpu_bound", "the host's CPU was full, by whatever else it does")
-    if "lock_bound" in holding and _of_others(holding["lock_bound"]["summary"]):
-        also.setdefault("lock_bound", "other work on the host waits for a lock on a file of its own")
+    for rule, finding in holding.items():
+        if _of_others(finding["summary"]):
+            also.setdefault(rule, "of a group or a lock of other work on the host")
     wrong = set(holding) - {own.name} - set(also)
     state = next((f for f in verdict["others"] if f["rule"] == own.name), None)
     return {
@@ -243,9 +244,11 @@ def by_rule(name: str, truth: dict[str, Any], verdict: dict[str, Any]) -> dict[s
 
 
 def _of_others(text: str) -> bool:
-    """Is the lock that these words name on a file that no plant made?"""
-    files = re.findall(r"lock (?:flock|fcntl|\w+) (/[^\s,;]+)", text)
-    return bool(files) and not any(file.startswith(f"{SCRATCH}/") for file in files)
+    """Is what these words name no plant's: a group, the file of a lock, or who waits or fills the CPU?"""
+    if "user root waits for locks" in text or "work of user root that never rests" in text:
+        return True
+    named = re.findall(r"(?:group|lock \w+) (/[^\s,;]+)", text)
+    return bool(named) and not any(plants.MARK in one or one.startswith(f"{SCRATCH}/") for one in named)
 
 
 def _says(words: list[str], text: str) -> bool:

@@ -15,9 +15,12 @@ References: [Bard].
 
 from __future__ import annotations
 
+from satline.diagnosis._held import background
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context
+from satline.diagnosis.rules._live import inside
 from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._short import users_held
 from satline.diagnosis.rules._wait import held_back, room_for_more, wait_at_saturation
 
 RULE = Rule(
@@ -63,12 +66,15 @@ def judge(context: Context) -> Finding:
         )
     if page is None or io is None:
         return RULE.blind(context, "share_page_wait", "share_io_wait")
-    light = total.high < LIGHT
+    idle, yields = total.high < LIGHT, _yields(context)
+    light = idle or yields
     room = room_for_more(context, "user_io_wait", "virtual_io_rate")
     calm, quiet = page.value < 0.15, not io.large or room is not None
     evidence = [
         *held.evidence,
-        context.evidence(context.busy, f"surely below {LIGHT:g} of capacity", light),
+        context.evidence(
+            context.busy, f"surely below {LIGHT:g} of capacity, or filled by work that yields to users", light
+        ),
         page.evidence_that("below 0.15: paging is light", calm),
         io.evidence_that("not large, or devices have room", quiet),
         *([room] if room is not None else []),
@@ -93,9 +99,19 @@ def judge(context: Context) -> Finding:
         evidence.append(context.evidence("mpl", "users admitted", True))
         if share is None:
             strength = eligible.value / max(eligible.value + level.value, 1e-9)
-    text = f"{eligible.value:.1f} users are held back while the processors are only {total.value:.0%} busy"
+    text = f"{eligible.value:.1f} users are held back while the processors are "
+    text += f"only {total.value:.0%} busy" if idle else "filled by work that yields to users"
     text += " and paging is light"
     remedies: tuple[str, ...] = ()
     if context.basis == "periods" and swapper is not None:
         text, remedies = f"{swapper.says}; {text}", (swapper.remedy,)
     return RULE.finding("holds", text, strength=strength, evidence=evidence, first_remedies=remedies)
+
+
+def _yields(context: Context) -> bool:
+    """Are the processors of a live host filled by work that never rests, for which others hardly wait?"""
+    held = users_held(context)
+    if context.basis != "periods" or held is None or "delay" not in held.known:
+        return False
+    found = background(held, inside(context, context.top), context.reduction.seconds)
+    return found is not None and found.yields
