@@ -28,11 +28,14 @@ from plants import MARK, Planted, Truth, _name, _run, _stat, _uids, burn, end_wi
 
 def shifts(values: dict[str, str]) -> None:
     """Touch pages of memory of its own, here and there, and compute; with `off` only in every other spell of
-    time, with `from` only from then on, before with `few` bytes of it; with `whole` all pages, in order."""
+    time, with `from` only from then on, before with `few` bytes of it; with `whole` all pages, in order; with
+    `blind` the kernel is told not to guess from what was used what will be."""
     size, few = int(values["bytes"]), int(values.get("few", 0))
     on, off, start = (float(values.get(name, 0)) for name in ("on", "off", "from"))
     # Private, or it would count as files.
     pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if values.get("blind"):
+        pages.madvise(mmap.MADV_RANDOM)
     begun = time.time()
     filled = 0
     while True:
@@ -355,17 +358,18 @@ def slow_swap(planted: Planted, draw: random.Random) -> Truth:
 def too_many(planted: Planted, draw: random.Random) -> Truth:
     """Two users fit into the memory of their group; in spells more come, and all steal pages.
 
-    All touch every page that they have at each turn, and think in between: who waits for pages loses his own
-    meanwhile. A user who never rests would keep his, and get on as before.
+    All touch every page that they have at each turn, and who waits for pages loses his own meanwhile. They
+    tell the kernel not to guess, as databases do (MADV_RANDOM): else it keeps the pages of those who get on,
+    so that two of them get on as before, the others not at all, and no work is lost.
     """
     _preferred(planted)
     name, each, more = _name(draw), draw.randint(15, 18) << 20, draw.randint(4, 5)
     # A Python program takes some MiB itself.
-    limit, iops = int(2.3 * each) + ((2 + more) * 7 << 20), draw.choice((500, 600, 700))
+    limit, iops = int(2.3 * each) + ((2 + more) * 7 << 20), draw.choice((800, 1000, 1200))
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
     device = modelled_swap(planted, 1 << 30, iops)
     on, off = draw.uniform(38, 44), draw.uniform(48, 54)
-    work = {"bytes": each, "think": 1.0, "whole": 1, "cpu": 0.5}
+    work = {"bytes": each, "think": 1.0, "whole": 1, "blind": 1, "cpu": 0.5}
     for k, uid in enumerate(_uids(draw, 2 + more)):
         planted.start("shifts", uid, group, **work, **({"on": on, "off": off} if k >= 2 else {}))
     return Truth(
