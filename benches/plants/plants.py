@@ -237,8 +237,8 @@ class Planted:
         """A process of this user in these groups, and in this network namespace."""
         program = self.scratch / "plants.py"
         if not program.exists():
-            for source in (Path(__file__), Path(__file__).with_name("more.py")):
-                copied = Path(shutil.copy(source, self.scratch))
+            for name in ("plants.py", "more.py", "stands.py"):
+                copied = Path(shutil.copy(Path(__file__).with_name(name), self.scratch))
                 copied.chmod(0o644)
         told = [f"{k}={v}" for k, v in {**values, "parent": os.getpid()}.items()]
 

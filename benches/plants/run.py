@@ -47,6 +47,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "python"), str(Path(__file__).parent)]
 
+import expected  # noqa: E402
 import more  # noqa: E402
 import plants  # noqa: E402
 from collectors import Collectors  # noqa: E402
@@ -219,7 +220,7 @@ def judged(truth: dict[str, Any], verdict: dict[str, Any]) -> dict[str, Any]:
 
 def by_rule(name: str, truth: dict[str, Any], verdict: dict[str, Any]) -> dict[str, Any]:
     """What the rules say of a plant: its own, and those that hold with no reason."""
-    own = more.RULES[name]
+    own = expected.RULES[name]
     holding = {f["rule"]: f for f in verdict["findings"]}
     found = holding.get(own.name)
     also = dict(own.also)
