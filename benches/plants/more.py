@@ -17,21 +17,34 @@ import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
-from plants import MARK, Planted, Truth, _name, _run, _stat, _uids, burn, think
+from plants import MARK, Planted, Truth, _name, _stat, _uids, burn, end_with_parent, think
+from stands import (
+    compressed_swap,
+    files_on,
+    for_all,
+    later,
+    modelled_disk,
+    modelled_swap,
+    preferred,
+    requests,
+    swap_used,
+)
 
 # ------------------------------------------------------------------ what the processes do
 
 
 def shifts(values: dict[str, str]) -> None:
     """Touch pages of memory of its own, here and there, and compute; with `off` only in every other spell of
-    time, with `from` only from then on, before with `few` bytes of it."""
+    time, with `from` only from then on, before with `few` bytes of it; with `whole` all pages, in order; with
+    `blind` the kernel is told not to guess from what was used what will be."""
     size, few = int(values["bytes"]), int(values.get("few", 0))
     on, off, start = (float(values.get(name, 0)) for name in ("on", "off", "from"))
     # Private, or it would count as files.
     pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if values.get("blind"):
+        pages.madvise(mmap.MADV_RANDOM)
     begun = time.time()
     filled = 0
     while True:
@@ -45,8 +58,12 @@ def shifts(values: dict[str, str]) -> None:
             pages[place] = 1
         filled = max(filled, part)
         think(float(values["think"]))
-        for _ in range(int(values["touches"])):
-            pages[random.randrange(0, part, 4096)] = 1
+        if values.get("whole"):
+            for place in range(0, part, 4096):
+                pages[place] = 1
+        else:
+            for _ in range(int(values["touches"])):
+                pages[random.randrange(0, part, 4096)] = 1
         burn(float(values["cpu"]))
 
 
@@ -62,11 +79,39 @@ def scan(values: dict[str, str]) -> None:
 
 
 def once(values: dict[str, str]) -> None:
-    """Read a file through the file cache once, then do nothing."""
-    file = os.open(values["file"], os.O_RDONLY)
-    while os.read(file, 1 << 20):
-        pass
+    """Hold memory that it never touches again, and read a file through the file cache once: `first` bytes of
+    it at once, the rest with so many bytes a second."""
+    idle = mmap.mmap(-1, int(values["idle"]), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    for place in range(0, len(idle), 4096):
+        idle[place] = 1
+    file, done = os.open(values["file"], os.O_RDONLY), 0
+    while piece := os.read(file, 256 << 10):
+        done += len(piece)
+        if done > int(values["first"]):
+            time.sleep(len(piece) / float(values["rate"]))
     time.sleep(1e6)
+
+
+def stream(values: dict[str, str]) -> None:
+    """Read, or now and then write, a part of a disk past the file cache: in order and round again, or here
+    and there; with `off` only in every other spell of time."""
+    first, size, piece = (int(values[name]) for name in ("first", "bytes", "piece"))
+    on, off = (float(values.get(name, 0)) for name in ("on", "off"))
+    writes, order = float(values.get("writes", 0)), bool(values.get("order"))
+    disk = os.open(values["disk"], os.O_RDWR | os.O_DIRECT)
+    buffer = mmap.mmap(-1, piece)
+    begun, place = time.time(), 0
+    while True:
+        if off and (time.time() - begun) % (on + off) < off:
+            time.sleep(0.2)
+            continue
+        think(float(values["think"]))
+        place = (place + piece) % size if order else random.randrange(0, size, piece)
+        if random.random() < writes:
+            os.pwritev(disk, [buffer], first + place)
+        else:
+            os.preadv(disk, [buffer], first + place)
+        burn(float(values["cpu"]))
 
 
 def answer(values: dict[str, str]) -> None:
@@ -162,125 +207,15 @@ def share(values: dict[str, str]) -> None:
 
 
 KINDS: dict[str, Callable[[dict[str, str]], None]] = {
-    f.__name__: f for f in (shifts, scan, once, answer, fetch, order, reindex, share)
+    f.__name__: f for f in (shifts, scan, once, stream, answer, fetch, order, reindex, share)
 }
-
-# ------------------------------------------------------------------ what they stand on
-
-
-def _later(planted: Planted, *command: object) -> None:
-    """A program to run when all is taken away, also by the next run after a kill."""
-    number = len(list(planted.scratch.glob("undo-*")))
-    words = " ".join(str(word) for word in command)
-    (planted.scratch / f"undo-{number:03}").write_text(f"{words}\n")
-    planted.undo.append(lambda: _run(*command))
-
-
-def _swap_on(planted: Planted, device: str, priority: int) -> None:
-    for command in (("mkswap", "-q", device), ("swapon", "-p", str(priority), device)):
-        subprocess.run(command, check=True, capture_output=True)
-    _later(planted, "swapoff", device)
-
-
-def modelled_swap(planted: Planted, size: int, iops: int, priority: int = 5) -> str:
-    """Swap on a disk that does so many requests a second: satline-disk under a loop device."""
-    from satline.systems.binaries import find_binary
-
-    file = planted.scratch / f"disk{iops}"
-    file.touch()
-    character = ("network", "--latency-us", "500", "--iops", str(iops))
-    program = subprocess.Popen(
-        [str(find_binary("satline-disk")), str(file), "--bytes", str(size), *character],
-        stdout=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        cwd="/",
-        start_new_session=True,
-    )
-    assert program.stdout is not None
-    if program.stdout.readline().strip() != b"ready":
-        raise RuntimeError("satline-disk did not get ready")
-    planted.undo.append(lambda: _ended(program))
-    _later(planted, "umount", file)
-    made = subprocess.run(
-        ["losetup", "--find", "--show", "--direct-io=on", str(file)],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    device = made.stdout.strip()
-    _later(planted, "losetup", "--detach", device)
-    _swap_on(planted, device, priority)
-    return device
-
-
-def _ended(program: subprocess.Popen[bytes]) -> None:
-    """Wait for it: it ends when its file is unmounted."""
-    with suppress(subprocess.TimeoutExpired):
-        program.wait(30)
-
-
-def compressed_swap(planted: Planted, size: int, priority: int = 10) -> str:
-    """Swap in compressed memory (zram)."""
-    made = subprocess.run(
-        ["zramctl", "--find", "--size", str(size)], check=True, capture_output=True, text=True
-    )
-    device = made.stdout.strip()
-    _later(planted, "zramctl", "--reset", device)
-    _swap_on(planted, device, priority)
-    return device
-
-
-def _preferred(planted: Planted, shares: int = 8192) -> None:
-    """All processes in a group with many shares of the CPU: the plant counts, not what else the host does."""
-    planted.everywhere = (planted.group("cpu", "first", {"cpu.shares": str(shares)}),)
-
-
-def _swap_used(device: str) -> Callable[[], int]:
-    """Bytes of a swap device in use."""
-
-    def read() -> int:
-        for line in Path("/proc/swaps").read_text().splitlines()[1:]:
-            name, _, _, used, _ = line.split()
-            if name == device:
-                return int(used) << 10
-        return 0
-
-    return read
-
-
-def _requests(device: str) -> Callable[[], int]:
-    """Reads and writes of a block device."""
-
-    def read() -> int:
-        fields = Path(f"/sys/class/block/{Path(device).name}/stat").read_text().split()
-        return int(fields[0]) + int(fields[4])
-
-    return read
-
 
 # ------------------------------------------------------------------ the plants
 
 
-@dataclass(frozen=True)
-class Rule:
-    """Which rule a plant is for.
-
-    also
-        Other rules that may hold too, as they are true of it, and why.
-    """
-
-    name: str
-    also: dict[str, str]
-
-
-FULL = "its users fill the processors"
-LIMIT = "the limit of its group is what makes them page"
-WAITS = "its users wait for pages"
-
-
 def slow_swap(planted: Planted, draw: random.Random) -> Truth:
     """Users whose memory is more than the limit of their group, with swap on a slow disk."""
-    _preferred(planted)
+    preferred(planted)
     name, users, limit = _name(draw), draw.randint(3, 5), draw.choice((96, 128)) << 20
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
     each, iops = int(limit * draw.uniform(0.6, 0.8)) >> 12 << 12, draw.choice((400, 600, 800))
@@ -291,35 +226,40 @@ def slow_swap(planted: Planted, draw: random.Random) -> Truth:
         ("paging", "storage"),
         (f"/{MARK}{name}",),
         parameters={"users": users, "limit": limit, "each": each, "iops": iops},
-        counter=_requests(device),
+        counter=requests(device),
         least=100.0,
     )
 
 
 def too_many(planted: Planted, draw: random.Random) -> Truth:
-    """Two users fit into the memory of their group; in spells four more come, and all steal pages."""
-    _preferred(planted)
-    name, each = _name(draw), draw.randint(22, 26) << 20
-    # A Python program takes 11 MiB itself.
-    limit, iops = 2 * each + (80 << 20), draw.choice((300, 400))
+    """Two users fit into the memory of their group; in spells more come, and all steal pages.
+
+    All touch every page that they have at each turn, and who waits for pages loses his own meanwhile. They
+    tell the kernel not to guess, as databases do (MADV_RANDOM): else it keeps the pages of those who get on,
+    so that two of them get on as before, the others not at all, and no work is lost.
+    """
+    preferred(planted)
+    name, each, more = _name(draw), draw.randint(15, 18) << 20, draw.randint(4, 5)
+    # A Python program takes some MiB itself.
+    limit, iops = int(2.3 * each) + ((2 + more) * 7 << 20), draw.choice((800, 1000, 1200))
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
     device = modelled_swap(planted, 1 << 30, iops)
-    on, off = draw.uniform(38, 44), draw.uniform(44, 50)
-    work = {"bytes": each, "think": 0.01, "touches": 150, "cpu": 0.05}
-    for k, uid in enumerate(_uids(draw, 6)):
+    on, off = draw.uniform(38, 44), draw.uniform(48, 54)
+    work = {"bytes": each, "think": 1.0, "whole": 1, "blind": 1, "cpu": 0.5}
+    for k, uid in enumerate(_uids(draw, 2 + more)):
         planted.start("shifts", uid, group, **work, **({"on": on, "off": off} if k >= 2 else {}))
     return Truth(
         ("storage", "paging"),
         (f"/{MARK}{name}",),
-        parameters={"each": each, "limit": limit, "on": on, "off": off, "iops": iops},
-        counter=_requests(device),
+        parameters={"each": each, "more": more, "limit": limit, "on": on, "off": off, "iops": iops},
+        counter=requests(device),
         least=50.0,
     )
 
 
 def two_waits(planted: Planted, draw: random.Random) -> Truth:
     """Of one group, some page to a slow disk, others read past the cache at the group's cap on I/O."""
-    _preferred(planted)
+    preferred(planted)
     name, some = _name(draw), draw.randint(3, 4)
     limit, iops = 128 << 20, draw.choice((400, 600))
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
@@ -349,14 +289,14 @@ def two_waits(planted: Planted, draw: random.Random) -> Truth:
         ("paging and io", "storage", "paging", "io"),
         (f"/{MARK}{name}",),
         parameters={"users": 2 * some, "limit": limit, "iops": iops, "rate": rate},
-        counter=_requests(device),
+        counter=requests(device),
         least=100.0,
     )
 
 
 def overflow(planted: Planted, draw: random.Random) -> Truth:
     """Swap in compressed memory is filled first; then users need more, and the rest goes to a slow disk."""
-    _preferred(planted)
+    preferred(planted)
     name, users, limit = _name(draw), draw.randint(3, 4), 128 << 20
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
     slow = modelled_swap(planted, 1 << 30, draw.choice((400, 600)), priority=5)
@@ -379,7 +319,7 @@ def overflow(planted: Planted, draw: random.Random) -> Truth:
         ("paging", "storage"),
         (fast, slow),
         parameters={"users": users, "limit": limit, "fast": fast, "slow": slow},
-        counter=_swap_used(slow),
+        counter=swap_used(slow),
         least=1000.0,
     )
 
@@ -387,7 +327,7 @@ def overflow(planted: Planted, draw: random.Random) -> Truth:
 def reclaim(planted: Planted, draw: random.Random) -> Truth:
     """Users fill the processors; in spells they need more memory than their group may have, and then the
     kernel fills them, with compressed swap."""
-    _preferred(planted)
+    preferred(planted)
     name, users, limit = _name(draw), draw.randint(4, 6), 160 << 20
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
     compressed_swap(planted, 1 << 30)
@@ -415,29 +355,34 @@ def reclaim(planted: Planted, draw: random.Random) -> Truth:
 
 
 def small_cache(planted: Planted, draw: random.Random) -> Truth:
-    """Users who read files again and again, in a group whose memory limit is too small for them."""
-    _preferred(planted)
+    """Users who read files of a slow disk again and again, in a group whose memory limit is too small.
+
+    On a fast disk they would hardly feel it: there was nothing to name.
+    """
+    preferred(planted)
     name, users, limit = _name(draw), draw.randint(3, 5), draw.choice((64, 96, 128)) << 20
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
-    each = int(limit * draw.uniform(0.5, 0.7)) >> 20 << 20
+    each, iops = int(limit * draw.uniform(0.5, 0.7)) >> 20 << 20, draw.choice((150, 200, 300))
+    device = modelled_disk(planted, 1 << 30, "network", "--latency-us", "1000", "--iops", str(iops))
+    files_on(planted, device)
     for k, uid in enumerate(_uids(draw, users)):
-        file = planted.file(f"table{k}", each)
+        file = planted.file(f"files/table{k}", each)
         planted.start("scan", uid, group, file=file, bytes=each, think=0.002, cpu=0.001)
     whole = draw.random() < 0.5
     return Truth(
         ("cache", "storage", "io"),
         (f"/{MARK}{name}",),
         ("--cgroup", f"/{MARK}{name}") if whole else (),
-        {"users": users, "limit": limit, "each": each, "as_load": whole},
-        counter=_stat(group / "memory.stat", "total_pgpgin"),
-        least=200.0,
+        {"users": users, "limit": limit, "each": each, "iops": iops, "as_load": whole},
+        counter=requests(device),
+        least=50.0,
     )
 
 
 def background(planted: Planted, draw: random.Random) -> Truth:
     """Compute-bound work of low priority fills the processors; others do a little, and hardly notice."""
     # The users come before all else that the host does; the work that fills the processors does not.
-    _preferred(planted, 262144)
+    preferred(planted, 262144)
     low = planted.group("cpu", "rest")
     uid, processes, nice = 2500 + draw.randint(1, 99), draw.randint(4, 8), draw.choice((15, 17, 19))
     for _ in range(processes):
@@ -448,21 +393,29 @@ def background(planted: Planted, draw: random.Random) -> Truth:
 
 
 def full_storage(planted: Planted, draw: random.Random) -> Truth:
-    """The memory of a group is full of files that nobody reads again; its users want more CPU."""
-    _preferred(planted)
-    name, users, limit = _name(draw), draw.randint(5, 7), draw.choice((128, 192, 256)) << 20
+    """The memory of a group is full of what nobody uses again: of a program that is idle, and of files that
+    are read once, all the time; its users want more CPU."""
+    preferred(planted)
+    name, users, limit = _name(draw), draw.randint(5, 7), draw.choice((192, 256)) << 20
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
-    file = planted.file("old", limit + (64 << 20))
+    idle, rate = limit // 3, 4 << 20
+    file = planted.file("old", limit + int(rate * (planted.seconds + 60)))
     uids = _uids(draw, users)
-    planted.start("once", uids[0], group, file=file)
+    planted.start("once", uids[0], group, file=file, idle=idle, first=limit, rate=rate)
     for uid in uids[1:]:
         planted.start("edit", uid, group, think=draw.uniform(0.01, 0.05), cpu=draw.uniform(0.1, 0.2))
-    return Truth(("processor",), (f"/{MARK}{name}",), parameters={"users": users, "limit": limit})
+    return Truth(
+        ("processor",),
+        (f"/{MARK}{name}",),
+        parameters={"users": users, "limit": limit, "idle": idle, "rate": rate},
+        counter=lambda: int((group / "memory.failcnt").read_text()),
+        least=1.0,
+    )
 
 
 def network(planted: Planted, draw: random.Random) -> Truth:
     """Clients of a server over a network without a fault; what is slow is the CPU."""
-    _preferred(planted)
+    preferred(planted)
     number, port = draw.randint(10, 99), 20000 + draw.randint(1, 9999)
     space, here, there = f"{MARK}net{number}", f"plant{number}a", f"plant{number}b"
     for command in (
@@ -476,7 +429,7 @@ def network(planted: Planted, draw: random.Random) -> Truth:
         subprocess.run(command, check=True, capture_output=True)
         if command[2] == "add" and command[1] == "netns":
             # The pair of interfaces goes with the namespace.
-            _later(planted, "ip", "netns", "delete", space)
+            later(planted, "ip", "netns", "delete", space)
     address = f"10.213.{number}.2"
     planted.start("answer", 2700, netns=Path("/run/netns") / space, address=address, port=port)
     users = draw.randint(7, 9)
@@ -505,7 +458,7 @@ def _orders(planted: Planted, draw: random.Random, users: list[int]) -> Path:
 
 def holder(planted: Planted, draw: random.Random) -> Truth:
     """Of users who share a lock one holds it for seconds; the users' requests are logged."""
-    _preferred(planted)
+    preferred(planted)
     users = _uids(draw, draw.randint(6, 8))
     file = _orders(planted, draw, users[1:])
     hold, pause = draw.uniform(4, 7), draw.uniform(12, 20)
@@ -523,7 +476,7 @@ def holder(planted: Planted, draw: random.Random) -> Truth:
 
 def mutex(planted: Planted, draw: random.Random) -> Truth:
     """Users who change shared memory under a lock; one of them holds it for long. No file shows the lock."""
-    _preferred(planted)
+    preferred(planted)
     users = _uids(draw, draw.randint(5, 7))
     file = planted.file("shared", 4096)
     mutex_in(str(file), new=True)
@@ -540,7 +493,7 @@ def mutex(planted: Planted, draw: random.Random) -> Truth:
 
 def maintenance(planted: Planted, draw: random.Random) -> Truth:
     """Every minute or so a program works for seconds under the users' lock; their requests are logged."""
-    _preferred(planted)
+    preferred(planted)
     file = _orders(planted, draw, _uids(draw, draw.randint(6, 8)))
     name, uid = draw.choice(("reindex", "vacuumd", "checkpt")), 2900 + draw.randint(1, 99)
     every, hold = draw.uniform(60, 68), draw.uniform(4, 6)
@@ -552,6 +505,125 @@ def maintenance(planted: Planted, draw: random.Random) -> Truth:
         requests=True,
     )
 
+
+def parity(planted: Planted, draw: random.Random) -> Truth:
+    """Users of a disk whose writes take several times as long as its reads, which hardly ever has a queue."""
+    preferred(planted)
+    read, times = draw.uniform(500, 1500), draw.uniform(4, 7)
+    character = ("network", "--latency-us", f"{read:.0f}", "--write-latency-us", f"{times * read:.0f}")
+    device = modelled_disk(planted, 512 << 20, *character, "--iops", "20000")
+    users, writes, disk = draw.randint(3, 5), draw.uniform(0.25, 0.5), for_all(planted, device)
+    for uid in _uids(draw, users):
+        planted.start(
+            "stream",
+            uid,
+            disk=disk,
+            first=0,
+            bytes=512 << 20,
+            piece=16 << 10,
+            writes=writes,
+            think=draw.uniform(0.02, 0.04),
+            cpu=0.001,
+        )
+    return Truth(
+        ("none", "io"),
+        (Path(device).name,),
+        parameters={"users": users, "writes": writes, "read_us": read, "times": times, "device": device},
+        counter=requests(device),
+        least=20.0,
+    )
+
+
+def arm(planted: Planted, draw: random.Random) -> Truth:
+    """One user reads a disk with an arm in order; in spells more come, each to a place of his own."""
+    preferred(planted)
+    size, more = 640 << 20, draw.randint(5, 7)
+    device = modelled_disk(
+        planted, size, "rotating", "--whole-bytes", str(size), "--stroke-ms", f"{draw.uniform(10, 16):.1f}"
+    )
+    disk, part = for_all(planted, device), size // (1 + more) >> 20 << 20
+    on, off = draw.uniform(38, 44), draw.uniform(44, 50)
+    work = {"disk": disk, "bytes": part, "piece": 64 << 10, "order": 1, "think": 0.015, "cpu": 0.001}
+    for k, uid in enumerate(_uids(draw, 1 + more)):
+        planted.start("stream", uid, first=k * part, **work, **({"on": on, "off": off} if k else {}))
+    return Truth(
+        ("io",),
+        (Path(device).name,),
+        parameters={"users": 1 + more, "on": on, "off": off, "device": device},
+        counter=requests(device),
+        least=20.0,
+    )
+
+
+def admission(planted: Planted, draw: random.Random) -> Truth:
+    """A swapper lets users in while their working sets fill a part of their group's memory that is far too
+    small: most of it stays empty, and users wait to be let in."""
+    from satline.systems.binaries import find_binary
+
+    preferred(planted)
+    name, users, each = _name(draw), draw.randint(6, 8), draw.randint(30, 40) << 20
+    limit = (users + 3) * (each + (12 << 20))
+    group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
+    compressed_swap(planted, 1 << 30)
+    uids = _uids(draw, users)
+    for uid in uids:
+        planted.start("shifts", uid, group, bytes=each, think=draw.uniform(2.5, 4), whole=1, cpu=0.4)
+    watched = planted.scratch / "users"
+    pairs = zip(planted.processes, uids, strict=True)
+    watched.write_text("".join(f"{process.pid}\t{uid}\n" for process, uid in pairs))
+    policy = planted.scratch / "policy.toml"
+    policy.write_text(POLICY.format(users=watched, group=f"/{MARK}{name}", share=1.2 * each / limit))
+    status = planted.scratch / "swapper.sock"
+
+    def swapper(recording: Path) -> None:
+        planted.helpers.append(
+            subprocess.Popen(
+                [
+                    find_binary("satline-swapper"),
+                    "run",
+                    "--policy",
+                    policy,
+                    "--recording",
+                    recording,
+                    "--status",
+                    status,
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=(planted.scratch / "swapper.log").open("wb"),
+                stderr=subprocess.STDOUT,
+                cwd="/",
+                preexec_fn=end_with_parent,
+            )
+        )
+
+    return Truth(
+        ("admission",),
+        (),
+        parameters={"users": users, "each": each, "limit": limit},
+        counter=_stat(group / "memory.stat", "total_pgpgin"),
+        least=50.0,
+        beside=swapper,
+    )
+
+
+# Users go out as soon as they rest, and one at a time fits into the share that is to be filled.
+POLICY = """\
+[[watch]]
+pid_file = "{users}"
+[queue_drop]
+idle_seconds = 1
+[storage]
+cgroup = "{group}"
+low = 0.97
+high = 0.98
+[swap_out]
+unknown = "address"
+[admission]
+hold_seconds = 60
+storage_share = {share:.3f}
+[give_up]
+prepage_error_share = 1.0
+"""
 
 PLANTS: dict[str, Callable[[Planted, random.Random], Truth]] = {
     f.__name__: f
@@ -568,44 +640,8 @@ PLANTS: dict[str, Callable[[Planted, random.Random], Truth]] = {
         holder,
         mutex,
         maintenance,
+        parity,
+        arm,
+        admission,
     )
-}
-
-# The rule that each plant is for, the eight of plants.py too, and what else is true of it.
-RULES: dict[str, Rule] = {
-    "quota": Rule("quota_bound", {}),
-    "flock": Rule("lock_bound", {}),
-    "server": Rule("serialised_server", {}),
-    "thrash": Rule("main_storage_bound", {"paging_bound": WAITS, "paging_overhead": "reclaim takes the CPU"}),
-    "io_cap": Rule("io_bound", {}),
-    "hog": Rule("cpu_bound", {}),
-    "neighbour": Rule("cpu_bound", {}),
-    "healthy": Rule("", {}),
-    "slow_swap": Rule("paging_bound", {"main_storage_bound": LIMIT}),
-    "too_many": Rule("thrashing", {"main_storage_bound": LIMIT, "paging_bound": WAITS}),
-    "two_waits": Rule(
-        "page_and_io_wait",
-        {"main_storage_bound": LIMIT, "io_bound": "its cap makes half of them wait", "paging_bound": WAITS},
-    ),
-    "overflow": Rule("drum_overflow", {"main_storage_bound": LIMIT, "paging_bound": WAITS}),
-    "reclaim": Rule("paging_overhead", {"main_storage_bound": LIMIT, "cpu_bound": FULL}),
-    "small_cache": Rule(
-        "cache_throttled",
-        {
-            "main_storage_bound": "its limit is what bounds the cache",
-            "io_bound": "they wait for what they read again",
-        },
-    ),
-    "background": Rule("cpu_background", {}),
-    "full_storage": Rule("storage_not_bottleneck", {"cpu_bound": FULL}),
-    "network": Rule("network_blamed", {"cpu_bound": FULL}),
-    "holder": Rule("one_user_locks_out", {"lock_bound": "they wait for the lock that the one holds"}),
-    "mutex": Rule("lock_bound", {"one_user_locks_out": "one of them holds it most of the time"}),
-    "maintenance": Rule(
-        "daytime_maintenance",
-        {
-            "lock_bound": "they wait for the lock meanwhile",
-            "one_user_locks_out": "the program's user locks them out",
-        },
-    ),
 }

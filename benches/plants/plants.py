@@ -186,12 +186,15 @@ class Planted:
         For how long it will be recorded.
     everywhere
         Groups that every process is in.
+    helpers
+        Programs that are part of the plant and no users; they end first, and are let end by themselves.
     """
 
     scratch: Path
     lifetime: float
     seconds: float = 0.0
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    helpers: list[subprocess.Popen[bytes]] = field(default_factory=list)
     groups: list[Path] = field(default_factory=list)
     undo: list[Callable[[], None]] = field(default_factory=list)
     everywhere: tuple[Path, ...] = ()
@@ -234,8 +237,8 @@ class Planted:
         """A process of this user in these groups, and in this network namespace."""
         program = self.scratch / "plants.py"
         if not program.exists():
-            for source in (Path(__file__), Path(__file__).with_name("more.py")):
-                copied = Path(shutil.copy(source, self.scratch))
+            for name in ("plants.py", "more.py", "stands.py"):
+                copied = Path(shutil.copy(Path(__file__).with_name(name), self.scratch))
                 copied.chmod(0o644)
         told = [f"{k}={v}" for k, v in {**values, "parent": os.getpid()}.items()]
 
@@ -261,10 +264,13 @@ class Planted:
 
     def dead(self) -> list[int]:
         """Exit statuses of processes that should still run."""
-        return [code for p in self.processes if (code := p.poll()) is not None]
+        return [code for p in (*self.processes, *self.helpers) if (code := p.poll()) is not None]
 
     def remove(self) -> None:
         """End the processes, and only them; remove groups, swap, devices and files."""
+        for helper in self.helpers:
+            helper.terminate()
+            helper.wait()
         for process in self.processes:
             process.kill()
         for process in self.processes:
@@ -324,6 +330,8 @@ class Truth:
         What was planted, to be kept with the result.
     requests
         Its processes keep a log of requests (see `more.py`), to be joined to the recording.
+    beside
+        To be called with the recording when that is begun: for programs that record into it.
     counter, least
         A count that the kernel keeps of the fault, and what it gains a second where the fault is in force: a
         limit that nobody runs into is no fault. ``None``: it is in force as long as its processes live.
@@ -336,6 +344,7 @@ class Truth:
     counter: Callable[[], int] | None = None
     least: float = 0.0
     requests: bool = False
+    beside: Callable[[Path], None] | None = None
 
 
 def _stat(file: Path, name: str) -> Callable[[], int]:

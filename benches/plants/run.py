@@ -47,12 +47,15 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "python"), str(Path(__file__).parent)]
 
+import expected  # noqa: E402
 import more  # noqa: E402
 import plants  # noqa: E402
 from collectors import Collectors  # noqa: E402
 from foreign import SURE, compared, cpu_short, surety, verdicts  # noqa: E402
 
 SPARE_S = 180.0
+# Users have to reach their files: not below a directory that only its owner may enter.
+SCRATCH = Path(tempfile.gettempdir()) / "satline-plants"
 ALL = {**plants.PLANTS, **more.PLANTS}
 REQUESTS = """\
 [time]
@@ -81,8 +84,7 @@ def record(
     waits
         Whether the kernel is to tell what users wait for.
     """
-    # Users have to reach their files: not below a directory that only its owner may enter.
-    scratch = Path(tempfile.gettempdir()) / "satline-plants"
+    scratch = SCRATCH
     plants.leftovers(scratch)
     if place.exists():
         shutil.rmtree(place)
@@ -107,6 +109,9 @@ def record(
             recording = subprocess.Popen(
                 command, stdout=log, stderr=log, env=environment(), preexec_fn=plants.end_with_parent
             )
+            if truth.beside is not None:
+                begun(place / "host.satline", recording)
+                truth.beside(place / "host.satline")
             status = recording.wait(seconds + SPARE_S)
         if status:
             raise RuntimeError(f"satline record ended with {status}: {(place / 'record.log').read_text()}")
@@ -135,6 +140,14 @@ def record(
         planted.remove()
         if recording is not None:
             recording.wait(SPARE_S)
+
+
+def begun(recording: Path, program: subprocess.Popen[bytes]) -> None:
+    """Wait until a recording is there."""
+    until = time.monotonic() + SPARE_S
+    while not list(recording.glob("*.toml")) and program.poll() is None and time.monotonic() < until:
+        time.sleep(0.1)
+    time.sleep(1)
 
 
 def join_requests(scratch: Path, place: Path) -> None:
@@ -207,12 +220,15 @@ def judged(truth: dict[str, Any], verdict: dict[str, Any]) -> dict[str, Any]:
 
 def by_rule(name: str, truth: dict[str, Any], verdict: dict[str, Any]) -> dict[str, Any]:
     """What the rules say of a plant: its own, and those that hold with no reason."""
-    own = more.RULES[name]
+    own = expected.RULES[name]
     holding = {f["rule"]: f for f in verdict["findings"]}
     found = holding.get(own.name)
     also = dict(own.also)
     if cpu_short(verdict) >= 0.5:
         also.setdefault("cpu_bound", "the host's CPU was full, by whatever else it does")
+    for rule, finding in holding.items():
+        if _of_others(finding["summary"]):
+            also.setdefault(rule, "of a group or a lock of other work on the host")
     wrong = set(holding) - {own.name} - set(also)
     state = next((f for f in verdict["others"] if f["rule"] == own.name), None)
     return {
@@ -226,6 +242,14 @@ def by_rule(name: str, truth: dict[str, Any], verdict: dict[str, Any]) -> dict[s
         ),
         "unexpected": sorted(f"{rule} {surety(holding[rule]):.2f}" for rule in wrong),
     }
+
+
+def _of_others(text: str) -> bool:
+    """Is what these words name no plant's: a group, the file of a lock, or who waits or fills the CPU?"""
+    if "user root waits for locks" in text or "work of user root that never rests" in text:
+        return True
+    named = re.findall(r"(?:group|lock \w+) (/[^\s,;]+)", text)
+    return bool(named) and not any(plants.MARK in one or one.startswith(f"{SCRATCH}/") for one in named)
 
 
 def _says(words: list[str], text: str) -> bool:

@@ -9,6 +9,7 @@ const SECOND_NS: f64 = 1e9;
 pub struct Request {
     pub offset: u64,
     pub bytes: u32,
+    pub write: bool,
 }
 
 /// A disk that takes requests, and says which waiting one it serves next and when that one is done.
@@ -58,6 +59,9 @@ pub struct Network {
     /// Time of each request, which any number may spend at once
     #[arg(long, value_name = "US", default_value_t = 300.0)]
     latency_us: f64,
+    /// The same of a write, where it is another: an array with parity reads before it writes
+    #[arg(long, value_name = "US")]
+    write_latency_us: Option<f64>,
     /// Requests begun per second; one of more than 256 KiB counts as several
     #[arg(long, value_name = "N", default_value_t = 3000.0)]
     iops: f64,
@@ -68,8 +72,14 @@ pub struct Network {
 
 impl Network {
     pub fn disk(&self) -> Result<Disk, String> {
+        let latency_ns = above_zero(self.latency_us, "latency-us")? * 1e3;
+        let write_latency_ns = match self.write_latency_us {
+            Some(latency_us) => above_zero(latency_us, "write-latency-us")? * 1e3,
+            None => latency_ns,
+        };
         Ok(Disk::Network(NetworkDisk {
-            latency_ns: above_zero(self.latency_us, "latency-us")? * 1e3,
+            latency_ns,
+            write_latency_ns,
             io_ns: SECOND_NS / above_zero(self.iops, "iops")?,
             byte_ns: SECOND_NS / above_zero(self.bytes_per_second, "bytes-per-second")?,
             free_ns: 0,
@@ -83,6 +93,7 @@ const ONE_IO_BYTES: u32 = 256 << 10;
 #[derive(Clone, Debug)]
 pub struct NetworkDisk {
     latency_ns: f64,
+    write_latency_ns: f64,
     io_ns: f64,
     byte_ns: f64,
     free_ns: u64,
@@ -93,7 +104,12 @@ impl NetworkDisk {
         let ios = f64::from(request.bytes.div_ceil(ONE_IO_BYTES).max(1));
         let transfer_ns = f64::from(request.bytes) * self.byte_ns;
         self.free_ns = now_ns + (ios * self.io_ns).max(transfer_ns) as u64;
-        now_ns + (self.latency_ns + transfer_ns) as u64
+        let latency_ns = if request.write {
+            self.write_latency_ns
+        } else {
+            self.latency_ns
+        };
+        now_ns + (latency_ns + transfer_ns) as u64
     }
 }
 

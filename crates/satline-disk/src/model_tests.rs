@@ -4,6 +4,7 @@ use proptest::prelude::*;
 fn network(latency_us: f64, iops: f64) -> Disk {
     Network {
         latency_us,
+        write_latency_us: None,
         iops,
         bytes_per_second: 125e6,
     }
@@ -35,6 +36,7 @@ fn page(number: u64) -> Request {
     Request {
         offset: number * 4096,
         bytes: 4096,
+        write: false,
     }
 }
 
@@ -50,6 +52,28 @@ fn a_network_disk_begins_no_more_than_its_limit() {
 }
 
 #[test]
+fn a_write_may_have_a_latency_of_its_own() {
+    let made = Network {
+        latency_us: 500.0,
+        write_latency_us: Some(4000.0),
+        iops: 1e6,
+        bytes_per_second: 125e6,
+    };
+    let mut disk = made.disk().unwrap();
+    let times = [false, true].map(|write| {
+        let begun = disk.free_ns();
+        disk.begin(begun, Request { write, ..page(0) }) - begun
+    });
+    assert!((530_000..540_000).contains(&times[0]));
+    assert_eq!(times[1] - times[0], 3_500_000);
+    let wrong = Network {
+        write_latency_us: Some(0.0),
+        ..made
+    };
+    assert!(wrong.disk().unwrap_err().contains("write-latency-us"));
+}
+
+#[test]
 fn a_latency_is_shared_and_a_large_request_counts_as_several() {
     let mut disk = network(1000.0, 1e6);
     let done = disk.begin(0, page(0));
@@ -61,6 +85,7 @@ fn a_latency_is_shared_and_a_large_request_counts_as_several() {
         Request {
             offset: 0,
             bytes: 1 << 20,
+            write: false,
         },
     );
     assert_eq!(disk.free_ns(), 40_000_000);
@@ -117,6 +142,7 @@ fn a_figure_that_is_none_is_refused() {
         assert!(
             Network {
                 latency_us: 1.0,
+                write_latency_us: None,
                 iops,
                 bytes_per_second: 1.0
             }
@@ -134,7 +160,7 @@ proptest! {
             let mut now = 0;
             for &(number, length) in &pages {
                 now = disk.free_ns().max(now) + pause;
-                let done = disk.begin(now, Request { offset: number * 4096, bytes: length * 4096 });
+                let done = disk.begin(now, Request { offset: number * 4096, bytes: length * 4096, write: length % 2 == 0 });
                 prop_assert!(done > now);
                 prop_assert!(disk.free_ns() > now);
             }

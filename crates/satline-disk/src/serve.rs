@@ -113,7 +113,15 @@ impl Server {
         match call {
             Call::Read { offset, bytes } => {
                 self.store.read(offset, bytes, &mut answer);
-                self.wait(Request { offset, bytes }, unique, answer);
+                self.wait(
+                    Request {
+                        offset,
+                        bytes,
+                        write: false,
+                    },
+                    unique,
+                    answer,
+                );
                 return Ok(());
             }
             Call::Write { offset, data } => {
@@ -123,6 +131,7 @@ impl Server {
                     Request {
                         offset,
                         bytes: data.len() as u32,
+                        write: true,
                     },
                     unique,
                     answer,
@@ -134,7 +143,15 @@ impl Server {
             Call::Init { flags } => fuse::put_init(&mut answer, flags),
             Call::Discard { offset, bytes } => {
                 self.store.discard(offset, bytes);
-                self.wait(Request { offset, bytes: 0 }, unique, answer);
+                self.wait(
+                    Request {
+                        offset,
+                        bytes: 0,
+                        write: true,
+                    },
+                    unique,
+                    answer,
+                );
                 return Ok(());
             }
             Call::FileSystem => fuse::put_file_system(&mut answer, self.store.bytes()),

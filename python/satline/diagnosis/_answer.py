@@ -35,6 +35,7 @@ SAME: Mapping[str, tuple[str, ...]] = {
     "quota": ("quota",),
     "server": ("server",),
     "lock": ("lock",),
+    "admission": ("admission",),
 }
 SURE_WORDS = ((0.95, "nearly certain"), (0.8, "very likely"), (0.6, "likely"), (0.35, "possible"))
 MOST_NAMED, LEAST_NAMED = 3, 0.2

@@ -13,7 +13,7 @@ from satline.diagnosis._implausible import implausible
 from satline.diagnosis._known import known, require_two_readings
 from satline.diagnosis._lateness import lateness_of, with_and_without
 from satline.diagnosis._left import tempered
-from satline.diagnosis._periods import MEMORY, memory_context, period_context
+from satline.diagnosis._periods import context_of_own, period_context
 from satline.diagnosis._probes import alarms
 from satline.diagnosis._results import Diagnosis, Finding, Saturation, Standing
 from satline.diagnosis._searched import by_posterior, fills_what_was_left, search_of
@@ -102,10 +102,10 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
     words = vm_words(recording.description)
     judging = periods or context
     found = [judge(judging) for _, judge in RULES]
-    by_memory = memory_context(periods) if periods is not None else None
-    if by_memory is not None:
+    if periods is not None:
+        own = {rule.component: context_of_own(periods, rule.component) for rule, _ in RULES}
         found = [
-            judge(by_memory) if f.state == "cannot-judge" and rule.component in MEMORY else f
+            judge(by) if f.state == "cannot-judge" and (by := own[rule.component]) is not None else f
             for (rule, judge), f in zip(RULES, found, strict=True)
         ]
     if periods is None:

@@ -44,7 +44,8 @@ class Waits:
         Mean number of them.
     paged
         The part of `io` that is a wait for pages: of what the user read, the pages that it faulted in; where
-        that was not recorded, as for the whole host. ``None``: neither was.
+        that was not recorded, as for the whole host. ``None``: neither was. 0 where the kernel told what is
+        waited for: then they are in `page`.
     throttled
         The part of `delay` in which a CPU quota held the user back; ``None``: the kernel did not tell.
     """
@@ -214,11 +215,7 @@ def _held_back(reduction: Reduction, history: Histories) -> Held | None:
         used = used + cpu
         waits = [
             np.clip(part(own, "run_delay_us"), 0, 1),
-            np.clip(
-                np.max([part(own, "io_delay_us"), part(own, "io_wait_us"), sampled("tasks_io_wait")], axis=0),
-                0,
-                1,
-            ),
+            np.clip(_for_io(own, sampled("tasks_io_wait"), time_us), 0, 1),
             np.clip(
                 np.max(
                     [part(own, "page_delay_us"), part(own, "page_wait_us"), sampled("tasks_page_wait")],
@@ -231,7 +228,8 @@ def _held_back(reduction: Reduction, history: Histories) -> Held | None:
         ]
         whole = np.maximum(np.sum(waits, axis=0), 1.0)
         delay, io, page, lock = (np.asarray(wait / whole) for wait in waits)
-        of_pages = _of_pages(own, fault_bytes)
+        told = bool(np.isfinite(own["io_wait_us"]).any())
+        of_pages = nothing if told else _of_pages(own, fault_bytes)
         if of_pages is None and of_host is not None and np.isfinite(of_host).any():
             of_pages = np.nan_to_num(of_host)
         throttled = None
@@ -269,6 +267,15 @@ def _held_back(reduction: Reduction, history: Histories) -> Held | None:
     }
     known = frozenset(kind for kind, names in sources.items() if recorded & set(names))
     return Held(users, others, used, known, _servers(history))
+
+
+def _for_io(own: dict[str, Floats], sampled: Floats, time_us: Floats) -> Floats:
+    """Part of the time that a user waits for devices, pages that it misses not among it where the kernel told
+    that: the clock of delays and the state of a task do not tell a page from a file."""
+    told = own["io_wait_us"]
+    if np.isfinite(told).any():
+        return np.asarray(np.nan_to_num(told) / time_us)
+    return np.asarray(np.maximum(np.nan_to_num(own["io_delay_us"]) / time_us, sampled))
 
 
 def _for_locks(own: dict[str, Floats], sampled: Floats, time_us: Floats) -> Floats:

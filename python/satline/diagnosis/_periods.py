@@ -4,12 +4,12 @@ light.
 Without loads beyond saturation there are still observations in which something was short, and others in which
 nothing was. They stand in for the saturated and the light loads: the same rules judge them. Where everything
 was short all the time, or nothing, there is one class only. Where the CPU is full all the time, with whatever
-else the host does, memory may still be short at times only: rules about memory look at these.
+else the host does, memory or I/O may still be short at times only: rules about these look at those times.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,9 +20,26 @@ from satline.diagnosis.rules import Context
 from satline.reduction import Reduction, reclassed
 
 CALM, SHORT = "calm periods", "short periods"
-ROOMY, TIGHT = "periods with memory to spare", "periods short of memory"
-MEMORY = ("storage", "paging")
 LEAST = 3
+
+
+@dataclass(frozen=True)
+class _Own:
+    """What rules are about: by their components, those of the resources, and what to call the periods."""
+
+    rules: tuple[str, ...]
+    uses: tuple[str, ...]
+    labels: tuple[str, str]
+
+
+OWN = (
+    _Own(
+        ("storage", "paging"),
+        ("storage", "paging"),
+        ("periods with memory to spare", "periods short of memory"),
+    ),
+    _Own(("io",), ("io",), ("periods with I/O to spare", "periods short of I/O")),
+)
 
 
 def period_context(
@@ -50,17 +67,18 @@ def period_context(
     return Context(made, verdict, limits, history, basis="periods", uses=assessment.uses)
 
 
-def memory_context(context: Context) -> Context | None:
-    """The same, with classes by whether memory was short; ``None`` where it was so all the time or never, or
-    where the periods differ anyway."""
-    if context.basis != "periods" or len(context.reduction.classes) != 1:
+def context_of_own(context: Context, component: str) -> Context | None:
+    """The same for a rule about memory or about I/O, with classes by whether that was short; ``None`` for
+    other rules, where it was so all the time or never, or where the periods differ anyway."""
+    about = next((about for about in OWN if component in about.rules), None)
+    if about is None or context.basis != "periods" or len(context.reduction.classes) != 1:
         return None
-    courses = [use.counted for use in context.uses if use.component in MEMORY and not use.probe]
+    courses = [use.counted for use in context.uses if use.component in about.uses and not use.probe]
     short = np.logical_or.reduce(courses) if courses else np.zeros(0, dtype=bool)
     if min(int(short.sum()), int((~short).sum())) < LEAST:
         return None
     try:
-        made = reclassed(context.reduction, short.astype(np.int64), (ROOMY, TIGHT))
+        made = reclassed(context.reduction, short.astype(np.int64), about.labels)
     except ValueError:
         return None
     return replace(context, reduction=made)

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from satline.diagnosis._admitted import admission
 from satline.diagnosis._held import background, held_back, listed
 from satline.diagnosis._histories import Histories
 from satline.diagnosis._limits import group_memory, io_caps, quotas
@@ -391,6 +392,20 @@ def _disks(courses: Courses) -> list[Use]:
     return found
 
 
+def _busiest_disk(courses: Courses) -> Floats | None:
+    """Use of the busiest device that counts as a resource: of one that lies on a file (loop) nothing else
+    tells that it is full. ``None``: none was recorded."""
+    devices = courses.history.counters("device", "device", ("busy_us",), "device_kind = 'block'")
+    busy = [
+        rate
+        for device, counters in devices.items()
+        if not device.startswith(NO_DISK) and (rate := courses.rate(counters, "busy_us")) is not None
+    ]
+    return (
+        np.max([np.nan_to_num(rate) for rate in busy], axis=0) if busy else courses.course("busiest_device")
+    )
+
+
 def _outstanding(courses: Courses, counters: Mapping[str, Floats]) -> Floats | None:
     """Mean number of requests outstanding: by its integral, else by the times that requests took (Little's
     law). A device has a request outstanding for at most that part of the time."""
@@ -467,7 +482,7 @@ def _io_stalls(courses: Courses) -> list[Use]:
     if pressure is None and blocked is None:
         return []
     signal = pressure if pressure is not None else np.asarray(blocked)
-    busiest = courses.course("busiest_device")
+    busiest = _busiest_disk(courses)
     idle = np.ones(len(seconds), dtype=bool) if busiest is None else np.nan_to_num(busiest) < DISK_SHORT
     paging = courses.course("page_share")
     mostly_pages = np.zeros(len(seconds), dtype=bool) if paging is None else np.nan_to_num(paging) >= 0.5
@@ -569,6 +584,7 @@ READERS: tuple[Callable[[Courses], list[Use]], ...] = (
     group_memory,
     _swap,
     io_caps,
+    admission,
     queues,
     thread,
     locks,

@@ -66,6 +66,8 @@ class MadeHost:
         Counters without noise.
     watched
         Satline's own monitor recorded it.
+    working
+        Users at work at once, as sampled; ``None``: not recorded.
     """
 
     users: dict[str, MadeUser]
@@ -77,6 +79,7 @@ class MadeHost:
     cgroup: str | None = None
     even: bool = False
     watched: bool = False
+    working: Rate | None = None
     seed: int = 1
 
     def make(self) -> MadeRecording:
@@ -129,6 +132,7 @@ class MadeHost:
         }
         return {
             **(locks if waits else {}),
+            **({} if self.working is None else {"users_in_queue": round(_rate(self.working, t))}),
             "tasks_runnable": 8 if full else 1,
             "pressure_cpu_some_us": self._total(("system", "pressure"), 0.9 if full else 0.01, t, 1e6),
             "swap_in_pages": 0,
@@ -209,4 +213,7 @@ def _identity(table: str, entity: str) -> dict[str, Any]:
     if table == "task":
         user, name, pid = entity.split()
         return {"user": user, "name": name, "pid": int(pid), "tid": int(pid), "start_ticks": 1}
-    return {table: entity}
+    if table == "device":
+        return {"device": entity, "device_kind": "block"}
+    # There is one swapper.
+    return {} if table == "swapper" else {table: entity}

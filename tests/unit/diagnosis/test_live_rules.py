@@ -123,6 +123,54 @@ def background(delay: float) -> MadeHost:
     return MadeHost({**users, **job}, FULL, watched=True)
 
 
+def arm(service_s: float) -> MadeHost:
+    """Seven users of a loop device, six of them in spells, in which a request takes so long; beside them
+    others wait for a lock all the time."""
+
+    def in_spells(busy: float, calm: float = 0.0) -> Rate:
+        return lambda t: busy if t // 60 % 2 else calm
+
+    def user(calm: float) -> MadeUser:
+        rate = in_spells(14, 47 if calm else 0)
+        return MadeUser(
+            cpu=in_spells(0.02, calm), blocked=in_spells(0.75, calm), read=lambda t: 65536 * rate(t)
+        )
+
+    users = {"b0": user(0.06), **{f"b{k}": user(0.0) for k in range(1, 7)}}
+    requests = in_spells(0.98 / service_s, 47)
+    disk = {
+        "busy_us": in_spells(0.98e6, 0.06e6),
+        "queue_us": in_spells(5e6, 0.06e6),
+        "reads": requests,
+        "read_bytes": lambda t: 65536 * requests(t),
+        "writes": 0,
+        "write_bytes": 0,
+    }
+    return MadeHost(
+        {**users, "waiter": MadeUser(cpu=0.01, lock=0.9)},
+        0.4,
+        working=in_spells(7, 1),
+        counters={"device": {"loop0": disk}, "lock": {"flock /srv/l": {"wait_us": lambda t: 1e6 + 2e3 * t}}},
+        watched=True,
+    )
+
+
+def test_the_arm_of_a_disk_on_a_file_is_seen_beside_what_is_short_all_the_time() -> None:
+    found = by_rule(diagnose(arm(0.010).make()))
+    assert found["arm_contention"].state == "holds", found["arm_contention"].summary
+    text = found["arm_contention"].summary
+    assert "ms of its own time for a request, 1.3 ms at light load" in text
+    assert "loop0 takes 9." in text or "loop0 takes 10 ms" in text
+    assert found["io_bound"].state == "holds"
+    assert found["lock_bound"].state == "holds"
+
+
+def test_a_queue_at_a_disk_that_gets_no_slower_is_no_arm() -> None:
+    found = by_rule(diagnose(arm(0.0013).make()))
+    assert found["arm_contention"].state == "does-not-hold"
+    assert found["io_bound"].state == "holds"
+
+
 def test_background_work_that_yields_is_no_bottleneck() -> None:
     answer = diagnose(background(0.005).make())
     found = by_rule(answer)["cpu_background"]

@@ -8,6 +8,7 @@ import pytest
 from made_live_host import MadeHost, MadeUser
 
 from satline.diagnosis import Diagnosis, Finding, diagnose
+from satline.diagnosis._held import held_back
 from satline.diagnosis._histories import Histories
 from satline.diagnosis._resources import uses
 from satline.reduction import reduce
@@ -116,6 +117,27 @@ def test_a_quota_holds_back_by_what_the_kernel_tells_of_it(throttled: float | No
     assert quota.mean() == pytest.approx(4 * (throttled or 0.7), rel=0.1)
     left = 4 * (0.7 - (throttled or 0.7)) * (1 - 0.12 / 1.88)
     assert cpu.mean() == pytest.approx(left + 0.1 * (1 - 1.4 / 1.88), abs=0.15)
+
+
+def test_pages_are_told_from_files_by_what_the_kernel_says() -> None:
+    """By clocks and counts a user who reads files and misses pages of a program is half of each."""
+    blocked = {"cpu": 0.05, "blocked": 0.8, "read": 400 * 4096, "faults": 200}
+    users = {
+        "files": MadeUser(**blocked, told={"io": 0.7, "page": 0.1}),
+        "pages": MadeUser(**blocked, told={"io": 0.1, "page": 0.7}),
+        "counted": MadeUser(**blocked),
+    }
+    made = MadeHost(users, 0.4).make()
+    reduction = reduce(made)
+    held = held_back(reduction, Histories(made, reduction))
+    assert held is not None
+    seen = {}
+    for name, own in held.users.items():
+        assert own.paged is not None
+        seen[name] = ((own.io - own.paged).mean(), (own.page + own.paged).mean())
+    assert seen["files"] == pytest.approx((0.7, 0.1), abs=0.03)
+    assert seen["pages"] == pytest.approx((0.1, 0.7), abs=0.03)
+    assert seen["counted"] == pytest.approx((0.4, 0.4), abs=0.05)
 
 
 def server(busy: float, pipe: float) -> MadeHost:

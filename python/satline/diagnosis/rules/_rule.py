@@ -23,6 +23,7 @@ _OF_HOST: Mapping[str, tuple[str, ...]] = {
     "quota": ("CPU quota",),
     "server": ("thread", "busiest thread"),
     "lock": ("lock", "locks"),
+    "admission": ("admission by the swapper",),
     "none": ("CPU",),
 }
 

@@ -60,7 +60,9 @@ def judge(context: Context) -> Finding:
     looks += groups
     name, most = max(looks, key=lambda item: item[1].value, default=("", Measure(0.0, 0.0)))
     held = held_back(context)
-    crowded = held is not None and held.holds
+    # Users whom a swapper holds while storage is free do not make it look full.
+    roomy = any(use.component == "admission" and use.counted.any() for use in context.uses)
+    crowded = held is not None and held.holds and not roomy
     full = most.value >= 0.9 or crowded
     quota = bool(context.quota_holds())
     busy = total.value >= 0.9 or quota

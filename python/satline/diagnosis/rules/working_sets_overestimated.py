@@ -4,7 +4,8 @@ What: admission holds users back although storage and processors have room: the 
 low.
 Why: users are admitted when their projected working sets fit. Projections that are too large leave storage
 and processors unused while users wait.
-Signs: eligible users at saturation, light paging, light I/O wait and processors that are not full.
+Signs: eligible users at saturation, light paging, light I/O wait and processors that are not full. Without a
+knee: a swapper holds users while a quarter or more of the storage that it watches is free.
 False readings: a processor quota also holds users back; that is quota_bound. Where I/O wait is large the
 processors are light too, but there devices are full: where I/O takes no longer than at light load, nobody
 queues.
@@ -14,9 +15,12 @@ References: [Bard].
 
 from __future__ import annotations
 
+from satline.diagnosis._held import background
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context
+from satline.diagnosis.rules._live import inside
 from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._short import users_held
 from satline.diagnosis.rules._wait import held_back, room_for_more, wait_at_saturation
 
 RULE = Rule(
@@ -55,14 +59,22 @@ def judge(context: Context) -> Finding:
         return RULE.blind(context, "user_eligible")
     if total is None:
         return RULE.blind(context, context.busy)
+    swapper = next((use for use in context.uses if use.component == "admission"), None)
+    if context.basis == "periods" and swapper is not None and not swapper.counted.any():
+        return RULE.finding(
+            "does-not-hold", "the swapper holds nobody while the storage that it watches is free"
+        )
     if page is None or io is None:
         return RULE.blind(context, "share_page_wait", "share_io_wait")
-    light = total.high < LIGHT
+    idle, yields = total.high < LIGHT, _yields(context)
+    light = idle or yields
     room = room_for_more(context, "user_io_wait", "virtual_io_rate")
     calm, quiet = page.value < 0.15, not io.large or room is not None
     evidence = [
         *held.evidence,
-        context.evidence(context.busy, f"surely below {LIGHT:g} of capacity", light),
+        context.evidence(
+            context.busy, f"surely below {LIGHT:g} of capacity, or filled by work that yields to users", light
+        ),
         page.evidence_that("below 0.15: paging is light", calm),
         io.evidence_that("not large, or devices have room", quiet),
         *([room] if room is not None else []),
@@ -87,5 +99,19 @@ def judge(context: Context) -> Finding:
         evidence.append(context.evidence("mpl", "users admitted", True))
         if share is None:
             strength = eligible.value / max(eligible.value + level.value, 1e-9)
-    text = f"{eligible.value:.1f} users are held back while the processors are only {total.value:.0%} busy"
-    return RULE.finding("holds", f"{text} and paging is light", strength=strength, evidence=evidence)
+    text = f"{eligible.value:.1f} users are held back while the processors are "
+    text += f"only {total.value:.0%} busy" if idle else "filled by work that yields to users"
+    text += " and paging is light"
+    remedies: tuple[str, ...] = ()
+    if context.basis == "periods" and swapper is not None:
+        text, remedies = f"{swapper.says}; {text}", (swapper.remedy,)
+    return RULE.finding("holds", text, strength=strength, evidence=evidence, first_remedies=remedies)
+
+
+def _yields(context: Context) -> bool:
+    """Are the processors of a live host filled by work that never rests, for which others hardly wait?"""
+    held = users_held(context)
+    if context.basis != "periods" or held is None or "delay" not in held.known:
+        return False
+    found = background(held, inside(context, context.top), context.reduction.seconds)
+    return found is not None and found.yields
