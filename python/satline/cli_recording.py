@@ -1,4 +1,4 @@
-"""`satline recording check|compact|info`, `satline annotate`."""
+"""`satline recording check|compact|info|seal|sign|verify`, `satline annotate`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 
 
 @click.group(
-    short_help="Look after recordings: check, compact, info.",
+    short_help="Look after recordings: check, compact, info, sign.",
     epilog="""\b
 Examples:
   satline recording check host.satline        is it whole, what is missing; exit code 1 if not
   satline recording compact host.satline      also while it is being written
   satline recording info host.satline --json | jq .sources.monitor.cost
+  satline recording sign host.satline --key ~/.ssh/id_ed25519
+  satline recording verify host.satline --signers allowed_signers
 """,
 )
 def recording() -> None:
@@ -30,9 +32,10 @@ def recording() -> None:
 @RECORDING
 @JSON
 def check(recording: Path, as_json: bool) -> int:
-    """Check a recording: can it be read, what does it hold, what is missing.
+    """Check a recording: is every file there and as it was written, what does it hold, what is missing.
 
-    The exit code is 1 when something is wrong.
+    Files at rest are held against the manifest by SHA-256, segments against the ledgers of their writers, the
+    rows against what the writers say of themselves. The exit code is 1 when something is wrong.
     """
     from satline.recording import check as examine
     from satline.report._escape import visible
@@ -48,7 +51,9 @@ def check(recording: Path, as_json: bool) -> int:
     for table, rows in found.rows.items():
         click.echo(f"{visible(table):12} {rows:>12,} rows")
     end = f"ended: {visible(found.end_reason)}" if found.ended else "not ended"
-    click.echo(f"{visible(found.path)}: {'sound' if found.ok else 'not sound'}, {end}")
+    sound = "sound" if found.ok else "not sound"
+    without = "" if found.checksums else ", without checksums"
+    click.echo(f"{visible(found.path)}: {sound}{without}, {end}")
     return 0 if found.ok else 1
 
 
@@ -99,6 +104,58 @@ def compact(recording: Path, as_json: bool) -> None:
         f"{done.segments} segments, {done.rows:,} rows: {done.bytes_before:,} → {done.bytes_after:,} bytes; "
         f"{len(done.left)} segments may still grow"
     )
+
+
+@recording.command(short_help="Accept a recording as it is.")
+@RECORDING
+def seal(recording: Path) -> None:
+    """Accept a recording as it is, after damage that cannot be mended or a change by hand.
+
+    Every file gets its checksum anew; what is missing is noted as lost, and `check` goes on to tell of it. A
+    file that cannot be read is refused: delete it first.
+    """
+    from satline.recording import seal as accept
+    from satline.report._escape import visible
+
+    done = accept(recording)
+    for place in done.taken:
+        click.echo(f"taken as it is: {visible(place)}")
+    for lost in done.lost:
+        click.echo(f"noted as lost: {visible(lost)}")
+    click.echo(f"{visible(recording)}: sealed")
+
+
+@recording.command(short_help="Sign a recording with an SSH key.")
+@RECORDING
+@click.option(
+    "--key", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+    help="An SSH key; one with a passphrase must be in ssh-agent.",
+)  # fmt: skip
+def sign(recording: Path, key: Path) -> None:
+    """Sign a whole recording that has ended, as evidence or for a bill; any later change shows.
+
+    The signature, manifest.jsonl.sig, is one of ssh-keygen -Y sign, namespace satline-recording.
+    """
+    from satline.recording import sign as make
+    from satline.report._escape import visible
+
+    click.echo(f"signed: {visible(make(recording, key))}")
+
+
+@recording.command(short_help="Verify a recording's signature and every file.")
+@RECORDING
+@click.option(
+    "--signers", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+    help="Allowed signers: a line for each, a name and a public key (see ssh-keygen).",
+)  # fmt: skip
+@click.option("--signer", metavar="NAME", help="Who must have signed; default: any of the file.")
+def verify(recording: Path, signers: Path, signer: str | None) -> None:
+    """Verify who signed a recording, and that every file is as it was signed; the exit code is 2 if not."""
+    from satline.recording import verify as examine
+    from satline.report._escape import visible
+
+    name = examine(recording, signers, signer)
+    click.echo(f"{visible(recording)}: as {visible(name)} signed it")
 
 
 @recording.command(short_help="Show what a recording says of itself.")

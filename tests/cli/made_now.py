@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import time
-import tomllib
 from pathlib import Path
 from typing import Any
-
-import tomli_w
 
 from satline.recording import RecordingWriter, describe
 
@@ -30,9 +27,7 @@ def make(path: Path, *, ended: bool = True, begun_ns: int | None = None) -> Path
     """Thirty seconds, quiet but for the last ten; `ended`: the recording says so."""
     start = begun_ns if begun_ns is not None else time.time_ns() - SECONDS * 10**9
     describe.create(path, "test")
-    content = tomllib.loads((path / "recording.toml").read_text())
-    content["host"] = {**content.get("host", {}), "page_bytes": 4096, "processors": 2}
-    (path / "recording.toml").write_text(tomli_w.dumps(content))
+    describe.update(path, {"host": {"page_bytes": 4096, "processors": 2}})
     with RecordingWriter(path, "machine") as writer:
         for k in range(SECONDS + 1):
             busy = max(0, k - (SECONDS - 10))  # seconds of work until now

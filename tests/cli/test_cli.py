@@ -206,12 +206,13 @@ def test_a_file_at_rest_that_is_broken_inside_is_an_error_with_a_hint(
     content = bytearray(file.read_bytes())
     content[4:200] = bytes(196)
     file.write_bytes(content)
-    assert run(["diagnose", str(recording)]) == 1
-    shown = capsys.readouterr().err
-    assert shown.startswith("error: the recording cannot be read")
-    assert "hint: `satline recording check`" in shown
+    for command in ("diagnose", "report", "reduce"):
+        assert run([command, str(recording)]) == 2
+        shown = capsys.readouterr().err
+        assert shown.startswith(f"error: {file}: damaged: rows 0 to 99 of column")
+        assert "hint: `satline recording check`" in shown
     assert run(["recording", "check", str(recording)]) == 1
-    assert f"problem: {file}: cannot be read" in capsys.readouterr().out
+    assert f"problem: {file}: damaged: rows 0 to 99 of column" in capsys.readouterr().out
 
 
 def test_a_reader_that_has_enough_is_no_error() -> None:

@@ -11,7 +11,7 @@ import pytest
 from satline.cli import run
 from satline.diagnosis import RULES, suffices
 from satline.importers import Sink
-from satline.recording import Recording, RecordingWriter, contents, describe
+from satline.recording import Recording, RecordingWriter, contents, describe, seal
 
 pytestmark = pytest.mark.slow
 
@@ -215,6 +215,7 @@ def test_what_the_monitor_left_out_is_told_by_every_face(
             '\n[[implausible]]\nsignal = "user.io_delay_us"\ncount = 3\nlargest_us = 837000000\n'
             'left_out_us = 2100000000\nreason = "a task cannot <have> gained so much"\n'
         )
+    seal(path)
     whole = "3 values of user.io_delay_us, the largest 837 s, in all 2,100 s: a task cannot <have> gained"
     assert f"left out as impossible: {whole}" in " ".join(shown(capsys, str(path)).split())
     assert json.loads(shown(capsys, str(path), "--json"))["implausible"][0]["count"] == 3

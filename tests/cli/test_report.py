@@ -6,13 +6,11 @@ import csv
 import io
 import json
 import math
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import tomli_w
 from rich.cells import cell_len
 
 from satline.cli import run
@@ -133,10 +131,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         with RecordingWriter(path, "import") as writer:
             for table, rows in rows_of(hours, **options).items():
                 writer.write_rows(table, rows)
-        described = path / "recording.toml"
-        content = tomllib.loads(described.read_text())
-        content["host"] = {**content.get("host", {}), "page_bytes": 4096}
-        described.write_text(tomli_w.dumps(content))
+        describe.update(path, {"host": {"page_bytes": 4096}})
         describe.end(path, "complete")
         made[name] = path
     return made

@@ -9,11 +9,14 @@ use serde::{Deserialize, Serialize};
 use toml::value::Datetime;
 
 use crate::host::HostFacts;
-use crate::{FORMAT_VERSION, RecordingError, reserve};
+use crate::{CHECKSUMS, FORMAT_VERSION, RecordingError, reserve};
 
 /// The whole of recording.toml.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecordingDescription {
+    /// Files carry checksums; absent in recordings of before. First: what is cut off behind it is missed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksums: Option<i64>,
     pub format_version: i64,
     pub recording: RecordingHead,
     pub host: HostFacts,
@@ -81,6 +84,7 @@ impl RecordingDescription {
     /// `Io` if the system gives no random id.
     pub fn plain(creator: &str, created_ns: i64, host: HostFacts) -> Result<Self, RecordingError> {
         Ok(RecordingDescription {
+            checksums: Some(CHECKSUMS),
             format_version: FORMAT_VERSION,
             recording: RecordingHead {
                 id: random_id()?,
@@ -177,12 +181,45 @@ pub fn write_toml_at_end<T: Serialize + ?Sized>(path: &Path, value: &T) -> Resul
     }
 }
 
-/// The TOML text of what `path` is to hold.
+/// The TOML text of what `path` is to hold; its last line is a checksum if it is a description.
 pub(crate) fn toml_text<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<String, RecordingError> {
-    toml::to_string(value).map_err(|e| RecordingError::Toml {
+    let text = toml::to_string(value).map_err(|e| RecordingError::Toml {
         path: path.to_owned(),
         reason: e.to_string(),
-    })
+    })?;
+    Ok(sealed(path, text))
+}
+
+/// Ends a description with the line that says which recording it belongs to and the checksum of what stands before.
+///
+/// recording.toml of a recording from before checksums, and files that are no description, stay as they are.
+fn sealed(path: &Path, mut text: String) -> String {
+    let parent = path.parent().unwrap_or(Path::new(""));
+    let id = if path.file_name().is_some_and(|name| name == "recording.toml") {
+        match text.parse::<toml::Table>() {
+            Ok(own) if own.contains_key("checksums") => id_of(&own),
+            _ => return text,
+        }
+    } else if parent.file_name().is_some_and(|name| name == "sources") {
+        let description = fs::read_to_string(parent.with_file_name("recording.toml")).unwrap_or_default();
+        id_of(&description.parse().unwrap_or_default())
+    } else {
+        return text;
+    };
+    text.push_str(&format!("# recording={id} "));
+    let checksum = crc32fast::hash(text.as_bytes());
+    text.push_str(&format!("crc32={checksum:08x}\n"));
+    text
+}
+
+/// The id of a recording; `-` where it has none.
+fn id_of(description: &toml::Table) -> String {
+    let id = description
+        .get("recording")
+        .and_then(|head| head.get("id")?.as_str());
+    id.filter(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric()))
+        .unwrap_or("-")
+        .to_owned()
 }
 
 /// Replaces a file with `text`; see [`write_toml_atomically`].
@@ -341,6 +378,39 @@ mod tests {
             .map(|e| e.unwrap().file_name())
             .collect();
         assert_eq!(files, ["recording.toml"], "no temporary file is left");
+    }
+
+    /// The checksum that the last line states, and that of what stands before.
+    fn seals(path: &Path) -> (String, String) {
+        let text = fs::read_to_string(path).unwrap();
+        let at = text.rfind("crc32=").unwrap();
+        let (words, stated) = text.split_at(at);
+        (
+            stated.trim_end()["crc32=".len()..].to_owned(),
+            format!("{:08x}", crc32fast::hash(words.as_bytes())),
+        )
+    }
+
+    #[test]
+    fn descriptions_end_with_their_recording_and_a_checksum() {
+        let dir = tempfile::tempdir().unwrap();
+        let description = RecordingDescription::plain("satline-monitor", 0, HostFacts::default()).unwrap();
+        create_if_absent(dir.path(), &description).unwrap();
+        end_recording(dir.path(), 0, "complete").unwrap();
+        let path = dir.path().join("recording.toml");
+        let (stated, right) = seals(&path);
+        assert_eq!(stated, right);
+        assert!(fs::read_to_string(&path).unwrap().starts_with("checksums = 1\n"));
+        let source = dir.path().join("sources/monitor.toml");
+        fs::create_dir(dir.path().join("sources")).unwrap();
+        write_toml_atomically(&source, &toml::Table::new()).unwrap();
+        let (stated, right) = seals(&source);
+        assert_eq!(stated, right);
+        let text = fs::read_to_string(&source).unwrap();
+        assert!(
+            text.contains(&format!("# recording={} crc32=", description.recording.id)),
+            "{text}"
+        );
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod description;
 mod error;
 mod frame;
 mod host;
+mod ledger;
 mod names;
 mod reserve;
 mod rows;
@@ -29,3 +30,6 @@ pub use writer::{RecordingWriter, WriterOptions};
 
 /// The version of the format that this crate writes.
 pub const FORMAT_VERSION: i64 = 1;
+
+/// The version of the checksums that a recording's files carry: `checksums` of recording.toml.
+pub const CHECKSUMS: i64 = 1;

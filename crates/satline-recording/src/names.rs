@@ -29,6 +29,11 @@ pub(crate) fn parse_parquet(name: &str) -> Option<FileName<'_>> {
     writer_and_run(rest)
 }
 
+/// Reads `<writer>-<run>.ledger`; none if it is another file.
+pub(crate) fn parse_ledger(name: &str) -> Option<FileName<'_>> {
+    writer_and_run(name.strip_suffix(".ledger")?)
+}
+
 fn writer_and_run(text: &str) -> Option<FileName<'_>> {
     let (writer, run) = text.rsplit_once('-')?;
     is_writer_name(writer).then_some(())?;
@@ -51,10 +56,12 @@ pub(crate) fn is_writer_name(name: &str) -> bool {
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
 }
 
-/// One more than the highest run that any file of this writer names, segments and files at rest; 1 if there are none.
+/// One more than the highest run that any file of this writer names, segments, ledgers and files at rest; 1 if there are
+/// none.
 pub(crate) fn next_run(dir: &Path, writer: &str) -> Result<i64, RecordingError> {
     let mut highest = 0;
     for table in entries(&dir.join("segments"))? {
+        highest = highest.max(run_of(&table, writer, parse_ledger));
         for file in entries(&table)? {
             highest = highest.max(run_of(&file, writer, parse_segment));
         }
@@ -136,5 +143,7 @@ mod tests {
         touch("tables/user/day=2026-11-21/monitor-5-0-2.parquet");
         touch("tables/user/stray.txt");
         assert_eq!(next_run(dir.path(), "monitor").unwrap(), 6);
+        touch("segments/monitor-6.ledger");
+        assert_eq!(next_run(dir.path(), "monitor").unwrap(), 7);
     }
 }

@@ -13,6 +13,7 @@ use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use crate::RecordingError;
 use crate::frame::{HEADER_BYTES, seal};
+use crate::ledger::Ledger;
 
 /// Batches with fewer rows than this are stored uncompressed: zstd would make each of their buffers longer.
 const COMPRESS_FROM_ROWS: usize = 16;
@@ -25,6 +26,8 @@ pub(crate) struct SegmentSeries {
     segment_bytes: u64,
     sequence: u64,
     open: Option<OpenSegment>,
+    ledger: Ledger,
+    table: String,
 }
 
 struct OpenSegment {
@@ -32,6 +35,8 @@ struct OpenSegment {
     file: File,
     day: i64,
     length: u64,
+    rows: u64,
+    checksum: crc32fast::Hasher,
     unsynced: bool,
     encoder: Encoder,
 }
@@ -39,7 +44,10 @@ struct OpenSegment {
 impl SegmentSeries {
     /// `prefix` is `<writer>-<run>`; no file is made before the first batch.
     pub fn new(directory: PathBuf, prefix: String, schema: SchemaRef, segment_bytes: u64) -> Self {
+        let table = directory.file_name().unwrap_or_default();
         SegmentSeries {
+            ledger: Ledger::new(directory.parent().unwrap_or(&directory), &prefix),
+            table: table.to_string_lossy().into_owned(),
             directory,
             prefix,
             schema,
@@ -64,9 +72,10 @@ impl SegmentSeries {
         if self.open.is_none() {
             let segment =
                 OpenSegment::create(&self.directory, &self.prefix, self.sequence, day, &self.schema)?;
-            self.sequence += 1;
             written += segment.length;
             self.open = Some(segment);
+            self.ledger.opened(&self.table, self.sequence)?;
+            self.sequence += 1;
         }
         if let Some(segment) = &mut self.open {
             written += segment.append(batch)?;
@@ -82,9 +91,15 @@ impl SegmentSeries {
         }
     }
 
-    fn close(&mut self) -> Result<(), RecordingError> {
+    /// Closes the segment that is open; the ledger says then what it holds.
+    pub fn close(&mut self) -> Result<(), RecordingError> {
         self.sync()?;
-        self.open = None;
+        if let Some(segment) = self.open.take() {
+            let checksum = segment.checksum.finalize();
+            let sequence = self.sequence - 1;
+            self.ledger
+                .closed(&self.table, sequence, segment.length, checksum, segment.rows)?;
+        }
         Ok(())
     }
 }
@@ -126,6 +141,8 @@ impl OpenSegment {
             file,
             day,
             length: 0,
+            rows: 0,
+            checksum: crc32fast::Hasher::new(),
             unsynced: true,
             encoder,
         };
@@ -148,6 +165,7 @@ impl OpenSegment {
             .batch_frame(batch)
             .map_err(|e| encode_error(&self.path, e))?;
         self.write(&frame)?;
+        self.rows += batch.num_rows() as u64;
         Ok(frame.len() as u64)
     }
 
@@ -160,6 +178,7 @@ impl OpenSegment {
             return Err(error);
         }
         self.length += frame.len() as u64;
+        self.checksum.update(frame);
         self.unsynced = true;
         Ok(())
     }

@@ -153,6 +153,9 @@ impl State {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     self.sync();
+                    // After a failure too: what is on disk is whole up to there.
+                    let closed = self.tables.iter_mut().try_for_each(SegmentSeries::close);
+                    self.attempt(|_| closed);
                     return;
                 }
             }

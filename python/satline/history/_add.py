@@ -22,7 +22,7 @@ from satline.history._store import (
     told_when_full,
     used_bytes,
 )
-from satline.recording import Recording, compact
+from satline.recording import Recording, compact, let_go, take_over
 from satline.recording._files import locked, sync_directory
 from satline.recording.describe import write_toml_atomically
 
@@ -136,10 +136,14 @@ def _carry_over(before: Path, making: Path) -> None:
     for file in sorted((before / "hours").glob("*.parquet")):
         if not (making / "hours" / file.name).exists():
             shutil.copy2(file, making / "hours" / file.name)
+    carried: list[str] = []
     for day in sorted((before / "hourly.satline" / "tables").glob("*/day=*")):
         there = making / "hourly.satline" / "tables" / day.parent.name / day.name
         if not there.exists():
             shutil.copytree(day, there)
+            carried += [f.relative_to(making / "hourly.satline").as_posix() for f in there.glob("*.parquet")]
+    if carried:
+        take_over(making / "hourly.satline", carried, before / "hourly.satline")
 
 
 @dataclass
@@ -230,6 +234,10 @@ def _not_replaced(directory: Path, day: date) -> str:
 
 def _let_go(directory: Path, day: date, places: list[Path]) -> None:
     """Delete: out of the way first, in one step each, so that no half-deleted table is read."""
+    for kind in ("full.satline", "hourly.satline"):
+        files = [f for p in places if directory / kind in p.parents for f in p.glob("*.parquet")]
+        if files:
+            let_go(directory / kind, files, "let go by the history's rules")
     away = directory / f".pruned-{day}"
     away.mkdir(exist_ok=True)
     # Table system last: as long as it is there the day counts, and a prune after a kill goes on with it.

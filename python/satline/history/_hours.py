@@ -126,6 +126,7 @@ def write_hourly(full: Recording, target: Path) -> None:
     import pyarrow.compute as pc
 
     describe.create(target, str(full.description.get("recording", {}).get("creator", "")), host={})
+    describe.replace(target, full.description)
     connection = full.connect()
     connection.execute(f"""
         CREATE TEMP TABLE satline_hour AS
@@ -186,9 +187,6 @@ def _thinned(definition: TableDefinition) -> str:
 
 def _describe(full: Recording, target: Path) -> None:
     """The full recording's own description, with what thinning changed."""
-    from satline.recording.describe import write_toml_atomically
-
-    write_toml_atomically(target / "recording.toml", full.description)
     for writer, content in full.sources.items():
         changed = {**content}
         if "sampling" in content:

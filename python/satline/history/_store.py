@@ -15,6 +15,7 @@ nothing.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -28,6 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from satline.errors import InputError, SatlineError
 from satline.problems import read_toml
+from satline.recording import MANIFEST
 from satline.recording._files import locked, sync_directory
 from satline.recording._reserve import FULL
 from satline.recording.describe import write_toml_atomically
@@ -207,7 +209,8 @@ def used_bytes(path: Path) -> int:
 def copy_tree(source: Path, target: Path) -> None:
     """Copy a recording, durable; links are not followed out of it, special files and reserves left out.
 
-    A file that compaction takes away meanwhile is not missed: what covers it is copied in a second look.
+    A file that compaction takes away meanwhile is not missed: what covers it is copied in a second look, and
+    the manifest last of all.
     """
     for _ in range(2):
         for directory, names, files in os.walk(source):
@@ -220,11 +223,16 @@ def copy_tree(source: Path, target: Path) -> None:
                     continue
                 if name.endswith((".tmp", ".reserve")) or name == "reserve":
                     continue
+                if name == MANIFEST:
+                    continue
                 try:
                     shutil.copyfile(file, inside / name)
                 except FileNotFoundError:
                     continue
                 sync_file(inside / name)
+    with contextlib.suppress(FileNotFoundError):
+        shutil.copyfile(source / MANIFEST, target / MANIFEST)
+        sync_file(target / MANIFEST)
 
 
 def sync_file(file: Path) -> None:

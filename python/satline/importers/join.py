@@ -20,7 +20,7 @@ from satline.importers._mapping import read_mapping
 from satline.importers._plain_tables import read_plain
 from satline.importers._requests import coarse, read_access_log, transactions
 from satline.importers._sink import Integers
-from satline.recording import Recording, describe, locked, write_parquet_table
+from satline.recording import Recording, describe, let_go, locked, write_parquet_table
 
 WRITER = "join"
 FORMATS = ("csv", "nginx", "apache")
@@ -146,7 +146,10 @@ def _write(path: Path, table: pa.Table, said: dict[str, Any], logs: Sequence[Pat
 
 
 def _take_out(path: Path) -> None:
-    for file in (path / "tables" / "transaction").glob(f"*/{WRITER}-*.parquet"):
+    files = list((path / "tables" / "transaction").glob(f"*/{WRITER}-*.parquet"))
+    if files:
+        let_go(path, files, "joined anew")
+    for file in files:
         file.unlink()
     (path / "sources" / f"{WRITER}.toml").unlink(missing_ok=True)
 

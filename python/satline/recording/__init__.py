@@ -5,11 +5,16 @@ from satline.recording._compact import CompactReport, compact
 from satline.recording._files import FORMAT_VERSION, is_being_recorded, locked
 from satline.recording._frames import Damage
 from satline.recording._info import Contents, contents
+from satline.recording._integrity import Wrong
+from satline.recording._manifest import FILE as MANIFEST
+from satline.recording._manifest import let_go, publish_all, take_over
 from satline.recording._open import Recording
+from satline.recording._trust import Sealed, seal, sign, verify
 from satline.recording._writer import DiskFullError, RecordingWriter, write_parquet_table
 
 __all__ = [
     "FORMAT_VERSION",
+    "MANIFEST",
     "CheckReport",
     "CompactReport",
     "Contents",
@@ -17,10 +22,18 @@ __all__ = [
     "DiskFullError",
     "Recording",
     "RecordingWriter",
+    "Sealed",
+    "Wrong",
     "check",
     "compact",
     "contents",
     "is_being_recorded",
+    "let_go",
     "locked",
+    "publish_all",
+    "seal",
+    "sign",
+    "take_over",
+    "verify",
     "write_parquet_table",
 ]

@@ -10,8 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from satline.catalogue import TableDefinition
+from satline.errors import InputError
 from satline.recording._files import Layout, RestFile, layout
 from satline.recording._frames import Damage, read_segment
+from satline.recording._integrity import Seen, look
+from satline.recording._ledger import read_ledgers
+from satline.recording._manifest import digest
 from satline.recording._open import Recording, quoted
 from satline.recording._parquet import recorded_damage
 
@@ -27,9 +31,11 @@ class CheckReport:
     ----------
     path
         The recording.
+    checksums
+        Whether all its files carry checksums; false of a recording of before they did.
     problems
-        What makes it wrong: unreadable files, rows held twice, columns that are not in the catalogue, rows
-        without time.
+        What makes it wrong: files that are missing, damaged or unreadable, fewer samples than its writer
+        says, rows held twice, columns that are not in the catalogue, rows without time.
     warnings
         What is missing from a recording that is right as far as it goes: damaged tails, lost samples, no end.
     damage
@@ -45,6 +51,7 @@ class CheckReport:
     """
 
     path: Path
+    checksums: bool = True
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     damage: list[Damage] = field(default_factory=list)
@@ -84,14 +91,84 @@ def check(path: Path | str) -> CheckReport:
             report.problems.append(f"recording.toml: [recording] has no {key}")
     if not report.ended:
         report.warnings.append("recording.toml: no end is stated: it is still being written, or was killed")
-    found = layout(recording.path)
+    report.checksums = recording.checksummed
+    if not report.checksums:
+        report.warnings.append(
+            "without checksums: it was made before files had them; damage to tables cannot be seen"
+        )
+    try:
+        seen = look(recording.path, layout)
+    except InputError as error:
+        report.problems.append(error.message)
+        seen = Seen(read_ledgers(recording.path), layout(recording.path), None)
+    found = seen.layout
+    damaged = _check_integrity(recording, seen, report)
     _check_tables(recording, found, report)
     _check_overlaps(found, report)
-    unreadable = _check_rest(recording, found, report)
+    unreadable = _check_rest(recording, found, damaged, report)
     _check_segments(recording, found, report)
     if not unreadable:
-        _check_rows(recording, report)
+        _check_rows(recording, found, report)
+        _check_sources(recording, report)
     return report
+
+
+def _check_integrity(recording: Recording, seen: Seen, report: CheckReport) -> set[Path]:
+    """Hold every file against the manifest and the ledgers, by SHA-256; returns those that are damaged."""
+    wrong = recording.wrong(seen)
+    report.problems += map(str, wrong)
+    damaged = {w.path for w in wrong if w.changed}
+    manifest = seen.manifest
+    if manifest is None:
+        return damaged
+    for file in seen.layout.rest:
+        entry = manifest.files.get(file.path.relative_to(recording.path).as_posix())
+        if entry is None:
+            continue
+        try:
+            same = file.path in damaged or digest(file.path)[2] == entry.sha256
+        except FileNotFoundError:
+            continue
+        if not same:
+            damaged.add(file.path)
+            report.problems.append(
+                f"{file.path}: damaged: its SHA-256 is not the manifest's ({entry.holds()})"
+            )
+    for gone in manifest.gone.values():
+        if gone.lost:
+            report.warnings.append(f"{recording.path / gone.entry.file}: {gone.reason}: {gone.entry.holds()}")
+    for (table, writer, run), pairs in manifest.lost.items():
+        for first, last in pairs:
+            report.warnings.append(
+                f"table {table!r}: segments {first} to {last} of {writer}, run {run}: lost, accepted"
+            )
+    return damaged
+
+
+def _check_sources(recording: Recording, report: CheckReport) -> None:
+    """Hold the samples that writers say they wrote against the rows of table system."""
+    writers = [w for w in ("monitor", "machine") if w in recording.sources]
+    if len(writers) != 1 or "clock" in recording.sources[writers[0]]:
+        return  # whose rows are whose cannot be told; readings from another host are cut to the study's time
+    said = recording.sources[writers[0]]
+    samples = said.get("sampling", {}).get("samples")
+    if said.get("end_reason") not in ("complete", "interrupted") or not isinstance(samples, int):
+        return
+    there = _samples_of_a_run(recording)
+    if there < samples:
+        report.problems.append(
+            f"sources/{writers[0]}.toml: says {samples:,} samples;"
+            f" table 'system' has no run of more than {there:,}"
+        )
+
+
+def _samples_of_a_run(recording: Recording) -> int:
+    """Samples of the run that has most."""
+    connection = recording.connect_unchecked(tables=["system"])
+    each = "SELECT count(DISTINCT sample) AS n FROM system GROUP BY run"
+    (count,) = connection.execute(f"SELECT coalesce(max(n), 0) FROM ({each})").fetchone() or (0,)
+    connection.close()
+    return int(count)
 
 
 def _check_tables(recording: Recording, found: Layout, report: CheckReport) -> None:
@@ -110,14 +187,17 @@ def _check_overlaps(found: Layout, report: CheckReport) -> None:
             last[series] = file
 
 
-def _check_rest(recording: Recording, found: Layout, report: CheckReport) -> bool:
-    """Check the Parquet files one by one; returns whether any cannot be read."""
+def _check_rest(recording: Recording, found: Layout, damaged: set[Path], report: CheckReport) -> bool:
+    """Check the Parquet files one by one; returns whether any cannot be read, or is damaged."""
     unreadable = False
     for file in found.rest:
+        if file.path in damaged:
+            unreadable = True
+            continue
         try:
             schema = pq.read_schema(file.path)
             recorded_damage(file.path)
-        except (pa.ArrowInvalid, OSError, ValueError, KeyError, TypeError) as error:
+        except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
             report.problems.append(f"{file.path}: cannot be read: {error}")
             unreadable = True
             continue
@@ -171,11 +251,12 @@ def _check_schema(
             report.problems.append(f"{path}: has no column {name!r}")
 
 
-def _check_rows(recording: Recording, report: CheckReport) -> None:
+def _check_rows(recording: Recording, found: Layout, report: CheckReport) -> None:
     import duckdb
 
-    connection = recording.connect()
-    for name in recording.tables():
+    connection = recording.connect_unchecked()
+    present = found.tables()
+    for name in (t for t in recording.catalogue.tables if t in present):
         definition = recording.catalogue.tables[name]
         try:
             _check_table(connection, definition, report)

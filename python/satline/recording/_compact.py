@@ -1,14 +1,16 @@
 """Compaction: closed segments become Parquet at rest.
 
-For each file: write it beside its place, make it durable, rename it, delete the segments that went in; those
-that are damaged are kept beside as `.seg.damaged`, which is no segment. Every reader ignores a segment whose
-sequence a Parquet file covers, so that a kill between any two of these neither loses nor doubles a row.
+For each file: write it beside its place, make it durable, read it back, note it in the manifest, rename it,
+delete the segments that went in; those that are damaged are kept beside as `.seg.damaged`, which is no
+segment. Every reader ignores a segment whose sequence a Parquet file covers, so that a kill between any two
+of these neither loses nor doubles a row.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count, groupby
 from pathlib import Path
 
@@ -16,10 +18,13 @@ import pyarrow as pa
 
 from satline.catalogue import catalogue
 from satline.errors import InputError
-from satline.recording._files import SegmentFile, is_being_written, layout, locked, sync_directory
+from satline.recording._files import Layout, SegmentFile, is_being_written, layout, locked, sync_directory
 from satline.recording._frames import Damage, Segment, read_segment
+from satline.recording._integrity import in_segments, segment_differs
+from satline.recording._ledger import Ledger, read_ledgers
+from satline.recording._manifest import changed, load, publish_all
 from satline.recording._open import Recording
-from satline.recording._parquet import conform, day_name, publish, split_days, write
+from satline.recording._parquet import conform, day_name, split_days, write
 
 _GROUP_BYTES = 64 << 20
 
@@ -89,12 +94,14 @@ def compact(
     report = CompactReport()
     (recording.path / "tables").mkdir(exist_ok=True)
     with locked(recording.path / "tables"):
+        ledgers = read_ledgers(recording.path)
         found = layout(recording.path)
+        _drop_unnamed(recording.path, found)
         for leftover in (recording.path / "tables").glob("*/day=*/.*.parquet.tmp"):
             on_step(f"delete {leftover.name}")
             leftover.unlink(missing_ok=True)
         for segment in found.covered:
-            damaged = read_segment(segment.path).damage is not None
+            damaged = _read(segment, ledgers).damage is not None
             _put_away(segment.path, damaged, report, on_step)
         ready = []
         growing = set() if recording.ended or not keep_open else _last_of_each(found.segments)
@@ -107,7 +114,7 @@ def compact(
             else:
                 ready.append(segment)
         for _, series in groupby(ready, key=lambda s: (s.table, s.writer, s.run)):
-            for group in _groups(series):
+            for group in _groups(series, ledgers):
                 _compact_group(recording.path, group, report, on_step)
     return report
 
@@ -125,11 +132,36 @@ def _last_of_each(segments: Iterable[SegmentFile]) -> set[SegmentFile]:
     return set(last.values())
 
 
-def _groups(series: Iterable[SegmentFile]) -> Iterable[list[_Part]]:
+def _drop_unnamed(recording: Path, found: Layout) -> None:
+    """Take lines out of the manifest whose file never got its name: a kill; the segments have its rows."""
+    manifest = load(recording)
+    if manifest is None:
+        return
+    unnamed = [
+        place for place in manifest.files if not (recording / place).exists() and in_segments(place, found)
+    ]
+    if unnamed:
+        with changed(recording) as manifest:
+            for place in unnamed:
+                manifest.files.pop(place, None)
+
+
+def _read(segment: SegmentFile, ledgers: dict[tuple[str, int], Ledger]) -> Segment:
+    """A segment, with what it lacks of that which its writer closed as damage."""
+    content = read_segment(segment.path)
+    if content.damage is None:
+        data = segment.path.read_bytes()
+        why = segment_differs(segment, ledgers, len(data), zlib.crc32(data))
+        if why is not None:
+            return replace(content, damage=Damage(segment.path, len(data), 0, why))
+    return content
+
+
+def _groups(series: Iterable[SegmentFile], ledgers: dict[tuple[str, int], Ledger]) -> Iterable[list[_Part]]:
     """Consecutive segments of one day, `_GROUP_BYTES` at most; segments without rows go with any day."""
     group: list[_Part] = []
     for file in series:
-        content = read_segment(file.path)
+        content = _read(file, ledgers)
         days = split_days(content.table) if content.table is not None else []
         if len({day for day, _ in days}) > 1:
             raise InputError(
@@ -165,11 +197,15 @@ def _compact_group(
         file = directory / f"{first.writer}-{first.run}-{first.sequence}-{last.sequence}.parquet"
         on_step(f"write {file.name}")
         temporary = write(file, rows, definition, damage)
-        on_step(f"rename {file.name}")
-        publish(temporary, file)
+        publish_all(recording, [(temporary, file)], on_step=on_step)
         report.written.append(file)
         report.rows += rows.num_rows
         report.bytes_after += file.stat().st_size
+    else:
+        on_step("note segments without rows")
+        with changed(recording) as manifest:
+            series = (first.table, first.writer, first.run)
+            manifest.empty.setdefault(series, []).append((first.sequence, last.sequence))
     report.segments += len(group)
     report.bytes_before += sum(p.size for p in group)
     for part in group:

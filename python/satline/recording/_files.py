@@ -18,6 +18,7 @@ _SEGMENT = re.compile(r"(?P<writer>[a-z][a-z0-9_-]*)-(?P<run>[0-9]{1,18})-(?P<se
 _PARQUET = re.compile(
     r"(?P<writer>[a-z][a-z0-9_-]*)-(?P<run>[0-9]{1,18})-(?P<first>[0-9]{1,18})-(?P<last>[0-9]{1,18})\.parquet"
 )
+_LEDGER = re.compile(r"(?P<writer>[a-z][a-z0-9_-]*)-(?P<run>[0-9]{1,18})\.ledger")
 _DAY = re.compile(r"day=(?P<day>[0-9]{4,}-[0-9]{2}-[0-9]{2})")
 
 
@@ -110,6 +111,11 @@ def next_run(recording: Path, writer: str) -> int:
     found = layout(recording)
     runs = [s.run for s in (*found.segments, *found.covered) if s.writer == writer]
     runs += [f.run for f in found.rest if f.writer == writer]
+    runs += [
+        int(m["run"])
+        for file in _entries(recording / "segments")
+        if (m := _LEDGER.fullmatch(file.name)) and m["writer"] == writer
+    ]
     return max(runs, default=0) + 1
 
 

@@ -152,7 +152,7 @@ def read_segment(path: Path) -> Segment:
     try:
         with pa.ipc.open_stream(pa.py_buffer(b"".join(payloads))) as reader:
             table = reader.read_all()
-    except (pa.ArrowInvalid, OSError):
+    except (pa.ArrowException, OSError):
         return _read_one_by_one(path, payloads, len(data), damage)
     if damage is not None and not damage.tail and any(pa.types.is_dictionary(f.type) for f in table.schema):
         # Its batches lean on those before them. No table of the catalogue is such a one.
@@ -183,7 +183,7 @@ def _read_one_by_one(path: Path, payloads: list[memoryview], size: int, damage: 
         try:
             with pa.ipc.open_stream(pa.py_buffer(b"".join(before[:count]))) as reader:
                 table = reader.read_all()
-        except (pa.ArrowInvalid, OSError):
+        except (pa.ArrowException, OSError):
             return Segment(table, Damage(path, offset, size - offset, "not Arrow data"), count - 1)
         offset += HEADER.size + len(before[count - 1])
     return Segment(table, None if damage is None else _to_the_end(damage, size), len(before))

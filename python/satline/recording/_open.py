@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,8 @@ from satline.errors import InputError
 from satline.recording import describe
 from satline.recording._files import Layout, SegmentFile, is_being_written, layout
 from satline.recording._frames import Damage, read_segment, split_frames
+from satline.recording._integrity import Seen, Wrong, changed_files, look, missing, segment_differs
+from satline.recording._ledger import Ledger, read_ledgers
 
 if TYPE_CHECKING:
     import duckdb
@@ -65,6 +68,11 @@ class Recording:
         return cls(path, description, describe.read_sources(path), of or catalogue())
 
     @property
+    def checksummed(self) -> bool:
+        """Whether all its files carry checksums; false of a recording of before they did."""
+        return "checksums" in self.description
+
+    @property
     def ended(self) -> bool:
         """Whether the recording says that it has ended; false while it is written and after a kill."""
         return "ended" in self.description.get("recording", {})
@@ -80,8 +88,9 @@ class Recording:
 
         What a living writer is just writing is not damage.
         """
+        ledgers = read_ledgers(self.path)
         found = layout(self.path)
-        damages = [d for s in found.segments if (d := _damage(s)) is not None]
+        damages = [d for s in found.segments if (d := _damage(s, ledgers)) is not None]
         noted = set()
         for file in found.rest:
             recorded = _recorded_damage(file.path)
@@ -113,26 +122,38 @@ class Recording:
         Raises
         ------
         InputError
-            If `tables` names one that the catalogue does not have, or a Parquet file is broken.
+            If `tables` names one that the catalogue does not have, or something of them is missing or
+            damaged: a file at rest that is not as it was written, a segment that is not there. Damage within
+            a segment is left out, and in `damage`.
         """
+        return self._connect(tables, connection, checked=True)
+
+    def connect_unchecked(self, *, tables: Iterable[str] | None = None) -> duckdb.DuckDBPyConnection:
+        """As `connect`, whatever is missing or damaged: for those who say themselves what is."""
+        return self._connect(tables, None, checked=False)
+
+    def _connect(
+        self, tables: Iterable[str] | None, connection: duckdb.DuckDBPyConnection | None, *, checked: bool
+    ) -> duckdb.DuckDBPyConnection:
         import duckdb
 
         names = tuple(self.catalogue.tables) if tables is None else tuple(tables)
         definitions = [self.catalogue.table(name) for name in names]
-        files, in_flight = self._load(frozenset(names))
+        files, in_flight = self._load(frozenset(names), checked=checked)
         connection = connection or duckdb.connect()
         for definition in definitions:
             rest = [f.path for f in files.rest if f.table == definition.name]
             _make_view(connection, definition, rest, in_flight.get(definition.name))
         return connection
 
-    def _load(self, names: frozenset[str]) -> tuple[Layout, dict[str, pa.Table]]:
+    def _load(self, names: frozenset[str], *, checked: bool) -> tuple[Layout, dict[str, pa.Table]]:
         """The files and the rows of segments of these tables, at one instant; compaction may be at work.
 
         A table whose segments are as they were at the last call is not read again.
         """
         for _ in range(_ATTEMPTS):
-            files = layout(self.path)
+            seen = look(self.path, layout) if checked else None
+            files = layout(self.path) if seen is None else seen.layout
             segments: dict[str, list[Path]] = {}
             for segment in files.segments:
                 segments.setdefault(segment.table, []).append(segment.path)
@@ -141,6 +162,8 @@ class Recording:
             except FileNotFoundError:
                 # Compaction has taken it over since it was listed: look again.
                 continue
+            if seen is not None:
+                self._require(seen, names)
             for gone in self._loaded.keys() - segments.keys():
                 del self._loaded[gone]
             return files, {n: table for n, table in loaded.items() if table is not None}
@@ -148,6 +171,36 @@ class Recording:
             f"{self.path}: its segments go away while they are read",
             hint="try again when nothing changes it",
         )
+
+    def wrong(self, seen: Seen | None = None, tables: Iterable[str] | None = None) -> list[Wrong]:
+        """What is missing of the recording's files, or not as it was written; reads files at rest once.
+
+        Raises
+        ------
+        InputError
+            If the manifest itself is damaged.
+        """
+        seen = seen or look(self.path, layout)
+        names = None if tables is None else frozenset(tables)
+        found = missing(
+            self.path,
+            seen,
+            checksummed=self.checksummed,
+            identity=str(self.description.get("recording", {}).get("id", "")),
+            ended=self.ended,
+            tables=names,
+        )
+        return found + changed_files(self.path, seen, names)
+
+    def _require(self, seen: Seen, names: frozenset[str]) -> None:
+        found = self.wrong(seen, names)
+        if found:
+            more = f"\n{len(found) - 1} more such files" if len(found) > 1 else ""
+            raise InputError(
+                f"{found[0]}{more}",
+                hint="`satline recording check` lists all; bring them back from a copy, or let"
+                " `satline recording seal` accept what is left",
+            )
 
     def _load_table(self, name: str, paths: list[Path]) -> pa.Table | None:
         import pyarrow as pa
@@ -240,15 +293,18 @@ def _recorded_damage(file: Path) -> list[Damage]:
 
     try:
         return recorded_damage(file)
-    except (pa.ArrowInvalid, OSError, ValueError, KeyError, TypeError):
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
         return []  # whoever queries the file is told that it is broken
 
 
-def _damage(segment: SegmentFile) -> Damage | None:
+def _damage(segment: SegmentFile, ledgers: dict[tuple[str, int], Ledger]) -> Damage | None:
     try:
         # Asked before it is read: a writer that ends in between has then written its tail.
         growing = is_being_written(segment.path)
-        _, damage = split_frames(segment.path.read_bytes(), segment.path)
+        data = segment.path.read_bytes()
     except FileNotFoundError:
         return None
+    _, damage = split_frames(data, segment.path)
+    if damage is None and (why := segment_differs(segment, ledgers, len(data), zlib.crc32(data))) is not None:
+        return Damage(segment.path, len(data), 0, why)
     return None if growing and damage is not None and damage.tail else damage

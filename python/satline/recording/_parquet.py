@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterable
@@ -13,11 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from satline.catalogue import TableDefinition
-from satline.recording._files import FORMAT_VERSION, sync_directory
+from satline.errors import SatlineError
+from satline.outside import parse_json
+from satline.recording._files import FORMAT_VERSION
 from satline.recording._frames import Damage
 
 NS_PER_DAY = 86_400_000_000_000
 ROW_GROUP_ROWS = 131_072
+_BAD_DISK = "the disk or the memory is bad; the segments are still there"
 
 
 def day_name(day: int) -> str:
@@ -57,10 +61,17 @@ def conform(table: pa.Table, definition: TableDefinition) -> pa.Table:
 def write(file: Path, table: pa.Table, definition: TableDefinition, damage: Iterable[Damage] = ()) -> Path:
     """Write rows, sorted by entity and time, to a hidden file beside `file`, durable; returns that file.
 
+    It is read back from the disk and held against the rows before this returns: `publish` gives it its name.
+
     Parameters
     ----------
     damage
         What was left out of the segments that the rows came from; kept in the file's metadata.
+
+    Raises
+    ------
+    SatlineError
+        If the disk gives back other rows than were written.
     """
     keys = [*definition.entity, "monotonic_ns"]
     table = table.sort_by([(k, "ascending") for k in keys])
@@ -83,25 +94,68 @@ def write(file: Path, table: pa.Table, definition: TableDefinition, damage: Iter
         column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
         row_group_size=ROW_GROUP_ROWS,
         version="2.6",
+        write_page_checksum=True,
     )
     with temporary.open("rb+") as stream:
         os.fsync(stream.fileno())
+        # What is read back must come from the disk, not from memory.
+        with contextlib.suppress(OSError):
+            os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    _read_back(temporary, table)
     return temporary
 
 
-def publish(temporary: Path, file: Path) -> None:
-    """Give a written file its name; from then on its rows count."""
-    temporary.replace(file)
-    for directory in list(file.parents)[
-        :3
-    ]:  # the day's, the table's and tables/ may all have a new name in them
-        sync_directory(directory)
+def _read_back(file: Path, written: pa.Table) -> None:
+    """Raise SatlineError unless the file holds these rows."""
+    try:
+        read = pq.read_table(file, page_checksum_verification=True, partitioning=None)
+        same = _bits(read).equals(_bits(written))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        file.unlink(missing_ok=True)
+        raise SatlineError(f"{file}: cannot be read back: {error}", hint=_BAD_DISK) from error
+    if not same:
+        file.unlink(missing_ok=True)
+        raise SatlineError(f"{file}: the disk gives back other rows than were written", hint=_BAD_DISK)
+
+
+def _bits(table: pa.Table) -> pa.Table:
+    """The table with floats as their bits: NaN is not equal to itself."""
+    columns = {
+        name: pa.chunked_array([c.view(pa.int64()) for c in column.chunks], pa.int64())
+        if pa.types.is_float64(column.type)
+        else column
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+    return pa.table(columns)
+
+
+def damaged_rows(file: Path) -> list[str]:
+    """Where pages of a Parquet file are damaged, columns and rows in words; empty where they are whole."""
+    found: dict[tuple[int, int], list[str]] = {}
+    try:
+        parquet = pq.ParquetFile(file, page_checksum_verification=True)
+        groups = parquet.num_row_groups
+    except (pa.ArrowException, OSError, ValueError, MemoryError):
+        return []
+    first = 0
+    for group in range(groups):
+        rows = parquet.metadata.row_group(group).num_rows
+        for name in parquet.schema_arrow.names:
+            try:
+                parquet.read_row_group(group, columns=[name])
+            except (pa.ArrowException, OSError, ValueError, MemoryError):
+                found.setdefault((first, first + rows - 1), []).append(name)
+        first += rows
+    return [
+        f"rows {low:,} to {high:,} of column{'s' if len(names) > 1 else ''} {', '.join(names)}"
+        for (low, high), names in found.items()
+    ]
 
 
 def recorded_damage(file: Path) -> list[Damage]:
     """What was left out of the segments that went into a Parquet file."""
     text = (pq.read_schema(file).metadata or {}).get(b"satline.damage")
-    tails = json.loads(text) if text else []
+    tails = parse_json(text) if text else []
     return [
         Damage(file.with_name(t["segment"]), t["offset"], t["length"], t["reason"], t.get("tail", True))
         for t in tails

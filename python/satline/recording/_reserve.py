@@ -31,7 +31,6 @@ def become_file(file: Path, data: bytes) -> None:
         stream.truncate()
         stream.flush()
         os.fsync(stream.fileno())
-    reserve.chmod(0o644)
     reserve.replace(file)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import time
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +18,9 @@ from satline.catalogue import TableDefinition, catalogue
 from satline.errors import InputError, SatlineError
 from satline.recording._files import check_writer_name, layout, next_run
 from satline.recording._frames import seal
-from satline.recording._parquet import conform, day_name, publish, split_days, write
+from satline.recording._ledger import Closed, ledger_path, note_closed, note_opened
+from satline.recording._manifest import publish_all
+from satline.recording._parquet import conform, day_name, split_days, write
 from satline.recording._reserve import FULL, make_reserves
 
 _COMPRESS_FROM_ROWS = 16
@@ -135,7 +138,8 @@ class RecordingWriter:
             self._next_sequence[table] = sequence + 1
             directory = self.path / "segments" / table
             file = directory / f"{self.writer}-{self.run}-{sequence}.seg"
-            segment = _Segment(file, day, definition.arrow_schema(), self._sync_interval_s)
+            ledger = ledger_path(self.path, self.writer, self.run)
+            segment = _Segment(file, day, definition.arrow_schema(), self._sync_interval_s, ledger)
             self._open[table] = segment
         return segment
 
@@ -214,19 +218,22 @@ def write_parquet_table(
     for day, part in split_days(arrow_rows(definition, rows, run)):
         directory = path / "tables" / table / f"day={day_name(day)}"
         file = directory / f"{writer}-{run}-{sequence}-{sequence}.parquet"
-        publish(write(file, part, definition), file)
-        files.append(file)
+        files.append((write(file, part, definition), file))
         sequence += 1
-    return files
+    publish_all(path, files)
+    return [file for _, file in files]
 
 
 class _Segment:
     """One segment being written."""
 
-    def __init__(self, file: Path, day: int, schema: pa.Schema, sync_interval_s: float) -> None:
+    def __init__(self, file: Path, day: int, schema: pa.Schema, sync_interval_s: float, ledger: Path) -> None:
         self.file = file
         self.day = day
         self.length = 0
+        self._rows = 0
+        self._crc32 = 0
+        self._ledger = ledger
         self._sync_interval_s = sync_interval_s
         self._synced = time.monotonic()
         try:
@@ -253,14 +260,22 @@ class _Segment:
         """Write one batch as a frame, the first time after the schema's."""
         if self.length == 0:
             self._write(seal(self._plain.schema_message))
+            note_opened(self._ledger, *self._name())
         stream = self._plain if batch.num_rows < _COMPRESS_FROM_ROWS else self._zstd
         self._write(seal(stream.message(batch)))
+        self._rows += batch.num_rows
         if time.monotonic() - self._synced >= self._sync_interval_s:
             self._sync()
 
     def close(self) -> None:
         self._sync()
         self._stream.close()
+        if self.length:
+            note_closed(self._ledger, *self._name(), Closed(self.length, self._crc32, self._rows))
+
+    def _name(self) -> tuple[str, int]:
+        """Table and sequence."""
+        return self.file.parent.name, int(self.file.stem.rpartition("-")[2])
 
     def _sync(self) -> None:
         os.fdatasync(self._stream.fileno())
@@ -277,6 +292,7 @@ class _Segment:
                 raise
             raise _disk_full(self.file) from error
         self.length += len(frame)
+        self._crc32 = zlib.crc32(frame, self._crc32)
 
 
 def _disk_full(path: Path) -> DiskFullError:

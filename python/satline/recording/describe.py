@@ -6,7 +6,6 @@ import errno
 import os
 import platform
 import secrets
-import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -15,10 +14,13 @@ from typing import Any, Literal
 
 import tomli_w
 
+from satline.atomic import replace_file
 from satline.errors import InputError
+from satline.outside import parse_toml, read_text
 from satline.recording._facts import check_description, check_source
 from satline.recording._files import FORMAT_VERSION, check_writer_name, locked, sync_directory
 from satline.recording._reserve import FULL, become_file
+from satline.recording._seal import CHECKSUMS, Seal, check_seal, damaged, sealed
 
 EndReason = Literal["complete", "interrupted", "disk-full", "failed"]
 Toml = dict[str, Any]
@@ -59,6 +61,8 @@ def create(
         If there is a recording already, or the directory cannot be made.
     """
     description: Toml = {
+        # First: what is cut off behind it is missed.
+        "checksums": CHECKSUMS,
         "format_version": FORMAT_VERSION,
         "recording": {"id": secrets.token_hex(16), "created": _utc(created), "creator": creator},
         "host": host_facts() if host is None else dict(host),
@@ -79,7 +83,7 @@ def create(
             raise InputError(
                 f"{path}: there is a recording already", hint="choose another name, or delete it"
             )
-        write_toml_atomically(path / "recording.toml", description)
+        _write_description(path, description)
     return _without_none(description)
 
 
@@ -93,7 +97,7 @@ def read(path: Path) -> Toml:
         wrong type.
     """
     file = path / "recording.toml"
-    description = read_toml(file, hint=f"is {path} a recording (a directory NAME.satline)?")
+    description, seal = _parsed(file, f"is {path} a recording (a directory NAME.satline)?")
     version = description.get("format_version")
     if not isinstance(version, int) or isinstance(version, bool):
         raise InputError(f"{file}: format_version is missing or not a number", hint="it must be 1")
@@ -103,6 +107,11 @@ def read(path: Path) -> Toml:
             hint="use a newer Satline" if version > FORMAT_VERSION else "it must be 1",
         )
     check_description(file, description)
+    if "checksums" in description:
+        if seal is None:
+            raise damaged(file, "the checksum at its end is missing")
+        if seal.recording not in ("-", description.get("recording", {}).get("id")):
+            raise damaged(file, "it is sealed as that of another recording")
     return description
 
 
@@ -116,16 +125,33 @@ def read_sources(path: Path) -> dict[str, Toml]:
     """
     hint = "restore it from a copy, or delete it: the readings do not need it"
     found = {}
-    for file in sorted((path / "sources").glob("[a-z]*.toml")):
-        found[file.stem] = read_toml(file, hint=hint)
+    files = sorted((path / "sources").glob("[a-z]*.toml"))
+    owner = read(path) if files and (path / "recording.toml").exists() else {}
+    for file in files:
+        found[file.stem], seal = _parsed(file, hint)
         check_source(file, found[file.stem])
+        if "checksums" not in owner:
+            continue
+        if seal is None:
+            raise damaged(file, "the checksum at its end is missing")
+        if seal.recording not in ("-", owner.get("recording", {}).get("id")):
+            raise damaged(file, "it belongs to another recording")
+        if found[file.stem].get("writer", file.stem) != file.stem:
+            raise damaged(file, f"it is that of {found[file.stem]['writer']}")
     return found
 
 
 def read_toml(file: Path, *, hint: str) -> Toml:
     """A TOML file; InputError with `hint` if it is not there, and with the place if it is no TOML."""
+    return _parsed(file, hint)[0]
+
+
+def _parsed(file: Path, hint: str) -> tuple[Toml, Seal | None]:
+    """A description and the line that it ends with; None: it ends without one."""
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        text = read_text(file)
+        seal = check_seal(file, text)
+        return parse_toml(text), seal
     except FileNotFoundError as error:
         raise InputError(f"{file}: no such file", hint=hint) from error
     except OSError as error:
@@ -133,6 +159,42 @@ def read_toml(file: Path, *, hint: str) -> Toml:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(
             f"{file}: not TOML: {error}", hint="restore it from a copy, or mend the line"
+        ) from error
+
+
+def replace(path: Path, description: Mapping[str, Any]) -> None:
+    """Replace recording.toml, as that of a copy; it says then that its files carry checksums."""
+    with locked(path):
+        _write_description(path, {"checksums": CHECKSUMS, **description})
+
+
+def reseal(path: Path) -> None:
+    """Accept recording.toml and sources/*.toml as they are: give each a checksum of what it says now.
+
+    Raises
+    ------
+    InputError
+        If one is no TOML.
+    """
+    with locked(path):
+        file = path / "recording.toml"
+        description = _unsealed(file)
+        owner = str(description.get("recording", {}).get("id") or "-")
+        content = {"checksums": CHECKSUMS, **description}
+        write_toml_atomically(file, content, seal=owner)
+        for source in sorted((path / "sources").glob("[a-z]*.toml")):
+            write_toml_atomically(source, _unsealed(source), seal=owner)
+
+
+def _unsealed(file: Path) -> Toml:
+    """What a file says, whatever its checksum."""
+    try:
+        return parse_toml(read_text(file))
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}", hint="bring it back from a copy") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{file}: not TOML: {error}", hint="mend it, or bring it back from a copy"
         ) from error
 
 
@@ -160,17 +222,32 @@ def write_source(path: Path, writer: str, fields: Mapping[str, Any]) -> None:
     """Replace sources/<writer>.toml; on a full disk it spends the writer's reserve."""
     check_writer_name(writer)
     (path / "sources").mkdir(parents=True, exist_ok=True)
-    write_toml_atomically(path / "sources" / f"{writer}.toml", {"writer": writer, **fields}, at_end=True)
+    try:
+        owner = str(read(path).get("recording", {}).get("id", "-"))
+    except InputError:
+        owner = "-"
+    file = path / "sources" / f"{writer}.toml"
+    write_toml_atomically(file, {"writer": writer, **fields}, at_end=True, seal=owner)
 
 
-def write_toml_atomically(file: Path, content: Mapping[str, Any], *, at_end: bool = False) -> None:
+def _write_description(path: Path, description: Toml, *, at_end: bool = False) -> None:
+    """Replace recording.toml; one of before checksums stays without."""
+    owner = str(description.get("recording", {}).get("id") or "-") if "checksums" in description else None
+    write_toml_atomically(path / "recording.toml", description, at_end=at_end, seal=owner)
+
+
+def write_toml_atomically(
+    file: Path, content: Mapping[str, Any], *, at_end: bool = False, seal: str | None = None
+) -> None:
     """Replace a file so that a reader sees the old or the new one, whole; keys that are None are left out.
 
-    What a recording says `at_end` spends the file's reserve where the disk is full.
+    What a recording says `at_end` spends the file's reserve where the disk is full. `seal` is the id of the
+    recording that it is a description of: it gets the line with the checksum then.
     """
-    data = tomli_w.dumps(_without_none(content)).encode()
+    text = tomli_w.dumps(_without_none(content))
+    data = (text if seal is None else sealed(text, seal)).encode()
     try:
-        _replace(file, data)
+        replace_file(file, data)
     except OSError as error:
         if not at_end or error.errno not in FULL:
             raise
@@ -179,21 +256,6 @@ def write_toml_atomically(file: Path, content: Mapping[str, Any], *, at_end: boo
         except FileNotFoundError:
             raise error from None
     sync_directory(file.parent)
-
-
-def _replace(file: Path, data: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".tmp", dir=file.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(file)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def host_facts(proc: Path = Path("/proc"), os_release: Path = Path("/etc/os-release")) -> Toml:
@@ -235,7 +297,7 @@ def _change(path: Path, change: Callable[[Toml], None], *, at_end: bool = False)
     with locked(path):
         description = read(path)
         change(description)
-        write_toml_atomically(path / "recording.toml", description, at_end=at_end)
+        _write_description(path, description, at_end=at_end)
     return description
 
 

@@ -14,7 +14,7 @@ from satline.errors import InputError, SatlineError
 from satline.history import Figures, History, Rules, add, compare_with_history, judge, prune
 from satline.history import _add as adding
 from satline.importers import Sink
-from satline.recording import Recording, check, describe
+from satline.recording import Recording, check, describe, seal
 
 pytestmark = pytest.mark.slow
 
@@ -94,6 +94,7 @@ def test_adding_again_changes_nothing_and_growth_renews(history, recording, tmp_
     (longer / "recording.toml").write_text(
         text.replace(own, Recording.open(recording).description["recording"]["id"])
     )
+    seal(longer)
     assert add(history, longer).outcome == "renewed"
     assert len(history.all_days()) == 4
     assert len(history.recordings()) == 1
@@ -331,8 +332,9 @@ def of_host(recording: Path, name: str | None, target: Path) -> Path:
     shutil.copytree(recording, target)
     content = dict(Recording.open(target).description)
     content["host"] = {} if name is None else {"name": name}
-    content["recording"] = {**content["recording"], "id": target.name}
-    describe.write_toml_atomically(target / "recording.toml", content)
+    content["recording"] = {**content["recording"], "id": target.stem}
+    describe.replace(target, content)
+    seal(target)
     return target
 
 
@@ -373,7 +375,7 @@ def test_a_broken_file_is_told_by_its_own_name_without_a_query(history, recordin
     shutil.copytree(recording, broken)
     file = sorted(broken.glob("tables/system/*/*.parquet"))[-1]
     file.write_bytes(file.read_bytes()[:-200])
-    with pytest.raises(InputError, match="cannot be read") as told:
+    with pytest.raises(InputError, match="damaged") as told:
         add(history, broken)
     assert told.value.message.startswith(str(file))
     assert ".adding" not in told.value.message

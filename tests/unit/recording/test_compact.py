@@ -117,11 +117,11 @@ def compact_and_die(path: Path, step: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-# Two tables of four segments: for each a file is written and renamed, and four segments deleted.
-@pytest.mark.parametrize("step", range(13))
+# Two tables of four segments: for each a file is written, noted and renamed, and four segments deleted.
+@pytest.mark.parametrize("step", range(15))
 def test_a_kill_before_any_step_loses_and_doubles_nothing(recording: Path, step: int) -> None:
     record(recording, samples=4, segment_bytes=1)
-    assert compact_and_die(recording, step) == (9 if step < 12 else 0)
+    assert compact_and_die(recording, step) == (9 if step < 14 else 0)
     assert totals(recording) == expected(4)
     assert check(recording).ok
     # Killed again at once, then left in peace.
@@ -133,7 +133,7 @@ def test_a_kill_before_any_step_loses_and_doubles_nothing(recording: Path, step:
     assert [p for p in recording.rglob(".*") if p.suffix != ".reserve"] == []
 
 
-@pytest.mark.parametrize("step", range(12))
+@pytest.mark.parametrize("step", range(14))
 def test_a_reader_sees_every_row_once_before_each_step(recording: Path, step: int) -> None:
     record(recording, segment_bytes=1)
     seen = []

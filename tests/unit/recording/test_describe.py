@@ -40,6 +40,7 @@ def test_a_description_is_as_the_format_says(tmp_path: Path) -> None:
     assert len(bytes.fromhex(identifier)) == 16
     assert read == {
         "format_version": 1,
+        "checksums": 1,
         "recording": {"created": datetime(2026, 11, 21, 9, tzinfo=UTC), "creator": "satline study"},
         "host": {"name": "a\nb"},
         "system_under_test": {"kind": "this-host", "limits": {"memory_bytes": 1}},

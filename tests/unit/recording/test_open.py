@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from satline.catalogue import catalogue
 from satline.errors import InputError
 from satline.recording import Recording, RecordingWriter, compact, describe, write_parquet_table
+from satline.recording import seal as accept
 from satline.recording._frames import read_segment, seal, split_frames
 
 from .conftest import DAY_NS, expected, totals, write_samples
@@ -65,6 +66,7 @@ def test_older_and_newer_files_are_read(recording: Path) -> None:
     day = recording / "tables/event/day=1970-01-01"
     old = pa.table({"time_ns": [2], "monotonic_ns": [2], "run": [1], "later_column": [5]})
     pq.write_table(old, day / "monitor-1-7-7.parquet")
+    accept(recording)
     cursor = Recording.open(recording).connect().execute("SELECT * FROM event ORDER BY time_ns")
     names = [c[0] for c in cursor.description]
     assert names == [*(c.name for c in catalogue().table("event").columns), "later_column"]

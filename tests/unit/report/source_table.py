@@ -8,11 +8,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-
-import tomli_w
 
 from satline import share
 from satline.catalogue import catalogue
@@ -96,12 +93,10 @@ def linux(path: Path, seen: Mapping[str, set[str]], *, study: bool) -> Recording
         With emulated users, whose transactions are known, in a control group of their own.
     """
     describe.create(path, "test")
-    described = path / "recording.toml"
-    content = tomllib.loads(described.read_text())
-    content["host"] = {**content.get("host", {}), "page_bytes": 4096}
+    describe.update(path, {"host": {"page_bytes": 4096}})
     if study:
-        content["system_under_test"] = {"cgroup": "load", "limits": {"cpu_quota_processors": 1.0}}
-    described.write_text(tomli_w.dumps(content))
+        load = {"kind": None, "cgroup": "load", "limits": {"cpu_quota_processors": 1.0}}
+        describe.update(path, {"system_under_test": load})
     tables = ["system", "processor", "device", "user", "task", "lock", *(["cgroup"] if study else [])]
     with RecordingWriter(path, "monitor") as writer:
         for k in range(3):

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use satline_recording::{FORMAT_VERSION, RecordingError, utc_datetime, write_toml_atomically};
+use satline_recording::{CHECKSUMS, FORMAT_VERSION, RecordingError, utc_datetime, write_toml_atomically};
 use serde::Serialize;
 use toml::value::Datetime;
 
@@ -68,6 +68,7 @@ impl Setting<'_> {
 
 #[derive(Serialize)]
 struct Description<'a> {
+    checksums: i64,
     format_version: i64,
     recording: Head<'a>,
     host: Host<'a>,
@@ -151,6 +152,7 @@ pub fn begin(setting: &Setting<'_>) -> Result<(), RecordingError> {
     std::fs::create_dir_all(setting.directory).map_err(|error| failed("make its directory", error))?;
     let (machine, workload) = (setting.machine, setting.workload);
     let description = Description {
+        checksums: CHECKSUMS,
         format_version: FORMAT_VERSION,
         recording: Head {
             id: setting.id(),

@@ -46,10 +46,10 @@ def take_over(fetched: Path, into: Path, shift: Shift, host: str) -> dict[str, A
         It cannot be read.
     """
     from satline.catalogue import catalogue
-    from satline.recording import describe
+    from satline.recording import describe, publish_all
     from satline.recording._files import layout, next_run
     from satline.recording._frames import read_segment
-    from satline.recording._parquet import conform, day_name, publish, split_days, write
+    from satline.recording._parquet import conform, day_name, split_days, write
 
     runs: dict[tuple[str, int], int] = {}
     for segment in layout(fetched).segments:
@@ -71,7 +71,7 @@ def take_over(fetched: Path, into: Path, shift: Shift, host: str) -> dict[str, A
             sequence = 2 * segment.sequence + min(number, 1)
             directory = into / "tables" / segment.table / f"day={day_name(day)}"
             file = directory / f"{segment.writer}-{run}-{sequence}-{sequence}.parquet"
-            publish(write(file, pa.concat_tables(tables), definition, damage), file)
+            publish_all(into, [(write(file, pa.concat_tables(tables), definition, damage), file)])
     for writer, said in describe.read_sources(fetched).items():
         facts = {key: value for key, value in said.items() if key != "writer"}
         describe.write_source(into, writer, {**facts, "clock": {"host": host, **shift.told()}})

@@ -1,0 +1,45 @@
+"""Compressed files from outside: what they unpack to is limited."""
+
+from __future__ import annotations
+
+import io
+from typing import IO, Any
+
+MAX_UNPACKED_BYTES = 64 << 30
+# gzip packs zeros 1,032 to one, zstd and xz more; real collectors' files at most 100 to one.
+_RATIO = 3000
+_FREE = 1 << 30
+
+
+class BombError(OSError):
+    """A compressed file unpacks to more than any real one would."""
+
+
+def bounded(stream: IO[bytes], packed_bytes: int | None) -> io.BufferedReader:
+    """`stream`, which unpacks a file of `packed_bytes`; reading on beyond the limit raises BombError."""
+    limit = MAX_UNPACKED_BYTES
+    if packed_bytes is not None:
+        limit = min(limit, _FREE + _RATIO * packed_bytes)
+    return io.BufferedReader(_Bounded(stream, limit), 1 << 16)
+
+
+class _Bounded(io.RawIOBase):
+    def __init__(self, stream: IO[bytes], limit: int) -> None:
+        self._stream = stream
+        self._limit = limit
+        self._left = limit
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        self._left -= len(data)
+        if self._left < 0:
+            raise BombError(27, f"unpacks to more than {self._limit:,} bytes")
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
