@@ -1,9 +1,10 @@
 """Programs that wait for one thing each and measure how long, beside `satline-monitor --waits`.
 
     python benches/monitor/planted.py target/release/satline-monitor [SECONDS]
+    python benches/monitor/planted.py plant MONITOR DIRECTORY SECONDS
 
-As root. All run together for so long (10), each as a user of its own, beside a recording; the quota and the
-limit of memory need control groups of version 1.
+As root. All run together for so long (10), each as a user of its own, beside a recording. The second form
+leaves the recording and what was planted in a directory, and needs nothing but Python: for another machine.
 
 A program measures by its own clock, less the time that it ran, or was ready to run and did not
 (`/proc/thread-self/schedstat`). `planted.py KIND KEY=VALUE...` is one of them.
@@ -30,7 +31,10 @@ from pathlib import Path
 from typing import Any
 
 FIRST_UID = 61000
+RECORDING, TRUTH = "planted.satline", "planted.json"
+GROUPS = Path("/sys/fs/cgroup")
 HOLD_S, REST_S = 0.12, 0.03
+FEW = str(48 << 20)
 
 
 def ready_s() -> float:
@@ -50,8 +54,9 @@ class Clock:
         self._begin = time.monotonic()
 
     def __exit__(self, *_: object) -> None:
-        passed = time.monotonic() - self._begin
-        self.seconds += passed - (time.thread_time() - self._ran) - (ready_s() - self._ready)
+        # In the same order: what comes between readings is in the sum of many as often as it is left out.
+        ready, ran, now = ready_s(), time.thread_time(), time.monotonic()
+        self.seconds += (now - self._begin) - (ran - self._ran) - (ready - self._ready)
 
 
 # ------------------------------------------------------------------ locks: one holds, one waits
@@ -162,15 +167,15 @@ def touch(values: dict[str, str]) -> float:
 
 
 def burn(values: dict[str, str]) -> float:
-    """Compute; returns the time that passed and in which it did not run."""
+    """Compute; returns the time that passed since it began and in which it did not run."""
     if "processor" in values:
         os.sched_setaffinity(0, {int(values["processor"])})
-    begin, ran, end = time.monotonic(), time.thread_time(), time.monotonic() + float(values["seconds"])
+    end = time.monotonic() + float(values["seconds"])
     value = 1
     while time.monotonic() < end:
         for _ in range(2000):
             value = value * 48271 % 2147483647
-    return time.monotonic() - begin - (time.thread_time() - ran)
+    return time.monotonic() - float(values["begun"]) - time.process_time()
 
 
 def sleep(values: dict[str, str]) -> float:
@@ -313,17 +318,35 @@ class Plants:
         return self.running[-1]
 
     def group(self, controller: str, name: str, settings: dict[str, str]) -> Path | None:
-        """A control group of version 1; ``None``: none can be had."""
-        path = Path("/sys/fs/cgroup") / controller / f"satline-planted-{os.getpid()}-{name}"
+        """A control group; ``None``: none can be had.
+
+        settings
+            Of both versions; those that its directory has no file for are left out.
+        """
+        first = GROUPS / controller
+        above = first if first.is_dir() else GROUPS
+        path = above / f"satline-planted-{os.getpid()}-{name}"
         try:
+            if above == GROUPS:
+                self._hand_down(controller)
             path.mkdir()
             self._undo.append(lambda: _remove(path))
-            for key, value in settings.items():
-                (path / key).write_text(value)
+            written = [
+                (path / key).write_text(value) for key, value in settings.items() if (path / key).exists()
+            ]
         except OSError as error:
-            self.without[name] = f"no control group of version 1 with {controller}: {error}"
+            self.without[name] = f"no control group with {controller}: {error}"
             return None
-        return path
+        if not written:
+            self.without[name] = f"no control group with {controller}"
+        return path if written else None
+
+    def _hand_down(self, controller: str) -> None:
+        """Have groups below the first of version 2 that controller, as long as this runs."""
+        switch = GROUPS / "cgroup.subtree_control"
+        if controller not in switch.read_text().split():
+            switch.write_text(f"+{controller}")
+            self._undo.append(lambda: switch.write_text(f"-{controller}"))
 
     def swap(self, size: int) -> bool:
         path = self._file("swap", size, 0o600)
@@ -347,26 +370,22 @@ class Plants:
         self.server("pipe")
         self.server("socket")
         self.alone("sleep", "idle_us", "sleep")
-        size = 256 << 20
+        size = 128 << 20
         self.alone("reads", "io_wait_us", "read", file=self._file("cold", size), bytes=size)
-        limits = {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "20000"}
+        limits = {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "20000", "cpu.max": "20000 100000"}
         quota = self.group("cpu", "quota", limits)
         if quota is not None:
             stat = quota / "cpu.stat"
 
             def throttled() -> float:
-                return (
-                    next(
-                        int(line.split()[1])
-                        for line in stat.read_text().splitlines()
-                        if "throttled_time" in line
-                    )
-                    / 1e9
-                )
+                told = dict(line.split() for line in stat.read_text().splitlines())
+                if "throttled_usec" in told:
+                    return int(told["throttled_usec"]) / 1e6
+                return int(told["throttled_time"]) / 1e9
 
             self.alone("quota", "throttled_us", "burn", quota).truth = throttled
-        few = self.group("memory", "swap-in", {"memory.limit_in_bytes": str(48 << 20)})
-        if few is not None and self.swap(256 << 20):
+        few = self.group("memory", "swap-in", {"memory.limit_in_bytes": FEW, "memory.max": FEW})
+        if few is not None and self.swap(128 << 20):
             self.alone("swap-in", "page_wait_us", "touch", few, bytes=96 << 20)
         last = max(os.sched_getaffinity(0))
         self.others.append(self._start("burn", processor=last)[1])
@@ -403,15 +422,13 @@ def _remove(group: Path) -> None:
         time.sleep(0.1)
 
 
-def run(monitor: Path, scratch: Path, seconds: float) -> tuple[list[Compared], dict[str, str]]:
-    """Plant all beside a recording and compare; and what could not be planted, with why.
+def plant(monitor: Path, scratch: Path, seconds: float) -> None:
+    """Plant all beside a recording, both below `scratch`; needs nothing but the standard library.
 
     monitor
         The program satline-monitor.
     """
-    from satline.recording import Recording
-
-    recording = scratch / "planted.satline"
+    recording = scratch / RECORDING
     command = [str(monitor), "--recording", str(recording), "--interval", "250ms", "--waits"]
     witness = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     plants = Plants(scratch, seconds)
@@ -428,7 +445,31 @@ def run(monitor: Path, scratch: Path, seconds: float) -> tuple[list[Compared], d
         plants.close()
         witness.terminate()
         witness.wait()
-    opened = Recording.open(recording)
+    told = [
+        {
+            "cause": one.cause,
+            "column": one.column,
+            "uid": one.uid,
+            "holder": one.holder,
+            "truth": truth[one.cause],
+        }
+        for one in plants.running
+    ]
+    (scratch / TRUTH).write_text(json.dumps({"planted": told, "without": plants.without}))
+
+
+def compare(scratch: Path) -> tuple[list[Compared], dict[str, str]]:
+    """What was planted beside what was recorded; and what could not be planted, with why.
+
+    Raises
+    ------
+    NotTold
+        The recording has no waits, and why.
+    """
+    from satline.recording import Recording
+
+    told = json.loads((scratch / TRUTH).read_text())
+    opened = Recording.open(scratch / RECORDING)
     for missing in opened.sources["monitor"].get("missing", []):
         if missing["signal"] == "user: waits by cause":
             raise NotTold(missing["reason"])
@@ -436,33 +477,45 @@ def run(monitor: Path, scratch: Path, seconds: float) -> tuple[list[Compared], d
     causes = ("page", "io", "futex", "file_lock", "local", "network", "other")
     summed = " + ".join(["cpu_us", "run_delay_us", "idle_us", *(f"{cause}_wait_us" for cause in causes)])
     found = []
-    for one in plants.running:
-        planted, lived = truth[one.cause]
+    for one in told["planted"]:
+        planted, lived = one["truth"]
         row = connection.execute(
-            f'SELECT max({one.column}) / 1e6, max({summed}) / 1e6 FROM "user" WHERE "user" = ?',
-            [str(one.uid)],
+            f'SELECT max({one["column"]}) / 1e6, max({summed}) / 1e6 FROM "user" WHERE "user" = ?',
+            [str(one["uid"])],
         ).fetchone()
         recorded, whole = row if row is not None else (None, None)
         held = None
-        if one.holder is not None:
+        if one["holder"] is not None:
+            cause = one["column"].removesuffix("_wait_us")
             rows: list[Any] = connection.execute(
                 "SELECT holder, max(wait_us) / 1e6 FROM holder"
-                f" WHERE \"user\" = ? AND cause = '{one.column.removesuffix('_wait_us')}' GROUP BY ALL",
-                [str(one.uid)],
+                f" WHERE \"user\" = ? AND cause = '{cause}' GROUP BY ALL",
+                [str(one["uid"])],
             ).fetchall()
-            held = sum(s for user, s in rows if user == str(one.holder)) / max(1e-9, sum(s for _, s in rows))
-        found.append(Compared(one.cause, planted, recorded, lived, whole or 0.0, held))
+            held = sum(s for user, s in rows if user == str(one["holder"])) / max(
+                1e-9, sum(s for _, s in rows)
+            )
+        found.append(Compared(one["cause"], planted, recorded, lived, whole or 0.0, held))
     connection.close()
-    return found, plants.without
+    return found, told["without"]
+
+
+def run(monitor: Path, scratch: Path, seconds: float) -> tuple[list[Compared], dict[str, str]]:
+    """Plant all beside a recording and compare."""
+    plant(monitor, scratch, seconds)
+    return compare(scratch)
 
 
 def main() -> None:
-    """One such program; or, with the path of satline-monitor, all of them and a table."""
+    """One such program; `plant`; or, with the path of satline-monitor, all of them and a table."""
     if sys.argv[1] in KINDS:
         waited = KINDS[sys.argv[1]](dict(text.split("=", 1) for text in sys.argv[2:]))
         print(json.dumps({"waited": waited, "ended": time.monotonic()}), flush=True)
         # What the interpreter does at its end would be in the recording alone.
         os._exit(0)
+    if sys.argv[1] == "plant":
+        plant(Path(sys.argv[2]), Path(sys.argv[3]), float(sys.argv[4]))
+        return
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
     with tempfile.TemporaryDirectory(prefix="satline-planted-") as name:
         found, without = run(Path(sys.argv[1]), Path(name), float(sys.argv[2]) if len(sys.argv) > 2 else 10)

@@ -67,6 +67,9 @@ enum cause {
 	CAUSES,
 };
 
+/* By so much processors' clocks may differ where the kernel keeps them together itself: a tick or two. */
+#define CLOCKS_DIFFER_NS 20000000ULL
+
 /* So many who held a lock one after the other are known to each that waited for it. */
 #define HOLDERS 8
 
@@ -79,6 +82,8 @@ struct waits {
 	/* `woken_ns`: while it has not run again. Where it went to sleep: time in run queues until then, and the scheduler's clock. */
 	__u64 since_ns, woken_ns, delay_ns, clock_ns;
 	__u64 cause;
+	/* Where the clocks of two processors differ: what was counted too little for a wait to be less than nothing. Never positive. */
+	__s64 owed_ns;
 	/* Of one that its group's quota holds back: the queue, and what it had counted of such time until then, ns. */
 	__u64 queue, counted_ns;
 	/* Who held the lock that it waited for last, the last one first. */
@@ -365,28 +370,36 @@ static __always_inline __u64 clock_of(struct task_struct *task)
 }
 
 /* Of a task that runs now: what has passed since it went to sleep, less what the scheduler will have counted as time in queues. */
-static __always_inline __u64 waited(struct waits *own, struct task_struct *task, __u64 now)
+static __always_inline __s64 waited(struct waits *own, struct task_struct *task, __u64 now)
 {
 	struct task_struct___queue *queued = (struct task_struct___queue *)task;
-	__u64 until = end_of_wait(own, now), clock = clock_of(task), passed, delay, last;
+	__u64 until = end_of_wait(own, now), clock = clock_of(task), delay, last;
 
-	if (own->cause == QUOTA || !own->clock_ns || clock <= own->clock_ns ||
+	if (own->cause == QUOTA || !own->clock_ns || clock + CLOCKS_DIFFER_NS <= own->clock_ns ||
 	    !bpf_core_field_exists(queued->sched_info.last_queued))
 		return until > own->since_ns ? until - own->since_ns : 0;
-	passed = clock - own->clock_ns;
 	last = queued->sched_info.last_queued;
 	delay = queued->sched_info.run_delay - own->delay_ns;
 	if (last && clock > last)
 		delay += clock - last;
-	return passed > delay ? passed - delay : 0;
+	return (__s64)(clock - own->clock_ns) - (__s64)delay;
 }
 
 static __always_inline void end_wait(struct waits *own, struct task_struct *task, __u64 now)
 {
 	__u64 cause = own->cause;
+	__s64 ns;
 
-	if (cause < CAUSES)
-		own->ns[cause] += waited(own, task, now);
+	if (cause < CAUSES) {
+		ns = waited(own, task, now);
+		if (cause != QUOTA) {
+			/* Counted up to another processor's clock, less of the next wait is left: in sum all is right. */
+			ns += own->owed_ns;
+			own->owed_ns = ns < 0 ? ns : 0;
+		}
+		if (ns > 0)
+			own->ns[cause] += ns;
+	}
 	own->since_ns = 0;
 }
 
