@@ -195,25 +195,40 @@ def corrected(
 def _to_error(c: Cycles, part: Floats, length: Floats, values: Floats, g: float) -> float:
     """By what the spread of the blocks is to be stretched so that their standard error is the window's.
 
-    Users draw independently of each other: the jackknife leaves out one after the other, and what is left
-    stands for all. (Blocks resemble each other where cycles are longer than they are, and their pseudo-values
-    hold what the corrections of the window's other blocks take away.) Of a few users that is too few to tell,
-    and the blocks' spread is stretched by how much the same cycles make them alike.
+    Users draw independently of each other: the jackknife leaves out one after the other, and what is left of
+    its kind stands for the kind, since how many users there are of each is no chance. (Blocks resemble each
+    other where cycles are longer than they are.) Of a few users that is too few to tell, and the blocks'
+    spread is stretched by how much the same cycles make them alike.
     """
     of_each = part.sum(axis=1)
-    whose, there = np.unique(c.user, return_inverse=True)
     square = float(values.var(ddof=1)) / len(values) if len(values) > 1 else 0.0
+    whose, there = np.unique(c.user, return_inverse=True)
     if len(whose) < FEWEST_USERS or not square > 0:
         return float(np.sqrt((of_each**2).sum() / max((part**2).sum(), 1e-12)))
     by_user = np.zeros((len(of_each), len(whose)))
     by_user[np.arange(len(of_each)), there] = of_each
     sums = _sums(c, by_user, length)
     total = sums.sum(axis=0)
-    value = _value(total, g)
-    count = len(whose)
-    without = np.array([_value(total - one, g) for one in sums]) * count / (count - 1)
-    error = (count - 1) / count * float(((without - without.mean()) ** 2).sum())
-    relative = error / max(value, 1e-12) ** 2
+    kinds, kind = np.unique(c.kind, return_inverse=True)
+    kind_of = np.zeros(len(whose), dtype=np.int64)
+    kind_of[there] = kind
+    error, alone = 0.0, 0
+    for k in range(len(kinds)):
+        own = np.flatnonzero(kind_of == k)
+        if len(own) < 2:
+            alone += len(own)
+            continue
+        without = []
+        for user in own:
+            left = total.copy()
+            left[k] = (total[k] - sums[user, k]) * len(own) / (len(own) - 1)
+            without.append(_value(left, g))
+        error += (len(own) - 1) / len(own) * float(((np.array(without) - np.mean(without)) ** 2).sum())
+    if alone == len(whose):
+        return float(np.sqrt((of_each**2).sum() / max((part**2).sum(), 1e-12)))
+    # The only user of its kind is taken to err as the others do.
+    error *= len(whose) / (len(whose) - alone)
+    relative = error / max(_value(total, g), 1e-12) ** 2
     return float(np.sqrt(relative * values.mean() ** 2 / square))
 
 

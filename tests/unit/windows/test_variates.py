@@ -183,3 +183,23 @@ def test_a_window_of_which_nothing_is_known_completed_nothing() -> None:
     found = corrected(empty, 0.0, 10.0, 5, 3)
     assert found.throughput == pytest.approx(np.zeros(5))
     assert found.open == 1.0
+
+
+def test_users_of_different_kinds_do_not_err_by_what_their_kinds_differ() -> None:
+    """How many users there are of each kind is no chance: at light load nothing else is random."""
+    one, other = drawn(6, 40.0, 1), drawn(6, 40.0, 2)
+    heavy = replace(
+        other,
+        user=other.user + 6,
+        kind=other.kind + 1,
+        work=other.work * 20,
+        expected_work=other.expected_work * 20,
+    )
+    both = Cycles(
+        **{
+            name: np.concatenate([getattr(one, name), getattr(heavy, name)])
+            for name in Cycles.__dataclass_fields__
+        }
+    )
+    found = corrected(both, 0.0, 20.0, 10, 12, elasticity=1.0).throughput
+    assert found.std(ddof=1) / math.sqrt(len(found)) < 0.01 * found.mean()
