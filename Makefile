@@ -16,7 +16,7 @@ comma := ,
 # Where it is set, each process of the tests would compile every module, and rewrite every test's assertions, anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup study test test-crates test-python test-fast lint format bench ebpf docs clean
+.PHONY: help setup study test test-crates test-python test-fast fuzz lint format bench ebpf docs clean
 
 help: ## List these commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -76,6 +76,9 @@ test-crates: $(VENV)/made
 # One worker more than processors: those that drive whole studies wait most of their time.
 test-python: $(VENV)/test
 	$(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --dist worksteal -m 'not alone'
+
+fuzz: $(VENV)/test ## Read 10,000 mutations of every kind of file (an hour): hangs, tracebacks, memory.
+	$(BIN)/python tests/fuzz/run.py --mutations 10000
 
 test-fast: $(VENV)/test ## The crates' and the package's unit tests, without the slow ones and the studies: about 1.5 minutes.
 	cargo test --workspace --quiet --lib --bins

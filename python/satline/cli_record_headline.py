@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import IO
+
+from satline.outside import parse_json
 
 FIRST_AFTER_S = 300.0
 LONGEST_ERROR = 200
@@ -84,7 +85,7 @@ class Headlines:
         with self._output as output:
             output.seek(0)
             try:
-                answer = json.loads(output.read())
+                answer = parse_json(output.read())
             except ValueError:
                 answer = {"error": f"the process that works it out ended with {status}"}
         if "headline" in answer:

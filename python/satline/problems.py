@@ -11,6 +11,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from satline import outside
 from satline.errors import InputError
 
 Place = tuple[int | str, ...]
@@ -76,8 +77,8 @@ def parse_toml(path: Path, *, name_one: str, no_text: str) -> tuple[str, dict[st
         It cannot be read, or is not TOML.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-        return text, tomllib.loads(text)
+        text = outside.read_text(path)
+        return text, outside.parse_toml(text)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}", hint=name_one) from None
     except UnicodeDecodeError:

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use toml::value::Datetime;
 
 use crate::host::HostFacts;
+use crate::names::is_writer_name;
 use crate::{CHECKSUMS, FORMAT_VERSION, RecordingError, reserve};
 
 /// The whole of recording.toml.
@@ -41,6 +42,9 @@ pub struct RecordingHead {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_reason: Option<String>,
     pub creator: String,
+    /// Those that describe themselves in `sources/`; absent while it is written or after a kill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writers: Option<Vec<String>>,
 }
 
 /// `[system_under_test]`.
@@ -92,6 +96,7 @@ impl RecordingDescription {
                 ended: None,
                 end_reason: None,
                 creator: creator.to_owned(),
+                writers: None,
             },
             host,
             system_under_test: Some(SystemUnderTest {
@@ -201,8 +206,7 @@ fn sealed(path: &Path, mut text: String) -> String {
             _ => return text,
         }
     } else if parent.file_name().is_some_and(|name| name == "sources") {
-        let description = fs::read_to_string(parent.with_file_name("recording.toml")).unwrap_or_default();
-        id_of(&description.parse().unwrap_or_default())
+        recording_id(parent.parent().unwrap_or(Path::new("")))
     } else {
         return text;
     };
@@ -210,6 +214,12 @@ fn sealed(path: &Path, mut text: String) -> String {
     let checksum = crc32fast::hash(text.as_bytes());
     text.push_str(&format!("crc32={checksum:08x}\n"));
     text
+}
+
+/// The id of the recording in `dir`; `-` where it has none.
+pub(crate) fn recording_id(dir: &Path) -> String {
+    let text = fs::read_to_string(dir.join("recording.toml")).unwrap_or_default();
+    id_of(&text.parse().unwrap_or_default())
 }
 
 /// The id of a recording; `-` where it has none.
@@ -254,15 +264,29 @@ pub fn create_if_absent(dir: &Path, description: &RecordingDescription) -> Resul
     }
 }
 
-/// Sets `ended` and `end_reason` in recording.toml and keeps everything else.
+/// Sets `ended`, `end_reason` and `writers` in recording.toml and keeps everything else.
 ///
 /// # Errors
 /// As [`write_toml_atomically`]; `Toml` too if the file is not as the format says.
 pub fn end_recording(dir: &Path, ended_ns: i64, reason: &str) -> Result<(), RecordingError> {
+    let writers = writers_of(dir).into_iter().map(toml::Value::String).collect();
     change_head(dir, write_toml_at_end, |head| {
+        head.insert("writers".into(), toml::Value::Array(writers));
         head.insert("ended".into(), toml::Value::Datetime(utc_datetime(ended_ns)));
         head.insert("end_reason".into(), toml::Value::String(reason.to_owned()));
     })
+}
+
+/// Writers that describe themselves in `sources/`, in order of their names.
+fn writers_of(dir: &Path) -> Vec<String> {
+    let files = fs::read_dir(dir.join("sources")).into_iter().flatten().flatten();
+    let names = files.filter_map(|file| file.file_name().into_string().ok());
+    let mut writers: Vec<_> = names
+        .filter_map(|name| name.strip_suffix(".toml").map(str::to_owned))
+        .filter(|name| is_writer_name(name))
+        .collect();
+    writers.sort();
+    writers
 }
 
 /// Takes `ended` and `end_reason` away again: a further run writes the recording.

@@ -1,6 +1,6 @@
 //! The ledger of a writer's run: which segments it began, and what each was when it was closed.
 //!
-//! `segments/<writer>-<run>.ledger` has a line for each: `open <table> <sequence> <checksum>` once the segment is on disk,
+//! `segments/<writer>-<run>.ledger` begins with `recording <id> <checksum>` and has lines for each segment: `open <table> <sequence> <checksum>` once the segment is on disk,
 //! `close <table> <sequence> <bytes> <CRC-32 of the file> <rows> <checksum>` once it is whole and durable. The checksum is the
 //! CRC-32 of the line before it. A segment that is missing, or shorter than it was, shows by it.
 
@@ -10,6 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::RecordingError;
+use crate::description::recording_id;
 
 /// Opened by its first line, so that a writer that wrote no segment leaves none.
 #[derive(Debug, Clone)]
@@ -47,10 +48,15 @@ impl Ledger {
 
     fn line(&self, words: Arguments<'_>, durable: bool) -> Result<(), RecordingError> {
         let words = format!("{words} ");
-        let line = format!("{words}{:08x}\n", crc32fast::hash(words.as_bytes()));
-        let write = || {
+        let sealed = |words: &str| format!("{words}{:08x}\n", crc32fast::hash(words.as_bytes()));
+        let mut lines = sealed(&words);
+        let mut write = || {
             let mut file: File = OpenOptions::new().create(true).append(true).open(&self.path)?;
-            file.write_all(line.as_bytes())?;
+            if file.metadata()?.len() == 0 {
+                let recording = self.path.parent().and_then(Path::parent).unwrap_or(Path::new(""));
+                lines.insert_str(0, &sealed(&format!("recording {} ", recording_id(recording))));
+            }
+            file.write_all(lines.as_bytes())?;
             if durable { file.sync_data() } else { Ok(()) }
         };
         write().map_err(|e| RecordingError::io(&self.path, "write to it", e))
@@ -71,7 +77,7 @@ mod tests {
         let lines: Vec<_> = text.lines().map(|line| line.split_at(line.len() - 8)).collect();
         assert_eq!(
             lines.iter().map(|(words, _)| *words).collect::<Vec<_>>(),
-            ["open user 0 ", "close user 0 4711 0000beef 12 "]
+            ["recording - ", "open user 0 ", "close user 0 4711 0000beef 12 "]
         );
         for (words, checksum) in lines {
             assert_eq!(format!("{:08x}", crc32fast::hash(words.as_bytes())), checksum);

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import selectors
 import signal
@@ -16,6 +15,7 @@ from satline.errors import SatlineError
 from satline.experiment.adaptive.steps import StepLine
 from satline.experiment.feasibility import told_by
 from satline.experiment.study import Load
+from satline.outside import parse_json
 from satline.systems import Conditions
 
 STOP_TIMEOUT_S = 30.0
@@ -43,7 +43,7 @@ class Progress:
     def parse(cls, line: bytes) -> Progress | None:
         """From a JSON line; keys that this version does not know are left out, other lines are none."""
         try:
-            values = json.loads(line)
+            values = parse_json(line)
         except ValueError:
             return None
         if not isinstance(values, dict):

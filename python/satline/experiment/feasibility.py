@@ -13,6 +13,7 @@ from satline.errors import InputError
 from satline.experiment.sizes import format_size
 from satline.experiment.study import Study
 from satline.experiment.targets import elsewhere
+from satline.outside import parse_toml
 from satline.problems import line_of
 from satline.systems import resources
 from satline.systems.binaries import find_binary
@@ -90,7 +91,7 @@ def _impossible_limits(
 def _missing_programs(study: Study) -> Iterator[tuple[str, str]]:
     """Programs that the workload or a server needs and that are not on the PATH."""
     try:
-        workload = tomllib.loads(study.workload_text)
+        workload = parse_toml(study.workload_text)
     except tomllib.TOMLDecodeError:
         return  # the emulator's own check says where
     wanted = [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from satline.experiment.sizes import parse_size
+from satline.outside import parse_toml
 from satline.systems.guest.settings import GuestSettings
 from satline.systems.remote.settings import PYTHON, SESSIONS_PER_CONNECTION, RemoteSettings
 
@@ -147,6 +148,6 @@ def workload_for(study: Study, conditions: Conditions) -> Path:
 
 def _workload(study: Study) -> dict[str, Any]:
     try:
-        return tomllib.loads(study.workload_text)
+        return parse_toml(study.workload_text)
     except tomllib.TOMLDecodeError:
         return {}  # the emulator's own check has said where

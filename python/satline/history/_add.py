@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -22,6 +21,7 @@ from satline.history._store import (
     told_when_full,
     used_bytes,
 )
+from satline.outside import parse_toml, read_text
 from satline.recording import Recording, compact, let_go, take_over
 from satline.recording._files import locked, sync_directory
 from satline.recording.describe import write_toml_atomically
@@ -126,7 +126,7 @@ def _seen(recording: Recording) -> dict[str, int]:
 def _told(directory: Path) -> dict[str, object]:
     """What `_seen` said when the recording was added; empty where that cannot be read."""
     try:
-        return tomllib.loads((directory / "added.toml").read_text(encoding="utf-8"))
+        return parse_toml(read_text(directory / "added.toml"))
     except (OSError, ValueError):
         return {}
 

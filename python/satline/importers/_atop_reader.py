@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import struct
-import subprocess
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from typing import Any, Final
 
 from satline.errors import InputError
 from satline.importers._importer import compressed, ended
+from satline.outside.tools import ToolLimits, run_tool, start_tool
 
 MAGIC: Final = 0xFEEDBEEF
 LABELS: Final = "CPU,cpu,CPL,MEM,SWP,PAG,PSI,LVM,MDD,DSK,NET,PRG,PRC,PRM,PRD"
@@ -58,10 +58,11 @@ def first_epoch(path: Path) -> float:
 def installed_version() -> tuple[int, int]:
     """Version of the installed atop. Raises InputError where there is none."""
     try:
-        done = subprocess.run(["atop", "-V"], capture_output=True, text=True, check=False, env=_environment())
+        done = run_tool(["atop", "-V"], limits=ToolLimits(), env=_environment())
     except FileNotFoundError:
         raise InputError("atop: not found; it reads its raw logs", hint=_INSTALL) from None
-    match = re.search(r"Version: (\d+)\.(\d+)", done.stdout + done.stderr)
+    said = (done.stdout + done.stderr).decode("utf-8", "replace")
+    match = re.search(r"Version: (\d+)\.(\d+)", said)
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
@@ -84,21 +85,15 @@ def printed(
             plain = _converted(path, plain, version, here, Path(scratch), damage)
             converted = True
             note(f"{path.name}: written by atop {_dotted(version)}, converted to {_dotted(here)}")
-        with tempfile.TemporaryFile() as errors:
-            command = ["atop", "-r", str(plain), "-P", LABELS]
-            with subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, env=_environment()
-            ) as process:
-                assert process.stdout is not None
-                try:
-                    yield (line.decode("utf-8", "replace").rstrip("\n") for line in process.stdout), converted
-                except BaseException:
-                    process.kill()
-                    raise
-            errors.seek(0)
-            words = " ".join(errors.read(2000).decode("utf-8", "replace").split())
-        if process.returncode:
-            how = ended("atop", process.returncode, words) if process.returncode < 0 else words
+        command = ["atop", "-r", str(plain), "-P", LABELS]
+        with start_tool(command, limits=ToolLimits.of(plain), env=_environment()) as tool:
+            yield (line.decode("utf-8", "replace").rstrip("\n") for line in tool.stdout), converted
+        done = tool.ended
+        words = " ".join(done.stderr[:2000].decode("utf-8", "replace").split())
+        if done.stopped:
+            damage(f"{path.name}: damaged: atop was ended, because {done.stopped}")
+        elif done.returncode:
+            how = ended("atop", done.returncode, words) if done.returncode < 0 else words
             damage(f"{path.name}: its end is damaged{f': {how}' if how else ''}")
 
 
@@ -108,14 +103,13 @@ def _converted(
     target = scratch / "converted"
     words = ""
     if version < here and shutil.which("atopconvert"):
-        done = subprocess.run(
+        done = run_tool(
             ["atopconvert", str(plain), str(target)],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
+            limits=ToolLimits.of(plain),
             env=_environment(),
-            check=False,
+            writable=[scratch],
         )
-        words = done.stderr.decode("utf-8", "replace").strip()
+        words = done.stopped or done.stderr.decode("utf-8", "replace").strip()
         if target.is_file() and target.stat().st_size > 0:
             if done.returncode:
                 damage(f"{path.name}: its end is damaged: {words}")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import Path
 from signal import Signals
-from typing import Any
+from typing import IO, Any
 
 from satline.importers._sink import Sink
+from satline.outside import bounded
 
 
 def _no_progress(part: float) -> None:
@@ -93,7 +95,7 @@ def ended(tool: str, code: int, words: str = "") -> str:
 
 
 def compressed(path: Path) -> Callable[..., Any]:
-    """`open`, or that of gzip, bzip2, xz, by the file's first bytes."""
+    """`open`, or that of gzip, bzip2, xz, by the file's first bytes; what it unpacks to is limited."""
     import bz2
     import gzip
     import lzma
@@ -105,4 +107,12 @@ def compressed(path: Path) -> Callable[..., Any]:
         b"BZh": bz2.open,
         b"\xfd7zXZ\x00": lzma.open,
     }
-    return next((opener for magic, opener in kinds.items() if head.startswith(magic)), open)
+    opener = next((opener for magic, opener in kinds.items() if head.startswith(magic)), None)
+    if opener is None:
+        return open
+
+    def bounded_open(path: Path, mode: str = "rb", **options: Any) -> IO[Any]:
+        packed = bounded(opener(path, "rb"), path.stat().st_size)
+        return io.TextIOWrapper(packed, **options) if "t" in mode else packed
+
+    return bounded_open

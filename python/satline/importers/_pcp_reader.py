@@ -15,21 +15,22 @@ import lzma
 import math
 import os
 import re
-import subprocess
 import tempfile
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from satline.errors import InputError
 from satline.importers._importer import ended
+from satline.outside import bounded
+from satline.outside.tools import Tool, ToolLimits, run_tool, start_tool
 
 _PART = re.compile(r"(.+)\.(index|meta|\d+)(?:\.(?:bz2|xz|gz|lzma|zst))?")
 _METRIC = re.compile(
@@ -190,25 +191,20 @@ def read_values(archive: Archive, names: Sequence[str], progress: Callable[[], N
         return
     command = ["pmdumplog", "-x", "-m", "-M", "-Z", "UTC0", str(archive.base)]
     command += [archive.own_names.get(name, name) for name in wanted]
-    with tempfile.TemporaryFile() as errors:
-        with _start(command, errors) as process:
-            assert process.stdout is not None
-            try:
-                lines = io.TextIOWrapper(process.stdout, "utf-8", "replace", newline="\n")
-                _Reader(archive, wanted, progress).read(lines)
-            except BaseException:
-                process.kill()
-                raise
-        errors.seek(0)
-        words = errors.read(4000).decode("utf-8", "replace").split("\n\n")[0].strip()
-    if process.returncode:
-        crashed = process.returncode < 0
+    with _started(command, archive.base) as tool:
+        lines = io.TextIOWrapper(tool.stdout, "utf-8", "replace", newline="\n")
+        _Reader(archive, wanted, progress).read(lines)
+    done = tool.ended
+    words = done.stderr[:4000].decode("utf-8", "replace").split("\n\n")[0].strip()
+    if done.returncode:
+        how = ended("pmdumplog", done.returncode, words)
+        if done.stopped:
+            how = f"pmdumplog was ended, because {done.stopped}"
+        crashed = done.returncode < 0
         if crashed and not any(len(archive.series[n].record_ns) for n in wanted):
-            raise InputError(
-                f"{archive.base}: {ended('pmdumplog', process.returncode, words)}", hint=_CRASHED
-            )
+            raise InputError(f"{archive.base}: {how}", hint=_CRASHED)
         if words or crashed:
-            archive.damage.append(f"{archive.base.name}: {ended('pmdumplog', process.returncode, words)}")
+            archive.damage.append(f"{archive.base.name}: {how}")
 
 
 class _Reader:
@@ -345,26 +341,40 @@ def tool_version() -> str:
     return _run(["pmdumplog", "--version"], Path("pmdumplog")).strip().rpartition(" ")[2]
 
 
-def _start(command: list[str], errors: IO[bytes]) -> subprocess.Popen[bytes]:
-    try:
-        return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, env=_environment()
-        )
-    except FileNotFoundError:
-        raise InputError(f"{command[0]}: not found; it reads PCP archives", hint=_INSTALL) from None
+@contextmanager
+def _started(command: list[str], base: Path) -> Iterator[Tool]:
+    # PCP unpacks the parts of a compressed archive into files.
+    with tempfile.TemporaryDirectory(prefix="satline-pcp-") as scratch:
+        try:
+            with start_tool(
+                command, limits=_limits(base), env=_environment(scratch), writable=[Path(scratch)]
+            ) as tool:
+                yield tool
+        except FileNotFoundError:
+            raise InputError(f"{command[0]}: not found; it reads PCP archives", hint=_INSTALL) from None
 
 
-def _environment() -> dict[str, str]:
-    return {**os.environ, "LC_ALL": "C", "TZ": "UTC0"}
+def _limits(base: Path) -> ToolLimits:
+    """Those of an archive's files, which may be compressed ten to one or more."""
+    return ToolLimits.of(*list(_parts(base)) * 10)
+
+
+def _environment(scratch: str) -> dict[str, str]:
+    return {**os.environ, "LC_ALL": "C", "TZ": "UTC0", "TMPDIR": scratch, "PCP_TMPFILE_DIR": scratch}
 
 
 def _run(command: list[str], base: Path) -> str:
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, env=_environment(), check=False
-        )
-    except FileNotFoundError:
-        raise InputError(f"{base}: {command[0]} not found; it reads PCP archives", hint=_INSTALL) from None
+    with tempfile.TemporaryDirectory(prefix="satline-pcp-") as scratch:
+        try:
+            done = run_tool(
+                command, limits=_limits(base), env=_environment(scratch), writable=[Path(scratch)]
+            )
+        except FileNotFoundError:
+            raise InputError(
+                f"{base}: {command[0]} not found; it reads PCP archives", hint=_INSTALL
+            ) from None
+    if done.stopped:
+        raise InputError(f"{base}: {command[0]} was ended, because {done.stopped}", hint=_CRASHED)
     # A damaged tail makes pmdumplog end with 1 after it has printed all it has.
     output = done.stdout.decode("utf-8", "replace")
     words = done.stderr.decode("utf-8", "replace").strip().splitlines()
@@ -389,7 +399,7 @@ def _salvage(base: Path, scratch: Path, archive: Archive) -> bool:
     for part in parts:
         opener = openers.get(part.suffix, open)
         target = scratch / (part.stem if part.suffix in openers else part.name)
-        with opener(part, "rb") as packed, target.open("wb") as plain:
+        with bounded(opener(part, "rb"), part.stat().st_size) as packed, target.open("wb") as plain:
             try:
                 while block := packed.read(1 << 16):
                     plain.write(block)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import http.client
-import json
 import os
 import urllib.error
 import urllib.parse
@@ -18,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from satline.errors import InputError
+from satline.outside import parse_json
 
 TIMEOUT_S = 60.0
 LARGEST_BYTES = 1 << 30
@@ -115,7 +115,7 @@ class Client:
         if len(body) > LARGEST_BYTES:
             raise TooMuch(f"{self.base}: its answer is above 1 GiB", hint="ask for a shorter time range")
         try:
-            answer = json.loads(body)
+            answer = parse_json(body)
             if not isinstance(answer, dict) or "status" not in answer:
                 raise ValueError("no answer of the API")
         except (ValueError, RecursionError) as error:
@@ -137,7 +137,7 @@ class Client:
                 hint=f"set {TOKEN}, or {USER} and {PASSWORD}, in the environment",
             )
         try:
-            said = str(json.loads(error.read(65536)).get("error", ""))
+            said = str(parse_json(error.read(65536)).get("error", ""))
         except (OSError, ValueError, AttributeError):
             said = ""
         text = f"{self.base}: {error.code} {error.reason}" + (f": {said[:300]}" if said else "")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -25,6 +24,7 @@ import pyarrow.csv as pa_csv
 from satline.errors import InputError
 from satline.importers._importer import ended
 from satline.importers._sink import Floats, Integers, Objects
+from satline.outside.tools import ToolLimits, run_tool, start_tool
 
 ENVIRONMENT = {**os.environ, "LC_ALL": "C", "TZ": "UTC", "S_TIME_FORMAT": "ISO", "S_COLORS": "never"}
 _RECORD = re.compile(
@@ -99,13 +99,8 @@ def read_grid(path: Path, readable: Path, flags: Sequence[str]) -> Grid:
     InputError
         `sadf` misreads the file's times.
     """
-    done = subprocess.run(
-        ["sadf", "-r", "-U", "-O", "debug", str(readable), "--", *flags],
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        env=ENVIRONMENT,
-        check=False,
-    )
+    command = ["sadf", "-r", "-U", "-O", "debug", str(readable), "--", *flags]
+    done = run_tool(command, limits=ToolLimits.of(readable), env=ENVIRONMENT)
     try:
         found = np.array(_RECORD.findall(done.stdout), dtype="S20").astype(np.int64).reshape(-1, 6)
     except (ValueError, OverflowError):
@@ -114,8 +109,9 @@ def read_grid(path: Path, readable: Path, flags: Sequence[str]) -> Grid:
     real = (found[:, 2] != _RESTART) & (found[:, 2] != _COMMENT)
     records, boots = found[real], boots[real]
     words = done.stderr.decode(errors="replace").strip().splitlines()
-    damage = words[-1] if words else ""
-    grid = Grid(damage=ended("sadf", done.returncode, damage) if done.returncode < 0 else damage)
+    damage = f"sadf was ended, because {done.stopped}" if done.stopped else words[-1] if words else ""
+    crashed = done.returncode < 0 and not done.stopped
+    grid = Grid(damage=ended("sadf", done.returncode, damage) if crashed else damage)
     if not len(records):
         return grid
     # Time zones differ by whole minutes. A file of another machine's byte order is misread by some versions.
@@ -228,25 +224,17 @@ class Rows:
 
 def read_rows(readable: Path, flags: Sequence[str]) -> Rows:
     """The rows of one activity; what cannot be read is left out and told in `damage`."""
-    process = subprocess.Popen(
-        ["sadf", "-r", "-U", str(readable), "--", *flags],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,  # what is wrong with the file as a whole is told by the instants
-        stdin=subprocess.DEVNULL,
-        env=ENVIRONMENT,
-        bufsize=1 << 16,
-    )
-    assert process.stdout is not None
-    try:
-        with process.stdout as stream:
-            rows = _parse(stream)
-        # Whoever closes early ends it by SIGPIPE.
-        if process.wait() < 0 and process.returncode != -SIGPIPE:
-            rows.damage = ended("sadf", process.returncode, rows.damage)
-        return rows
-    finally:
-        process.kill()
-        process.wait()
+    # What is wrong with the file as a whole is told by the instants.
+    command = ["sadf", "-r", "-U", str(readable), "--", *flags]
+    with start_tool(command, limits=ToolLimits.of(readable), env=ENVIRONMENT) as tool:
+        rows = _parse(tool.stdout)
+    # Whoever closes early ends it by SIGPIPE.
+    done = tool.ended
+    if done.stopped:
+        rows.damage = f"sadf was ended, because {done.stopped}"
+    elif done.returncode < 0 and done.returncode != -SIGPIPE:
+        rows.damage = ended("sadf", done.returncode, rows.damage)
+    return rows
 
 
 def _parse(stream: IO[bytes]) -> Rows:

@@ -151,7 +151,7 @@ def _take_out(path: Path) -> None:
         let_go(path, files, "joined anew")
     for file in files:
         file.unlink()
-    (path / "sources" / f"{WRITER}.toml").unlink(missing_ok=True)
+    describe.remove_source(path, WRITER)
 
 
 def _check_twice(recording: Recording, logs: Sequence[Path], anew: bool) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ from satline.importers._importer import Importer, Options, compressed, ended
 from satline.importers._sadf import ENVIRONMENT, Grid, Rows, read_grid, read_rows
 from satline.importers._sink import Floats, Integers, Objects, Sink
 from satline.importers._sysstat_map import ACTIVITIES, LACKING, Activity
+from satline.outside.tools import ToolLimits, run_tool
 
 _MAGIC = (b"\x96\xd5", b"\xd5\x96")
 _NAME = re.compile(r"sa(\d{2}|\d{8})(\.(xz|gz|bz2))?")
@@ -168,10 +168,10 @@ def _open(path: Path, stack: ExitStack) -> _File:
     readable = path
     if compressed(path) is not open:
         readable = _unpacked(path, stack)
-    header = _run("-H", str(readable))
+    header = _run("-H", str(readable), limits=ToolLimits.of(readable))
     if "Host:" not in header.stdout:
         readable = _converted(path, readable, stack)
-        header = _run("-H", str(readable))
+        header = _run("-H", str(readable), limits=ToolLimits.of(readable))
     file = _File(path, readable)
     said = _HOST.search(header.stdout)
     if said is None:
@@ -193,7 +193,7 @@ def _open(path: Path, stack: ExitStack) -> _File:
 def _unreadable(path: Path, readable: Path, how: str) -> InputError:
     """The error for a file that `sadf` neither reads nor converts; `how`: its own words."""
     own = _written_by(readable)
-    here = (_run("-V").stdout or "sysstat version ?").split()[2]
+    here = (_run("-V", limits=ToolLimits()).stdout or "sysstat version ?").split()[2]
     by = f" (written by sysstat {'.'.join(map(str, own))})" if own else ""
     if "Cannot convert" in how:
         return InputError(
@@ -223,21 +223,14 @@ _HINT_OLD = (
 def _converted(path: Path, readable: Path, stack: ExitStack) -> Path:
     """A temporary file in the present format, from one that an older sysstat wrote."""
     file = stack.enter_context(tempfile.NamedTemporaryFile(prefix="satline-sa-"))  # noqa: SIM115 - the stack closes it
-    done = subprocess.run(
-        ["sadf", "-c", str(readable)],
-        stdout=file,
-        stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        env=ENVIRONMENT,
-        check=False,
-    )
+    done = run_tool(["sadf", "-c", str(readable)], limits=ToolLimits.of(readable), env=ENVIRONMENT, into=file)
     # A file with a damaged tail is converted as far as it goes, and then sadf fails.
     if not Path(file.name).stat().st_size:
         words = done.stderr.decode(errors="replace").strip().splitlines()
-        how = words[-1] if words else "no reason given"
+        how = done.stopped or (words[-1] if words else "no reason given")
         if done.returncode < 0:
             how = ended("sadf", done.returncode, "".join(words[-1:]))
-        header = _run("-H", str(readable))
+        header = _run("-H", str(readable), limits=ToolLimits.of(readable))
         if "up-to-date" in how:  # what is wrong with it, reading its header tells
             how = next(iter((header.stderr or header.stdout).strip().splitlines()), how)
         raise _unreadable(path, readable, how)
@@ -254,15 +247,19 @@ def _unpacked(path: Path, stack: ExitStack) -> Path:
     return Path(file.name)
 
 
-def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["sadf", *arguments],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        stdin=subprocess.DEVNULL,
-        env=ENVIRONMENT,
-        check=False,
+@dataclass(frozen=True)
+class _Said:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def _run(*arguments: str, limits: ToolLimits) -> _Said:
+    done = run_tool(["sadf", *arguments], limits=limits, env=ENVIRONMENT)
+    return _Said(
+        done.returncode,
+        done.stdout.decode(errors="replace"),
+        done.stderr.decode(errors="replace") or done.stopped,
     )
 
 

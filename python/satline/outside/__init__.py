@@ -2,10 +2,9 @@
 
 What it raises is what the reader of that format raises for any other broken text, and nothing else: no
 RecursionError, no ValueError of a long number, no endless wait for a tool, no full memory of what unpacks to
-more than it should.
+more than it should. `satline.outside.tools` runs collectors' own tools.
 """
 
-from satline.outside._confine import Confinement, confinement
 from satline.outside._texts import (
     MAX_DEPTH,
     MAX_JSON_BYTES,
@@ -15,7 +14,6 @@ from satline.outside._texts import (
     parse_toml,
     read_text,
 )
-from satline.outside._tools import Tool, ToolEnded, ToolLimits, run_tool, start_tool
 from satline.outside._unpack import BombError, bounded
 
 __all__ = [
@@ -23,16 +21,9 @@ __all__ = [
     "MAX_JSON_BYTES",
     "MAX_TOML_BYTES",
     "BombError",
-    "Confinement",
     "TextTooLargeError",
-    "Tool",
-    "ToolEnded",
-    "ToolLimits",
     "bounded",
-    "confinement",
     "parse_json",
     "parse_toml",
     "read_text",
-    "run_tool",
-    "start_tool",
 ]

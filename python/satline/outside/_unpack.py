@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
-from typing import IO, Any
+import lzma
+import zlib
+from typing import Any
 
 MAX_UNPACKED_BYTES = 64 << 30
 # gzip packs zeros 1,032 to one, zstd and xz more; real collectors' files at most 100 to one.
@@ -11,12 +13,16 @@ _RATIO = 3000
 _FREE = 1 << 30
 
 
+class BrokenPackError(OSError):
+    """A compressed file is damaged, and not merely cut (EOFError)."""
+
+
 class BombError(OSError):
     """A compressed file unpacks to more than any real one would."""
 
 
-def bounded(stream: IO[bytes], packed_bytes: int | None) -> io.BufferedReader:
-    """`stream`, which unpacks a file of `packed_bytes`; reading on beyond the limit raises BombError."""
+def bounded(stream: Any, packed_bytes: int | None) -> io.BufferedReader:
+    """`stream` of gzip, bz2 or lzma, which unpacks `packed_bytes`; beyond a limit it raises BombError."""
     limit = MAX_UNPACKED_BYTES
     if packed_bytes is not None:
         limit = min(limit, _FREE + _RATIO * packed_bytes)
@@ -24,7 +30,7 @@ def bounded(stream: IO[bytes], packed_bytes: int | None) -> io.BufferedReader:
 
 
 class _Bounded(io.RawIOBase):
-    def __init__(self, stream: IO[bytes], limit: int) -> None:
+    def __init__(self, stream: Any, limit: int) -> None:
         self._stream = stream
         self._limit = limit
         self._left = limit
@@ -33,7 +39,11 @@ class _Bounded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self._stream.read(len(buffer))
+        # What comes before the end of a file that was cut is not lost.
+        try:
+            data = self._stream.read1(len(buffer))
+        except (zlib.error, lzma.LZMAError, ValueError) as error:
+            raise BrokenPackError(f"the compressed file is damaged: {error}") from error
         self._left -= len(data)
         if self._left < 0:
             raise BombError(27, f"unpacks to more than {self._limit:,} bytes")

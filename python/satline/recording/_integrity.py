@@ -110,7 +110,9 @@ def missing(
         for place, file in at_rest.items():
             if place not in manifest.files and place not in manifest.gone:
                 found.append(Wrong(file.path, file.table, "not in the manifest: it was put there later"))
-    found += _missing_segments(recording, seen, manifest, there, checksummed=checksummed, ended=ended)
+    found += _missing_segments(
+        recording, seen, manifest, there, checksummed=checksummed, ended=ended, identity=identity
+    )
     return [w for w in found if wanted is None or w.table is None or w.table in wanted]
 
 
@@ -138,6 +140,7 @@ def _missing_segments(
     *,
     checksummed: bool,
     ended: bool,
+    identity: str,
 ) -> list[Wrong]:
     found: list[Wrong] = []
     covered: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
@@ -156,6 +159,8 @@ def _missing_segments(
         for series, pairs in ranges.items():
             covered.setdefault(series, []).extend(pairs)
     for (writer, run), ledger in seen.ledgers.items():
+        if identity and ledger.recording not in ("-", identity):
+            found.append(Wrong(ledger.path, None, "it is the ledger of another recording", changed=True))
         if ledger.broken or (ledger.torn and ended):
             lines = ", ".join(map(str, ledger.broken[:5])) or "the last one"
             found.append(Wrong(ledger.path, None, f"damaged: line {lines}", changed=True))

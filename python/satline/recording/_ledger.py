@@ -1,9 +1,9 @@
 """The ledger of a writer's run: which segments it began, and what each was when it was closed.
 
-`segments/<writer>-<run>.ledger` has a line for each: `open <table> <sequence> <checksum>` once the segment is
-on disk, `close <table> <sequence> <bytes> <CRC-32 of the file> <rows> <checksum>` once it is whole and
-durable. The checksum is the CRC-32 of the line before it. A segment that is missing, or shorter than it was,
-shows by it.
+`segments/<writer>-<run>.ledger` begins with `recording <id> <checksum>` and has lines for each segment: `open
+<table> <sequence> <checksum>` once the segment is on disk, `close <table> <sequence> <bytes> <CRC-32 of the
+file> <rows> <checksum>` once it is whole and durable. The checksum is the CRC-32 of the line before it. A
+segment that is missing, or shorter than it was, shows by it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from satline.errors import InputError
+
 _NAME = re.compile(r"(?P<writer>[a-z][a-z0-9_-]{0,63})-(?P<run>[0-9]{1,18})\.ledger")
 _LINE = re.compile(
-    r"(?:open (?P<opened>[a-z_]{1,64}) (?P<number>[0-9]{1,18})"
+    r"(?:recording (?P<recording>[0-9A-Za-z]{1,64}|-)"
+    r"|open (?P<opened>[a-z_]{1,64}) (?P<number>[0-9]{1,18})"
     r"|close (?P<closed>[a-z_]{1,64}) (?P<sequence>[0-9]{1,18}) (?P<bytes>[0-9]{1,18}) (?P<crc32>[0-9a-f]{8})"
     r" (?P<rows>[0-9]{1,18})) (?P<checksum>[0-9a-f]{8})"
 )
@@ -42,6 +45,8 @@ class Ledger:
         Segments that were begun: table, sequence.
     closed
         Those that were closed.
+    recording
+        The id of the recording that it belongs to; `-`: unknown.
     broken
         Lines with a wrong checksum, from 1.
     torn
@@ -53,6 +58,7 @@ class Ledger:
     run: int
     opened: set[tuple[str, int]] = field(default_factory=set)
     closed: dict[tuple[str, int], Closed] = field(default_factory=dict)
+    recording: str = "-"
     broken: list[int] = field(default_factory=list)
     torn: bool = False
 
@@ -93,6 +99,8 @@ def _read(path: Path, writer: str, run: int) -> Ledger:
         match = _LINE.fullmatch(line)
         if match is None or zlib.crc32(raw[:-8]) != int(match["checksum"], 16):
             ledger.broken.append(number)
+        elif match["recording"]:
+            ledger.recording = match["recording"]
         elif match["opened"]:
             ledger.opened.add((match["opened"], int(match["number"])))
         else:
@@ -113,9 +121,26 @@ def note_closed(path: Path, table: str, sequence: int, closed: Closed) -> None:
     _append(path, words, durable=True)
 
 
+def recording_id(recording: Path) -> str:
+    """The id that recording.toml says; `-` where it says none."""
+    from satline.recording import describe
+
+    try:
+        found = str(describe.read(recording).get("recording", {}).get("id", "-"))
+    except InputError:
+        return "-"
+    return found if re.fullmatch("[0-9A-Za-z]{1,64}", found) else "-"
+
+
+def _sealed(words: str) -> bytes:
+    return f"{words}{zlib.crc32(words.encode()):08x}\n".encode()
+
+
 def _append(path: Path, words: str, *, durable: bool) -> None:
-    line = f"{words}{zlib.crc32(words.encode()):08x}\n".encode()
+    lines = _sealed(words)
     with path.open("ab", buffering=0) as file:
-        file.write(line)
+        if file.tell() == 0:
+            lines = _sealed(f"recording {recording_id(path.parent.parent)} ") + lines
+        file.write(lines)
         if durable:
             os.fdatasync(file.fileno())

@@ -126,7 +126,14 @@ def read_sources(path: Path) -> dict[str, Toml]:
     hint = "restore it from a copy, or delete it: the readings do not need it"
     found = {}
     files = sorted((path / "sources").glob("[a-z]*.toml"))
-    owner = read(path) if files and (path / "recording.toml").exists() else {}
+    owner = read(path) if (path / "recording.toml").exists() else {}
+    for writer in owner.get("recording", {}).get("writers", ()):
+        file = path / "sources" / f"{writer}.toml"
+        if not file.exists():
+            raise InputError(
+                f"{file}: missing: it says what {writer} is and did",
+                hint="bring it back from a copy; `satline recording seal` accepts that it is gone",
+            )
     for file in files:
         found[file.stem], seal = _parsed(file, hint)
         check_source(file, found[file.stem])
@@ -180,10 +187,13 @@ def reseal(path: Path) -> None:
         file = path / "recording.toml"
         description = _unsealed(file)
         owner = str(description.get("recording", {}).get("id") or "-")
-        content = {"checksums": CHECKSUMS, **description}
-        write_toml_atomically(file, content, seal=owner)
-        for source in sorted((path / "sources").glob("[a-z]*.toml")):
+        sources = sorted((path / "sources").glob("[a-z]*.toml"))
+        for source in sources:
             write_toml_atomically(source, _unsealed(source), seal=owner)
+        content = {"checksums": CHECKSUMS, **description}
+        if "ended" in content.get("recording", {}):
+            content["recording"] = {**content["recording"], "writers": [s.stem for s in sources]}
+        write_toml_atomically(file, content, seal=owner)
 
 
 def _unsealed(file: Path) -> Toml:
@@ -205,7 +215,8 @@ def update(path: Path, sections: Mapping[str, Any]) -> Toml:
 
 def end(path: Path, reason: EndReason, *, ended: datetime | None = None) -> Toml:
     """State that the recording has ended, and why."""
-    ending = {"recording": {"ended": _utc(ended), "end_reason": reason}}
+    writers = sorted(file.stem for file in (path / "sources").glob("[a-z]*.toml"))
+    ending = {"recording": {"ended": _utc(ended), "end_reason": reason, "writers": writers}}
     return _change(path, lambda description: _merge(description, ending), at_end=True)
 
 
@@ -223,11 +234,29 @@ def write_source(path: Path, writer: str, fields: Mapping[str, Any]) -> None:
     check_writer_name(writer)
     (path / "sources").mkdir(parents=True, exist_ok=True)
     try:
-        owner = str(read(path).get("recording", {}).get("id", "-"))
+        head = read(path).get("recording", {})
     except InputError:
-        owner = "-"
+        head = {}
+    owner, known, ended = str(head.get("id", "-")), head.get("writers", ()), "ended" in head
     file = path / "sources" / f"{writer}.toml"
     write_toml_atomically(file, {"writer": writer, **fields}, at_end=True, seal=owner)
+    if writer not in known and ended:
+        _change(
+            path,
+            lambda description: _merge(description, {"recording": {"writers": sorted([*known, writer])}}),
+        )
+
+
+def remove_source(path: Path, writer: str) -> None:
+    """Delete sources/<writer>.toml, if it is there: what it wrote is taken out of the recording."""
+
+    def forget(description: Toml) -> None:
+        head = description.get("recording", {})
+        if "writers" in head:
+            head["writers"] = [w for w in head["writers"] if w != writer]
+
+    _change(path, forget)
+    (path / "sources" / f"{writer}.toml").unlink(missing_ok=True)
 
 
 def _write_description(path: Path, description: Toml, *, at_end: bool = False) -> None:

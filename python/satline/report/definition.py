@@ -7,7 +7,6 @@ report is such a file, in ``report/definitions/``. docs/reference/report-definit
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +17,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from satline.errors import InputError
+from satline.outside import parse_toml, read_text
 from satline.problems import Place, joined, key_words, line_of, read_toml
 from satline.reduction._axes import LOAD_AXES
 from satline.reduction._filters import DAYS
@@ -383,7 +383,7 @@ def labels() -> dict[str, str]:
     """What the shipped definitions call each variable; read without checking, for it is asked for often."""
     found: dict[str, str] = {}
     for path in sorted(SHIPPED.glob("*.toml")):
-        for variable in tomllib.loads(path.read_text(encoding="utf-8")).get("variables", []):
+        for variable in parse_toml(read_text(path)).get("variables", []):
             plain = (
                 not variable.get("per") and not variable.get("of") and variable.get("statistic") not in _OWN
             )

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from satline.errors import InputError
+from satline.outside import parse_toml
 from satline.reduction._groups import Groups, group
 from satline.reduction._variables import variables
 from satline.report._escape import visible
@@ -272,7 +273,7 @@ def _areas(recording: Recording, name: str) -> list[str]:
 
 def _machine_areas(text: str, name: str) -> Iterator[str]:
     try:
-        areas = tomllib.loads(text).get("paging_area", [])
+        areas = parse_toml(text).get("paging_area", [])
     except tomllib.TOMLDecodeError:
         return
     for area in areas if isinstance(areas, list) else []:

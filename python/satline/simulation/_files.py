@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 from satline import share
+from satline.outside import parse_toml, read_text
 from satline.problems import none_such
 
 _NO_MACHINES = frozenset({"processors"})
@@ -34,7 +35,7 @@ def shipped_calibrations() -> list[Path]:
 def about(path: Path) -> str:
     """The first sentence of a file's title or note; what cannot be read is said when it is used."""
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = parse_toml(read_text(path))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         return ""
     words = " ".join(str(values.get("title") or values.get("note") or "").split())

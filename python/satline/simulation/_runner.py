@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from satline.errors import InputError, SatlineError
+from satline.outside import parse_json, parse_toml
 from satline.simulation._measures import in_batches
 from satline.systems.binaries import find_binary
 
@@ -241,7 +242,7 @@ def digests(path: Path, sets: tuple[tuple[str, str], ...] = ()) -> list[str]:
     """
     texts = [_bytes(path)]
     try:
-        values = tomllib.loads(texts[0].decode("utf-8"))
+        values = parse_toml(texts[0].decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError):
         values = {}  # the program says what is wrong with it, better than can be said here
     names = {*_strings(values), *(value for _, value in sets)}
@@ -293,7 +294,7 @@ def _read(process: subprocess.Popen[bytes], progress: Callable[[float], None] | 
             words.append(text)
         elif progress is not None:
             try:
-                progress(min(1.0, max(0.0, float(json.loads(text)["done"]))))
+                progress(min(1.0, max(0.0, float(parse_json(text)["done"]))))
             except (ValueError, KeyError, TypeError):
                 continue
     return words
@@ -316,7 +317,7 @@ def _failure(status: int, words: list[str], stopped: bool, command: str) -> Exce
 
 def _result(output: bytes, run: Run, command: str) -> Result:
     try:
-        content = json.loads(output)
+        content = parse_json(output)
         return Result(
             batch_s=5.0 * run.sample_seconds,
             series=in_batches(content["series"]),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from satline.errors import InputError
+from satline.outside import parse_json
 from satline.simulation._runner import Program, Result, Run, Stopped
 
 VERSION = 1
@@ -67,7 +68,7 @@ class Store:
         lines = self._file.readlines()
         for number, line in enumerate(lines, start=1):
             try:
-                content = json.loads(line)
+                content = parse_json(line)
                 if not line.endswith(b"\n") or content["satline_sweep"] != VERSION:
                     raise ValueError
                 self._lines[content["key"]] = line
@@ -86,7 +87,7 @@ class Store:
     def get(self, key: str) -> Result | None:
         """The result of that key, if it was had before."""
         line = self._lines.get(key)
-        return None if line is None else Result.from_plain(json.loads(line)["result"])
+        return None if line is None else Result.from_plain(parse_json(line)["result"])
 
     def __contains__(self, key: str) -> bool:
         return key in self._lines

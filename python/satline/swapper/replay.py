@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from satline.errors import InputError, SatlineError
+from satline.outside import parse_json, parse_toml, read_text
 from satline.recording import Recording
 from satline.systems.binaries import find_binary
 
@@ -96,7 +96,7 @@ def observations(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _page_bytes(path: Path) -> int:
-    host = tomllib.loads((path / "recording.toml").read_text(encoding="utf-8")).get("host", {})
+    host = parse_toml(read_text(path / "recording.toml")).get("host", {})
     size = host.get("page_bytes")
     if not isinstance(size, int):
         raise InputError(
@@ -126,7 +126,7 @@ def replay(path: Path, policy: Path) -> Replayed:
         message, _, hint = done.stderr.removeprefix("error: ").partition("\nhint: ")
         kind = InputError if done.returncode == 2 else SatlineError
         raise kind(message.strip(), hint=hint.strip())
-    return _summed([json.loads(line) for line in done.stdout.splitlines()])
+    return _summed([parse_json(line) for line in done.stdout.splitlines()])
 
 
 def _summed(decided: list[dict[str, Any]]) -> Replayed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from satline.errors import InputError, SatlineError
+from satline.outside import parse_json
 
 
 class _Part(BaseModel):
@@ -76,7 +76,7 @@ def read_status(path: Path) -> Status:
     """
     start = "start it with `satline swapper run POLICY`, or name its file: --status FILE"
     try:
-        status = Status.model_validate(json.loads(path.read_text(encoding="utf-8")))
+        status = Status.model_validate(parse_json(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise SatlineError(f"{path}: no swapper runs", hint=start) from None
     except (ValueError, ValidationError):

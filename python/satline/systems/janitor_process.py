@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from satline.outside import parse_json
 from satline.systems.ledger import Ledger, ledgers, state_directory
 from satline.systems.undo import undo
 
@@ -52,7 +52,7 @@ class JanitorProcess:
         """Have everything undone; returns what is left. Does it itself if the janitor has been killed."""
         try:
             answer, _ = self.process.communicate(b"\n", timeout=FINISH_TIMEOUT_S)
-            problems = json.loads(answer)
+            problems = parse_json(answer)
             return [str(problem) for problem in problems]
         except (ValueError, BrokenPipeError):
             return undo(self.ledger)

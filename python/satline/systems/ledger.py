@@ -29,6 +29,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from satline.outside import parse_json
+
 Entry = dict[str, Any]
 
 
@@ -112,7 +114,7 @@ class Ledger:
             return found
         for line in lines[:-1]:
             try:
-                entry = json.loads(line)
+                entry = parse_json(line)
             except ValueError:
                 continue
             if isinstance(entry, dict) and "kind" in entry:

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from satline.outside import parse_json
 from satline.systems.ledger import boot_id, start_ticks
 
 LOCK_TIMEOUT_S = 10.0
@@ -176,7 +177,7 @@ def _write(path: Path, content: dict[str, object]) -> None:
 
 def _read(path: Path) -> dict[str, object]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import subprocess
 import tempfile
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from satline.errors import InputError, SatlineError
+from satline.outside import parse_json
 from satline.systems.binaries import find_binary
 
 PROGRAM = "satline-traces"
@@ -95,7 +95,7 @@ class Program:
             raise _failure(status, words, running.command)
         running.output.seek(0)
         try:
-            return json.loads(running.output.read())
+            return parse_json(running.output.read())
         except ValueError as error:
             raise SatlineError(
                 f"{PROGRAM} printed something else than its result: {error}",
@@ -135,7 +135,7 @@ def _heard(running: Running, progress: Callable[[Progress], None] | None) -> lis
             words.append(text)
         elif progress is not None:
             try:
-                told = json.loads(text)
+                told = parse_json(text)
                 progress(Progress(str(told["doing"]), told["done"], float(told["count"])))
             except (ValueError, KeyError, TypeError):
                 continue

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from satline.errors import InputError
+from satline.outside import parse_toml
 
 # The emulator's own where the file says nothing.
 DEFAULT_THINK: Mapping[str, Any] = {
@@ -43,7 +44,7 @@ class Stated:
             If it is not such a file.
         """
         try:
-            file = tomllib.loads(text)
+            file = parse_toml(text)
             arrives = "arrivals" in file
             shares: dict[str, dict[str, float]] = {}
             think_s: dict[str, float] = {}

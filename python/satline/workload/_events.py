@@ -6,7 +6,6 @@ typed without echo; neither it nor its length is there.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from satline.errors import InputError
+from satline.outside import parse_json
 
 SECRET = "satline:secret"
 LARGEST_BYTES = 256 << 20
@@ -119,7 +119,7 @@ def _take(terminal: Terminal, now: float, code: str, data: str) -> None:
 
 def _json(line: str) -> Any:
     try:
-        return json.loads(line)
+        return parse_json(line)
     except (ValueError, RecursionError):
         return None
 

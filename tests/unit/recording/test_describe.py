@@ -72,6 +72,7 @@ def test_changes_keep_the_rest(recording: Path) -> None:
         **before["recording"],
         "ended": datetime(2026, 1, 1, tzinfo=UTC),
         "end_reason": "interrupted",
+        "writers": [],
     }
 
 

@@ -286,6 +286,32 @@ def test_a_description_of_another_recording_or_writer_is_refused(recording: Path
         Recording.open(recording)
 
 
+def test_a_description_or_ledger_that_is_gone_or_another_is_told(recording: Path, tmp_path: Path) -> None:
+    record(recording)
+    other = tmp_path / "other.satline"
+    describe.create(other, "test")
+    record(other)
+    ledger = recording / "segments/monitor-1.ledger"
+    mine = ledger.read_bytes()
+    shutil.copy(other / "segments/monitor-1.ledger", ledger)
+    assert any("ledger of another recording" in p for p in check(recording).problems)
+    ledger.write_bytes(mine)
+    source = recording / "sources/monitor.toml"
+    source.unlink()
+    with pytest.raises(InputError, match="missing: it says what monitor is"):
+        Recording.open(recording)
+    seal(recording)
+    assert check(recording).ok
+
+
+def test_a_source_may_come_and_go_after_the_end(recording: Path) -> None:
+    record(recording)
+    describe.write_source(recording, "join", {"damage": []})
+    assert Recording.open(recording).description["recording"]["writers"] == ["join", "monitor"]
+    describe.remove_source(recording, "join")
+    assert list(Recording.open(recording).sources) == ["monitor"]
+
+
 def test_hostile_descriptions_are_errors_and_no_tracebacks(recording: Path) -> None:
     record(recording)
     without_checksums(recording)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from satline.errors import InputError
 from satline.experiment.designed._file import DesignPart, FactorPart
 from satline.experiment.designs import Factor, Fraction, Plan, Run, make_plan, parse_skip
 from satline.experiment.designs._factors import MOST_RUNS
+from satline.outside import parse_toml
 from satline.problems import Place, joined, key_words, line_of, say
 
 Cell = TypeVar("Cell")
@@ -158,7 +158,7 @@ def designed(
         raise InputError(f'{path}:{line}: factor: two are named "{name}"', hint="name each otherwise")
     if math.prod(len(factor.levels) for factor in factors) > MOST_RUNS:
         raise InputError(f"{path}: more than {MOST_RUNS:,} combinations", hint="have fewer levels")
-    values = tomllib.loads(text)
+    values = parse_toml(text)
     if design.users is not None:
         put(values, "load.users", [design.users])
     skips = []

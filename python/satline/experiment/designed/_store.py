@@ -14,6 +14,7 @@ from typing import Any
 
 from satline.errors import InputError
 from satline.experiment.designs import Factor, Plan, Run
+from satline.outside import parse_json
 
 VERSION = 1
 
@@ -67,7 +68,7 @@ class Store:
                 hint="name another directory with --out, or delete it",
             )
         try:
-            content = json.loads(file.read_text(encoding="utf-8"))
+            content = parse_json(file.read_text(encoding="utf-8"))
             same, plan = content["digest"] == digest, _plan(content)
             version = content["satline_design"]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -168,7 +169,7 @@ class Store:
             return found
         for line in lines:
             try:
-                attempt = Attempt(**json.loads(line))
+                attempt = Attempt(**parse_json(line))
             except (ValueError, TypeError):
                 continue
             found[attempt.run] = attempt

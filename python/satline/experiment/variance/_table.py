@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from satline.errors import InputError
 from satline.experiment.variance._coding import Layout
+from satline.outside import parse_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,9 +93,9 @@ def _read(path: Path) -> pa.Table:
 def _objects(path: Path) -> list[dict[str, Any]]:
     text = path.read_text(encoding="utf-8")
     try:
-        content = json.loads(text)
+        content = parse_json(text)
     except json.JSONDecodeError:
-        content = [json.loads(line) for line in text.splitlines() if line.strip()]
+        content = [parse_json(line) for line in text.splitlines() if line.strip()]
     if isinstance(content, dict):
         content = content.get("runs", [content])
     if not isinstance(content, list) or not all(isinstance(one, dict) for one in content):

@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 from satline.errors import InputError
+from satline.outside import parse_toml
 from satline.problems import value_span
 from satline.simulation.calibration._calibrate import Calibrated, Fitted
 from satline.simulation.calibration._constants import OF_WORKLOAD, Place, at_place, find, number_text
@@ -61,7 +62,7 @@ def mark_text(result: Calibrated, constant: Fitted) -> str:
 
 
 def _replaced(text: str, key: str, value: str, mark: str, path: Path) -> str:
-    tree = tomllib.loads(text)
+    tree = parse_toml(text)
     place = find(tree, key)
     if any(part in _FORMS for part in place):
         form = next(number for number, part in enumerate(place) if part in _FORMS)
@@ -98,7 +99,7 @@ def _put(text: str, place: Place, value: str) -> str:
 def _checked(text: str, key: str, path: Path) -> str:
     """An edit must leave TOML, whatever the file's own way of writing it."""
     try:
-        tomllib.loads(text)
+        parse_toml(text)
     except tomllib.TOMLDecodeError:
         raise InputError(
             f"{path}: {key} is written in a way that cannot be replaced",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import shlex
@@ -14,6 +13,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from satline.errors import SatlineError
+from satline.outside import parse_json
 from satline.simulation._runner import PATIENCE_S, PROGRAM, _failure
 
 FORMAT = 1
@@ -192,7 +192,7 @@ class Watched:
     def content(self, line: bytes) -> dict[str, Any]:
         """A line's object."""
         try:
-            content = json.loads(line)
+            content = parse_json(line)
         except ValueError:
             content = None
         if not isinstance(content, dict):

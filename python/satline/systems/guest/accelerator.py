@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from satline.errors import InputError
+from satline.outside import parse_json
 from satline.systems.guest.boot import accelerator_words
 from satline.systems.guest.files import find_program
 from satline.systems.guest.image import Image
@@ -64,7 +65,7 @@ def _why_no_kvm(image: Image, cache: Path, environment: Mapping[str, str], devic
     key = f"{image.name()} {boot_id()}"
     file = cache / "kvm.json"
     try:
-        known = json.loads(file.read_text())
+        known = parse_json(file.read_text())
         if known["key"] == key:
             return str(known["why"])
     except (OSError, ValueError, KeyError, TypeError):

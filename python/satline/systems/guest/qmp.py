@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from satline.errors import SatlineError
+from satline.outside import parse_json
 
 
 class Qmp:
@@ -87,7 +88,7 @@ class Qmp:
     def _next(self) -> dict[str, Any]:
         try:
             line = self._lines.readline()
-            answer = json.loads(line)
+            answer = parse_json(line)
         except (OSError, ValueError):
             raise SatlineError("QEMU has gone, or does not answer") from None
         return answer if isinstance(answer, dict) else {}

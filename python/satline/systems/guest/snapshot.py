@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from satline.errors import SatlineError
+from satline.outside import parse_json
 from satline.systems.guest.boot import Disks, Machine, command_line, free_port
 from satline.systems.guest.files import find_program
 from satline.systems.guest.image import Image
@@ -40,7 +41,7 @@ class Snapshot:
     def about(self) -> dict[str, object]:
         """What it is a snapshot of."""
         try:
-            content = json.loads((self.directory / "about.json").read_text())
+            content = parse_json((self.directory / "about.json").read_text())
         except (OSError, ValueError):
             return {}
         return content if isinstance(content, dict) else {}

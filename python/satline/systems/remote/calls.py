@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from satline.errors import InputError, SatlineError
+from satline.outside import parse_json
 from satline.systems.remote.connection import Connection
 
 GREETING = b"satline-agent 1"
@@ -121,7 +122,7 @@ class Agent:
         end = time.monotonic() + wait_s
         while True:
             try:
-                answer = json.loads(self._line(end))
+                answer = parse_json(self._line(end))
             except ValueError:
                 continue
             # An answer to a request whose wait was interrupted may still come.

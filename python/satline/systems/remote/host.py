@@ -23,6 +23,7 @@ from typing import Any, TypeGuard
 
 from satline.errors import InputError, SatlineError
 from satline.interruption import signals_held
+from satline.outside import parse_toml
 from satline.systems import Conditions, Configuration, Monitoring, Server
 from satline.systems.binaries import find_binary
 from satline.systems.janitor_process import JanitorProcess
@@ -300,7 +301,7 @@ class RemoteHost(OverSsh):
         refusal = judge_leave(text, configuration.users, configuration.seconds, datetime.now(UTC).date())
         if refusal:
             raise InputError(f"{connection.settings.name()} may not be driven: {refusal}", hint=_LEAVE_HINT)
-        self._emulator_options += ["--max-rate", f"{tomllib.loads(text)['max_rate']:g}"]
+        self._emulator_options += ["--max-rate", f"{parse_toml(text)['max_rate']:g}"]
 
 
 def known_variables(told: Mapping[str, object]) -> dict[str, str]:
@@ -313,7 +314,7 @@ def judge_leave(text: str, users: int, seconds: float, today: date) -> str:
     if not text.strip():
         return "it has no allow-load"
     try:
-        leave = tomllib.loads(text)
+        leave = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         return f"its allow-load cannot be read: {error}"
     most, until = leave.get("max_users"), leave.get("until")

@@ -1,4 +1,4 @@
-"""Run a collector's own tool on a file from outside: time, memory, output and what it may touch are limited."""
+"""Run a collector's own tool on a file from outside: time, memory, output and access are limited."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from satline.outside._confine import in_child, ruleset
+from satline.outside.confine import in_child, ruleset
 
 _MIB = 1 << 20
 

@@ -1,8 +1,8 @@
 """A tool that reads somebody's file runs without a network, and may write below its temporary directory only.
 
-Landlock (Linux 5.13 and later) holds the files, of TCP from Linux 6.7 on the network too; as root a network namespace
-of its own keeps out the rest. Where the kernel has neither the tool runs all the same, within its other limits, and
-`Confinement.lacks` says so.
+Landlock (Linux 5.13 and later) holds the files, of TCP from Linux 6.7 on the network too; as root a network
+namespace of its own keeps out the rest. Where the kernel has neither the tool runs all the same, within its
+other limits, and `Confinement.lacks` says so.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
-import signal
 import struct
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -77,7 +76,7 @@ def confinement() -> Confinement:
 
 
 def ruleset(writable: Sequence[Path]) -> int | None:
-    """A descriptor of the Landlock rules: reads everywhere, writes below `writable` only; None: no Landlock."""
+    """A descriptor of the Landlock rules: writes below `writable` only; None: no Landlock."""
     abi = _abi()
     if abi < 1:
         return None
@@ -115,7 +114,6 @@ def in_child(rules: int | None, *, cpu_s: int, memory_bytes: int, file_bytes: in
             resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
             resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         if no_network:
             libc.unshare(_CLONE_NEWNET)
         libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)

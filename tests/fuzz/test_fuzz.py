@@ -1,0 +1,43 @@
+"""A few mutations of every kind of file; `make fuzz` makes thousands, each in a process with limits."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from readers import Reader, mutated, read, readers
+
+pytestmark = pytest.mark.slow
+EXAMPLES = 8
+
+
+@pytest.fixture(scope="module", params=readers(), ids=lambda r: r.name)
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Reader, Path]:
+    """A reader, and a whole sample of what it reads."""
+    reader: Reader = request.param
+    sample = tmp_path_factory.mktemp("fuzz") / f"sample{reader.suffix}"
+    reader.make(sample)
+    return reader, sample
+
+
+def test_the_whole_sample_is_read(made: tuple[Reader, Path], tmp_path: Path) -> None:
+    reader, sample = made
+    codes = read(reader, sample, tmp_path)
+    assert codes
+    # Too few readings to be judged are no damage.
+    assert codes[0] == 0
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(seed=st.integers(0, 1 << 30))
+def test_whatever_a_file_holds_a_command_ends_and_says_what_is_wrong(
+    made: tuple[Reader, Path], tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
+    reader, sample = made
+    place = tmp_path_factory.mktemp("mutated")
+    target = place / f"file{reader.suffix}"
+    mutated(sample, target, random.Random(seed))
+    assert set(read(reader, target, place)) <= {0, 1, 2}

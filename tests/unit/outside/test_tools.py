@@ -1,0 +1,102 @@
+"""Tools that read files from outside: whatever they do, they end, and touch nothing."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from satline.outside.confine import confinement
+from satline.outside.tools import ToolEnded, ToolLimits, run_tool
+
+LIMITS = ToolLimits(cpu_s=2, silence_s=1.0, output_bytes=1 << 20, memory_bytes=1 << 30)
+ENV = {"PATH": os.environ["PATH"]}
+
+
+def python(code: str, limits: ToolLimits = LIMITS, writable: list[Path] | None = None) -> ToolEnded:
+    return run_tool([sys.executable, "-IS", "-c", code], limits=limits, env=ENV, writable=writable or [])
+
+
+def test_a_tool_that_ends_itself_is_told_as_it_ended() -> None:
+    done = python("import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)")
+    assert (done.returncode, done.stdout, done.stderr, done.stopped) == (3, b"out\n", b"err\n", "")
+
+
+def test_one_that_does_nothing_is_ended() -> None:
+    assert "printed nothing for 1 s" in python("import time; time.sleep(3600)").stopped
+
+
+def test_one_that_computes_for_ever_is_ended() -> None:
+    limits = replace(LIMITS, silence_s=60.0, cpu_s=1)
+    assert "more than 1 s of processor time" in python("while True: pass", limits).stopped
+
+
+def test_one_that_prints_for_ever_is_ended() -> None:
+    done = python("while True: print('x' * 1000)")
+    assert "printed more than 1,048,576 bytes" in done.stopped
+    assert len(done.stdout) <= 1 << 20
+
+
+def test_what_it_started_ends_with_it() -> None:
+    code = "import os, time\nchild = os.fork()\nif child: print(child, flush=True)\ntime.sleep(3600)"
+    done = python(code)
+    child = Path(f"/proc/{int(done.stdout)}/stat")
+
+    def lives() -> bool:
+        try:
+            return child.read_text().rpartition(")")[2].split()[0] not in "ZX"
+        except OSError:
+            return False
+
+    # It has been killed; a busy host takes its time to bury it.
+    for _ in range(600):
+        if not lives():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it lives on")
+
+
+def test_one_that_takes_memory_without_end_fails() -> None:
+    done = python("x = bytearray(4 << 30)")
+    assert done.returncode
+    assert b"MemoryError" in done.stderr
+
+
+@pytest.mark.skipif(not confinement().files, reason="this kernel has no Landlock")
+def test_it_writes_below_its_directory_only(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    inside.mkdir()
+    outside.mkdir()
+    (outside / "kept").write_text("kept")
+    code = f"""
+import os
+open({str(inside / "made")!r}, "w").write("x")
+for act in (
+    lambda: open({str(outside / "made")!r}, "w"), lambda: open({str(outside / "kept")!r}, "w"),
+    lambda: os.unlink({str(outside / "kept")!r}), lambda: os.mkdir({str(outside / "dir")!r}),
+    lambda: os.truncate({str(outside / "kept")!r}, 0),
+):
+    try:
+        act()
+        print("done")
+    except PermissionError:
+        print("refused")
+"""
+    done = python(code, writable=[inside])
+    assert done.stdout == b"refused\n" * 5, done.stderr
+    assert (inside / "made").read_text() == "x"
+    assert (outside / "kept").read_text() == "kept"
+
+
+@pytest.mark.skipif(not confinement().tcp, reason="neither root nor Landlock of Linux 6.7")
+def test_it_has_no_network() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        done = python(f"import socket; socket.create_connection(('127.0.0.1', {port}), 1); print('there')")
+    assert done.stdout == b""
+    assert done.returncode == 1
