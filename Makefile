@@ -11,12 +11,13 @@ SOURCES := $(shell find crates catalogue machines python studies workloads -type
            Cargo.toml Cargo.lock pyproject.toml
 STUDY ?= this-host
 SIZE ?= short
+RELEASES := bookworm trixie
 comma := ,
 
 # Where it is set, each process of the tests would compile every module, and rewrite every test's assertions, anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup study test test-crates test-python test-fast fuzz lint format bench ebpf docs clean
+.PHONY: help setup study test test-crates test-python test-fast test-guest fuzz lint format bench ebpf docs clean
 
 help: ## List these commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -79,6 +80,13 @@ test-python: $(VENV)/test
 
 fuzz: $(VENV)/test ## Read 10,000 mutations of every kind of file (an hour): hangs, tracebacks, memory.
 	$(BIN)/python tests/fuzz/run.py --mutations 10000
+
+# Each boots machines of its own, so one after the other.
+test-guest: $(VENV)/test ## Build the guests of Debian 12 and 13 where they are not there (needs root), run all tests in them.
+	@for release in $(RELEASES); do $(BIN)/satline guest build --release $$release || exit; done
+	@$(BIN)/python -m tests.system.product_guest $(RELEASES)
+	$(BIN)/python -m pytest tests/system/test_guest.py tests/system/test_kernels.py tests/system/test_ordinary_host.py \
+	  tests/system/test_swapper_guest.py tests/system/test_swapper_unit.py
 
 test-fast: $(VENV)/test ## The crates' and the package's unit tests, without the slow ones and the studies: about 1.5 minutes.
 	cargo test --workspace --quiet --lib --bins

@@ -62,7 +62,7 @@ class BootedGuest:
         return self.run("dmesg | tail -n 8")
 
     def put(self, files: Mapping[str, Path | bytes], place: str) -> None:
-        """Put files, or directories without what was compiled, below a directory of the guest.
+        """Put files, or directories, below a directory of the guest.
 
         files
             Name there → a path here, or the content.
@@ -91,10 +91,8 @@ class BootedGuest:
         return target
 
 
-def _readable(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+def _readable(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     """For all users of the guest."""
-    if "__pycache__" in entry.name:
-        return None
     entry.mode |= 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
     return entry
 

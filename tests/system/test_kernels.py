@@ -35,9 +35,12 @@ pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.own_machine]
 KERNELS = {"bookworm": "6.1", "trixie": "6.12"}
 PLACE = "/opt/satline"
 SECONDS = 12
-# As in test_waits.py, and what an emulated processor takes for the calls by which a program measures.
-PART, SECONDS_MORE = 0.15, 0.3
-SUM_PART = 0.08
+# Parts of what was planted and of the time lived. An emulated processor, and on a busy machine, takes long
+# for the calls by which a program measures: docs/reference/kernel-programs.md has figures.
+PART, PART_OF_LIFE = 0.15, 0.05
+SUM_PART, SUM_SECONDS = 0.08, 0.3
+# Where the programs hardly ever got a processor, a lock is held by whoever waits for one with it.
+LEAST_WAITED, LEAST_HELD = 0.25, 0.8
 
 
 @pytest.fixture(scope="module", params=KERNELS)
@@ -123,10 +126,10 @@ def test_waits_are_those_that_programs_measure(guest: BootedGuest) -> None:
             # A kernel that does not tell what quotas hold back.
             assert one.cause == "quota", one
         else:
-            assert abs(one.recorded - one.planted) <= PART * one.planted + SECONDS_MORE, one
-        assert abs(one.summed - one.lived) <= SUM_PART * one.lived + SECONDS_MORE, one
-        if one.held is not None:
-            assert one.held >= 0.9, one
+            assert abs(one.recorded - one.planted) <= PART * one.planted + PART_OF_LIFE * one.lived, one
+        assert abs(one.summed - one.lived) <= SUM_PART * one.lived + SUM_SECONDS, one
+        if one.held is not None and one.planted >= LEAST_WAITED * one.lived:
+            assert one.held >= LEAST_HELD, one
 
 
 def test_lines_are_recorded_as_they_were_seen(guest: BootedGuest) -> None:
