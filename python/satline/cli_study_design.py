@@ -104,16 +104,34 @@ def finish(
                 "repeated": carried.repeated,
                 "left_behind": carried.left_behind,
             }
+            if carried.decided is not None:
+                shown["sequential"] = carried.decided.as_json()
         click.echo(json.dumps({**shown, "report": str(page), "results": str(table)}, indent=2))
         return
     console = Console(highlight=False)
     console.print()
     print_outcome(outcome, console)
     if carried is not None:
+        _print_decided(carried, console)
         _print_carried(carried, console)
     console.print()
     for name, path in (("report", page), ("results", table), ("runs", place / "runs")):
         click.echo(f"{name + ':':9}{visible(path)}")
+
+
+def _print_decided(carried: Carried, console: Console) -> None:
+    """What the replicates beyond the plan decided."""
+    from satline.experiment.designed._sequential import LEVEL
+    from satline.report._escape import cell
+
+    if carried.decided is None:
+        return
+    lines = [f"After {len(carried.plan.runs)} runs: {carried.decided.why}."]
+    lines += [f"  {line}" for line in carried.decided.lines()]
+    lines.append(f"  Each errs with a chance of at most {LEVEL:.0%}, however often it was looked at.")
+    console.print()
+    for line in lines:
+        console.print(cell(line, encoding=console.encoding))
 
 
 def _print_carried(carried: Carried, console: Console) -> None:

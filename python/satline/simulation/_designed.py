@@ -166,6 +166,11 @@ def run_designed(
 def design_of(study: SimulatedStudy, replicates: int | None) -> DesignPart:
     """The study's design; its replicates are the load's replications where it says none."""
     stated = study.file.design or DesignPart()
+    if stated.most_runs is not None:
+        raise InputError(
+            f"{study.path}: design.most_runs: a simulated study runs its replicates side by side",
+            hint="leave most_runs and smallest out; write replicates",
+        )
     changes: dict[str, Any] = {}
     if replicates is not None:
         changes["replicates"] = replicates

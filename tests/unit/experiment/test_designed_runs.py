@@ -63,7 +63,8 @@ class Told:
 class False_:
     """Runs that do as they are told: by number, ``late``, ``fail``, ``stop``, … , each time once."""
 
-    def __init__(self, **ways: list[str]) -> None:
+    def __init__(self, *, scatter_s: float = 0.0, **ways: list[str]) -> None:
+        self.scatter_s = scatter_s
         self.ways = {int(number[1:]): list(way) for number, way in ways.items()}
         self.ran: list[int] = []
 
@@ -80,7 +81,8 @@ class False_:
         if way == "unset":
             raise NotSetError("cannot be set")
         end = "interrupted" if way == "stop" else "complete"
-        record_run(recording, {"a": 0.2}, study={"design": dict(place)}, late=way == "late", end=end)
+        response_s = 0.2 + self.scatter_s * (run.number * 7 % 5)
+        record_run(recording, {"a": response_s}, study={"design": dict(place)}, late=way == "late", end=end)
         if way == "absent":
             with RecordingWriter(recording, "terminal") as writer:
                 failed = {
@@ -331,3 +333,15 @@ def test_the_host_is_read_from_its_files(tmp_path: Path) -> None:
     assert state.pace_ms > 0
     bare = read_state(tmp_path, tmp_path / "none", tmp_path / "none")
     assert (bare.memory_bytes, bare.other_swap_bytes, bare.frequency_mhz) == (None, None, None)
+
+
+def test_runs_beyond_the_plan_come_until_it_is_decided_and_go_on_after_a_signal(tmp_path: Path) -> None:
+    text = STUDY + "\nmost_runs = 7\nsmallest = 0.000001\n"
+    stopped, _ = go(tmp_path, first := False_(scatter_s=0.01, r6=["stop"]), text)
+    assert first.ran == [1, 2, 3, 4, 5, 6]
+    assert stopped.interrupted == 2
+    carried, lines = go(tmp_path, then := False_(scatter_s=0.01), text)
+    assert then.ran == [6, 7]
+    assert len(carried.plan.runs) == 7
+    assert carried.decided is not None
+    assert any("7 of 7" in line for line in lines)

@@ -88,6 +88,11 @@ class DesignPart(BaseModel):
         A file that `satline design --csv` wrote, in place of all that makes one.
     repeat_late
         How often a run is repeated whose emulator was late.
+    most_runs, smallest
+        After the plan's runs further replicates are run, of the cells that narrow undecided effects most,
+        until each factor's effect on the first measure is there or smaller than `smallest`, or so many runs
+        are done.
+        With ``transform = "log"`` `smallest` is relative: 0.1 is a tenth.
     pool, transform
         As `satline anova` has them. Without `pool` and replicates: Lenth's method where all factors have two
         levels, else 2.
@@ -109,6 +114,8 @@ class DesignPart(BaseModel):
     users: Annotated[int, Field(ge=1, le=10_000)] | None = None
     plan: str | None = None
     repeat_late: Annotated[int, Field(ge=0, le=20)] = 2
+    most_runs: Annotated[int, Field(ge=2, le=10_000)] | None = None
+    smallest: Annotated[float, Field(gt=0)] | None = None
     pool: Annotated[int, Field(ge=2)] | None = None
     transform: Literal["log", "none"] = "none"
     within_seconds: Annotated[float, Field(gt=0, le=86400)] = 2.0
@@ -127,6 +134,10 @@ class DesignPart(BaseModel):
             )
         if self.blocks == "replicates" and self.replicates < 2:
             raise ValueError("blocks: one replicate is one block; write replicates = 2 or more")
+        if (self.most_runs is None) != (self.smallest is None):
+            raise ValueError("most_runs: goes with smallest, the smallest effect that matters; write both")
+        if self.most_runs is not None and (self.blocks is not None or self.confound):
+            raise ValueError("most_runs: further runs are of no block; leave blocks and confound out")
         makes = {"kind", "replicates", "blocks", "confound", "skip", "seed", *parts}
         given = sorted(makes & self.model_fields_set)
         if self.plan is not None and given:

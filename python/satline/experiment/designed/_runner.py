@@ -19,6 +19,7 @@ from satline.experiment.designed._drift import (
     within_run,
     work_of_others,
 )
+from satline.experiment.designed._sequential import Look, extended, look
 from satline.experiment.designed._store import Attempt, Store, digest_of
 from satline.experiment.designs import Plan, Run
 from satline.experiment.progress import clock
@@ -43,6 +44,8 @@ class Carried:
         Runs whose emulator was late, so that it matters, and that were run again.
     interrupted
         Number of the signal that ended it early.
+    decided
+        What the replicates beyond the plan decided; ``None``: the design has none.
     """
 
     store: Store
@@ -53,6 +56,7 @@ class Carried:
     repeated: int = 0
     interrupted: int | None = None
     left_behind: list[str] = field(default_factory=list)
+    decided: Look | None = None
 
 
 class Executor(Protocol):
@@ -155,39 +159,72 @@ def _go_through(
     guess = _expected_s(designed)
     left = [run for run in plan.runs if run.number not in done]
     good = bool(done)
-    for place, run in enumerate(left):
-        each = statistics.median(lasted) if lasted else guess
-        remaining = clock(each * (len(left) - place))
-        view.note(f"run {run.number} of {len(plan.runs)}: {_words(run)}; about {remaining} left")
-        for trial in range(designed.design.repeat_late + 1):
-            attempt, behind, signal = _attempt(store, run, carried.digest, execute, scratch, states)
-            signal = signal or signals.take()
-            late, repeated = attempt.outcome == "late", trial < designed.design.repeat_late
-            if late and (signal is not None or not repeated):
-                # Nothing is void: the last attempt stays, and says what it is.
-                attempt.flags.append(f"late: {attempt.reason}")
-                attempt = replace(attempt, outcome="complete")
-                carried.late.append(run.number)
-            store.log(attempt)
-            carried.left_behind += behind
-            lasted.append(attempt.seconds)
-            if signal is not None:
-                carried.interrupted = signal
-                return
-            if attempt.outcome != "late":
-                break
-            view.note(f"run {run.number}: {attempt.reason}; again")
-            carried.repeated += 1
-        _note_end(carried, run, attempt, view)
-        good |= attempt.outcome == "complete"
-        if attempt.state is not None and attempt.outcome == "complete":
-            states.append(HostState(**attempt.state))
-        if not good and len(carried.failed) == min(MOST_FAILED, len(plan.runs)):
-            reason = carried.failed[run.number]
-            raise SatlineError(
-                f"the first {len(carried.failed)} runs failed, the last with: {reason}",
-                hint=f"mend it and start the study again; what was recorded is in {store.path}",
-            )
+    if not left:
+        left = _further(designed, carried, view)
+    while left:
+        for place, run in enumerate(left):
+            each = statistics.median(lasted) if lasted else guess
+            remaining = clock(each * (len(left) - place))
+            view.note(f"run {run.number} of {len(carried.plan.runs)}: {_words(run)}; about {remaining} left")
+            for trial in range(designed.design.repeat_late + 1):
+                attempt, behind, signal = _attempt(store, run, carried.digest, execute, scratch, states)
+                signal = signal or signals.take()
+                late, repeated = attempt.outcome == "late", trial < designed.design.repeat_late
+                if late and (signal is not None or not repeated):
+                    # Nothing is void: the last attempt stays, and says what it is.
+                    attempt.flags.append(f"late: {attempt.reason}")
+                    attempt = replace(attempt, outcome="complete")
+                    carried.late.append(run.number)
+                store.log(attempt)
+                carried.left_behind += behind
+                lasted.append(attempt.seconds)
+                if signal is not None:
+                    carried.interrupted = signal
+                    return
+                if attempt.outcome != "late":
+                    break
+                view.note(f"run {run.number}: {attempt.reason}; again")
+                carried.repeated += 1
+            _note_end(carried, run, attempt, view)
+            good |= attempt.outcome == "complete"
+            if attempt.state is not None and attempt.outcome == "complete":
+                states.append(HostState(**attempt.state))
+            if not good and len(carried.failed) == min(MOST_FAILED, len(plan.runs)):
+                reason = carried.failed[run.number]
+                raise SatlineError(
+                    f"the first {len(carried.failed)} runs failed, the last with: {reason}",
+                    hint=f"mend it and start the study again; what was recorded is in {store.path}",
+                )
+        left = _further(designed, carried, view)
+
+
+def _further(designed: Designed[Any], carried: Carried, view: View) -> list[Run]:
+    """The next run beyond the plan, which is put into it; none where there is none, or enough is known."""
+    from satline.experiment.designed._results import ALL, results_of
+
+    design, store = designed.design, carried.store
+    if design.most_runs is None:
+        return []
+    results = results_of(
+        carried.plan,
+        store.recording,
+        lambda run: store.finished(run, carried.digest),
+        design.within_seconds,
+    )
+    measured = {
+        result.run.number: getattr(one, design.measures[0])
+        for result in results
+        for one in result.figures
+        if one.class_name == ALL
+    }
+    values = {number: float(value) for number, value in measured.items() if value is not None}
+    carried.decided = found = look(carried.plan, values, design)
+    view.note(found.why)
+    if found.run is None:
+        return []
+    carried.plan = extended(carried.plan, found.run)
+    store.extend(carried.plan)
+    return [found.run]
 
 
 def _attempt(

@@ -101,13 +101,16 @@ class Store:
             "blocks": plan.blocks,
             "confounded": list(plan.confounded),
             "factors": {factor.name: list(factor.levels) for factor in plan.factors},
-            "runs": [
-                {"run": r.number, "block": r.block, "replicate": r.replicate, "levels": dict(r.levels)}
-                for r in plan.runs
-            ],
+            "runs": _rows(plan),
             "source": text,
         }
         _write(self.path / "plan.json", json.dumps(content, indent=1) + "\n")
+
+    def extend(self, plan: Plan) -> None:
+        """Put a plan that has further runs in the place of the one that was begun, durably."""
+        file = self.path / "plan.json"
+        content = {**parse_json(file.read_text(encoding="utf-8")), "runs": _rows(plan)}
+        _write(file, json.dumps(content, indent=1) + "\n")
 
     def recording(self, run: Run) -> Path:
         """Where the recording of a run is."""
@@ -179,6 +182,13 @@ class Store:
 def digest_of(text: str, parts: Sequence[str]) -> str:
     """Of all that decides what the runs of a study are."""
     return hashlib.sha256("\0".join([text, *parts]).encode()).hexdigest()[:32]
+
+
+def _rows(plan: Plan) -> list[dict[str, Any]]:
+    return [
+        {"run": r.number, "block": r.block, "replicate": r.replicate, "levels": dict(r.levels)}
+        for r in plan.runs
+    ]
 
 
 def _plan(content: Mapping[str, Any]) -> Plan:
