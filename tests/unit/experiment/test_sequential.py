@@ -53,7 +53,7 @@ def test_a_large_effect_needs_few_runs_and_a_doubtful_one_more() -> None:
     few = [len(carried(8.0, 1.0, seed, design)[0].runs) for seed in range(10)]
     more = [len(carried(1.0, 1.0, seed, design)[0].runs) for seed in range(10)]
     assert np.mean(few) < np.mean(more) <= 60
-    plan, found = carried(8.0, 1.0, 1, design)
+    _, found = carried(8.0, 1.0, 1, design)
     assert {e.name: e.state for e in found.effects}["memory 32 → 48"] == "there"
     assert found.lines()[0].startswith("memory 32 → 48: ")
     assert "there is an effect" in found.lines()[0]

@@ -1,9 +1,9 @@
 """Replicates beyond the plan: where an effect is undecided, and no more of them than that needs.
 
-Effects are those of the factors on the first measure of all commands: each level against the lowest, over the
-cells that differ in nothing else (in a fraction: over all cells of the two levels). Each run beyond the plan is
-a look. Looks are made again from the runs that are there, in the order of their numbers, so that a study that
-was ended early goes on with the error that it has left.
+Effects are those of the factors on the first measure of all commands: each level against the lowest, over
+the cells that differ in nothing else (in a fraction: over all cells of the two levels). Each run beyond the
+plan is a look. Looks are made again from the runs that are there, in the order of their numbers, so that a
+study that was ended early goes on with the error that it has left.
 """
 
 from __future__ import annotations
@@ -98,7 +98,8 @@ def look(plan: Plan, values: Mapping[int, float], design: DesignPart) -> Look:
     InputError
         A measure that is not above 0 has no logarithm.
     """
-    assert design.most_runs is not None and design.smallest is not None
+    assert design.most_runs is not None
+    assert design.smallest is not None
     smallest, logarithms = design.smallest, design.transform == "log"
     if logarithms:
         if not all(value > 0 for value in values.values()):
