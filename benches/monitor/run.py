@@ -7,9 +7,9 @@ In one run, on the same processes:
 1. Processor time per sample with so many sleeping processes: the floor (`examples/floor.rs` reads stat
    and schedstat of all with kept descriptors and does nothing with them), satline-monitor as it is, by
    /proc alone, with waits by cause and with terminals, the task iterator alone (`examples/iterator.rs`), and
-   `atop -w` and `pidstat` where they are installed. Each is run for few and for many samples; the difference of their
-   processor times, by the kernel's account of the ended process, divided by the difference in samples
-   leaves the start out. Medians of the rounds.
+   `atop -w` and `pidstat` where they are installed. Each is run for few and for many samples; the
+   difference of their processor times, by the kernel's account of the ended process, divided by the
+   difference in samples leaves the start out. Medians of the rounds.
 2. Bytes per sample at rest, on the host as it is without those processes: `satline.recording.compact`.
 3. What --waits adds to a context switch with its wakeup, in processor time of two processes that hand a byte
    to and fro (`examples/switches.rs`).
