@@ -205,6 +205,9 @@ class Compared:
         How long the program lived, and all that the recording has of its user's time.
     held
         Part of its waits that the recording puts down to the one that held; ``None``: nobody did.
+    on_disk
+        Part of its waits for disks and pages that the recording puts down to one disk; ``None``: it is no
+        such plant.
     """
 
     cause: str
@@ -213,6 +216,7 @@ class Compared:
     lived: float
     summed: float
     held: float | None
+    on_disk: float | None
 
 
 class NotTold(Exception):
@@ -495,7 +499,17 @@ def compare(scratch: Path) -> tuple[list[Compared], dict[str, str]]:
             held = sum(s for user, s in rows if user == str(one["holder"])) / max(
                 1e-9, sum(s for _, s in rows)
             )
-        found.append(Compared(one["cause"], planted, recorded, lived, whole or 0.0, held))
+        on_disk = None
+        if one["column"] == "io_wait_us":
+            (disk_us,), (all_us,) = (
+                connection.execute(text, [str(one["uid"])]).fetchone() or (None,)
+                for text in (
+                    'SELECT max(wait_us) FROM disk_wait WHERE device IS NOT NULL AND "user" = ?',
+                    'SELECT max(io_wait_us + page_wait_us) FROM "user" WHERE "user" = ?',
+                )
+            )
+            on_disk = (disk_us or 0) / max(1, all_us or 0)
+        found.append(Compared(one["cause"], planted, recorded, lived, whole or 0.0, held, on_disk))
     connection.close()
     return found, told["without"]
 
@@ -526,6 +540,7 @@ def main() -> None:
         cells = [f"{s:8.3f}s" for s in (one.planted, recorded, one.lived, one.summed)]
         errors = [f"{recorded / one.planted - 1:+9.1%}", f"{one.summed / one.lived - 1:+9.1%}"]
         held = "" if one.held is None else f"{one.held:7.1%}"
+        held += "" if one.on_disk is None else f"{one.on_disk:7.1%} of it by its disk"
         print(f"{one.cause:10}", *cells[:2], errors[0], *cells[2:], errors[1], held)
     for cause, why in without.items():
         print(f"{cause:10} not planted: {why}")

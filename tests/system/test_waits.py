@@ -48,5 +48,7 @@ def test_waits_are_those_that_programs_measure() -> None:
         assert abs(one.summed - one.lived) <= SUM_PART * one.lived + SECONDS_MORE, one
         if one.held is not None:
             assert one.held >= 0.9, one
+        if one.on_disk is not None:
+            assert 0.9 <= one.on_disk <= 1.1, one
     for cause, why in without.items():
         print(f"{cause} was not planted: {why}")

@@ -44,6 +44,18 @@ struct task_struct___queue {
 	bool throttled;
 };
 
+struct gendisk {
+	int major, first_minor;
+};
+
+struct block_device {
+	struct gendisk *bd_disk;
+};
+
+struct bio {
+	struct block_device *bi_bdev;
+};
+
 struct pt_regs___third {
 	unsigned long dx;
 };
@@ -92,6 +104,8 @@ struct waits {
 	__u64 ns[CAUSES];
 	/* `since_ns` of the wait under way that dump_both has told of. */
 	__u64 told_ns;
+	/* The disk that it has asked for something last, while it has waited for nothing but disks and pages since; 0: none. */
+	__u64 disk;
 };
 
 struct pair {
@@ -103,6 +117,16 @@ struct paired {
 	__u64 ns, count;
 	__u32 waiter_uid, holder_uid;
 	char name[16];
+};
+
+/* A process' waits for a disk. */
+struct disk_key {
+	__u32 tgid, disk;
+};
+
+struct disk_sum {
+	__u64 ns, count;
+	__u32 uid, unused;
 };
 
 struct wait_record {
@@ -154,6 +178,15 @@ struct {
 	__type(key, struct pair);
 	__type(value, struct paired);
 } pairs SEC(".maps");
+
+/* Waits in pages and in files and block devices that have ended, by process and disk. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct disk_key);
+	__type(value, struct disk_sum);
+} disks SEC(".maps");
 
 LOST_MAP
 
@@ -385,8 +418,25 @@ static __always_inline __s64 waited(struct waits *own, struct task_struct *task,
 	return (__s64)(clock - own->clock_ns) - (__s64)delay;
 }
 
+static __always_inline void end_disk_wait(struct waits *own, struct task_struct *task, __u64 ns)
+{
+	struct disk_key key = { .tgid = task->tgid, .disk = own->disk };
+	struct disk_sum *known = bpf_map_lookup_elem(&disks, &key);
+
+	if (known) {
+		__sync_fetch_and_add(&known->ns, ns);
+		__sync_fetch_and_add(&known->count, 1);
+	} else {
+		struct disk_sum first = { .ns = ns, .count = 1, .uid = task->real_cred->euid.val };
+
+		if (bpf_map_update_elem(&disks, &key, &first, BPF_ANY))
+			count_lost();
+	}
+}
+
 static __always_inline void end_wait(struct waits *own, struct task_struct *task, __u64 now)
 {
+<<<<<<< HEAD
 	__u64 cause = own->cause;
 	__s64 ns;
 
@@ -399,8 +449,39 @@ static __always_inline void end_wait(struct waits *own, struct task_struct *task
 		}
 		if (ns > 0)
 			own->ns[cause] += ns;
+=======
+	__u64 cause = own->cause, ns;
+
+	if (cause < CAUSES) {
+		ns = waited(own, task, now);
+		own->ns[cause] += ns;
+		if (cause == DISK || cause == PAGE)
+			end_disk_wait(own, task, ns);
+>>>>>>> h-kernel
 	}
 	own->since_ns = 0;
+}
+
+/* Something is asked of a disk. One that is made of others comes first, and those after it. */
+SEC("tp_btf/bio")
+int BPF_PROG(on_bio, struct bio *bio)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct block_device *device;
+	struct gendisk *disk;
+	struct waits *own;
+
+	if (task->flags & PF_KTHREAD)
+		return 0;
+	device = bio->bi_bdev;
+	if (!device)
+		return 0;
+	disk = device->bd_disk;
+	own = bpf_task_storage_get(&waits, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (own && disk)
+		/* As the kernel numbers devices. */
+		own->disk = (__u32)disk->major << 20 | (__u32)disk->first_minor;
+	return 0;
 }
 
 SEC("tp_btf/switch")
@@ -414,6 +495,8 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		own = bpf_task_storage_get(&waits, prev, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		if (own) {
 			own->cause = cause_of(prev, state);
+			if (own->cause != DISK && own->cause != PAGE)
+				own->disk = 0;
 			own->woken_ns = 0;
 			own->delay_ns = run_delay(prev);
 			own->clock_ns = clock_of(prev);

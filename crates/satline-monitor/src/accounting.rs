@@ -22,7 +22,7 @@ use std::path::Path;
 use crate::by_pid::Processes;
 use crate::counters::{Children, Totals};
 use crate::ebpf::tasks::{Pass, TaskIterator, Told};
-use crate::ebpf::waits::{Pair, ThreadWaits, Waits};
+use crate::ebpf::waits::{DiskWait, Pair, ThreadWaits, Waits};
 use crate::files::DescriptorBudget;
 use crate::holders::{self, Holders};
 use crate::listing::Listing;
@@ -68,6 +68,7 @@ pub struct ProcessTable {
     waits: Option<Waits>,
     waits_failure: Option<String>,
     pairs: Vec<Pair>,
+    disk_waits: Vec<DiskWait>,
     pub holders: Holders,
     budget: DescriptorBudget,
     options: ScanOptions,
@@ -104,6 +105,7 @@ impl ProcessTable {
             waits: None,
             waits_failure: None,
             pairs: Vec::new(),
+            disk_waits: Vec::new(),
             holders: Holders::default(),
             budget,
             options,
@@ -279,7 +281,11 @@ impl ProcessTable {
             true => waits.read_ended(|thread| self.take_waits(thread)),
             false => waits.read(|thread| self.take_waits(thread)),
         };
-        let read = read.and_then(|lost| waits.read_pairs(|pair| self.pairs.push(pair)).map(|()| lost));
+        let read = read.and_then(|lost| {
+            waits.read_pairs(|pair| self.pairs.push(pair))?;
+            waits.read_disks(|wait| self.disk_waits.push(wait))?;
+            Ok(lost)
+        });
         match read {
             Ok(lost) => {
                 self.waits_lost += lost;
@@ -295,6 +301,10 @@ impl ProcessTable {
         let place = self.place();
         for pair in pairs.iter().filter(|_| self.has_base) {
             self.holders.pair(pair, &mut self.processes, users, place);
+        }
+        let disk_waits = std::mem::take(&mut self.disk_waits);
+        for wait in disk_waits.iter().filter(|_| self.has_base) {
+            self.holders.disk_wait(wait, &mut self.processes, users, place);
         }
         self.waits_lost += self.holders.take_lost();
     }

@@ -100,11 +100,14 @@ pub fn left_out(costs: &Costs, samples_may_halve: bool) -> Option<Detail> {
     all.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(detail, _)| detail)
 }
 
+/// Since when the kernel keeps account, ns, and what it had counted by then, ns by detail.
+type Account = (KernelTime, i64, Vec<(Detail, u64)>);
+
 /// Measures now and then, for an interval between two samples, what programs in the kernel take. The kernel's account has a price for every
 /// run of a program, so that it is not kept all the time.
 #[derive(Debug, Default)]
 pub struct ProgramTimes {
-    account: Option<(KernelTime, i64, Vec<(Detail, u64)>)>,
+    account: Option<Account>,
     due_ns: i64,
     refused: bool,
     found: Vec<(Detail, f64)>,

@@ -1,4 +1,4 @@
-//! Devices: whole disks, zram, network interfaces and swap areas.
+//! Devices: whole disks, zram, network interfaces and swap areas. NFS mounts are in `nfs.rs`.
 //!
 //! Sources: `/proc/diskstats`, `/proc/net/dev`, `/proc/swaps`, `/sys/block/zramN`. Partitions are left out,
 //! since their disk counts them; devices that exist only because the kernel made them ready (loop, ram,
@@ -25,6 +25,8 @@ pub const COLUMNS: &[&str] = &[
     "used_bytes",
     "stored_bytes",
     "priority",
+    "requests",
+    "request_wait_us",
 ];
 
 /// One device, now.
@@ -46,11 +48,14 @@ pub struct DeviceReading {
     pub used_bytes: Option<i64>,
     pub stored_bytes: Option<i64>,
     pub priority: Option<i64>,
+    /// What is neither read nor write.
+    pub requests: Option<i64>,
+    pub request_wait_us: Option<i64>,
 }
 
 impl DeviceReading {
     /// The values in the order of [`COLUMNS`].
-    pub fn values(&self) -> [Option<i64>; 14] {
+    pub fn values(&self) -> [Option<i64>; 16] {
         [
             self.reads,
             self.read_bytes,
@@ -66,6 +71,8 @@ impl DeviceReading {
             self.used_bytes,
             self.stored_bytes,
             self.priority,
+            self.requests,
+            self.request_wait_us,
         ]
     }
 
@@ -83,6 +90,8 @@ pub struct Devices {
     whole: HashMap<String, bool>,
     /// Seen in use before: then it stays in the table, also when it was reset.
     used: HashMap<String, ()>,
+    /// Names of disks by number.
+    numbers: HashMap<(u32, u32), String>,
 }
 
 impl Devices {
@@ -110,6 +119,24 @@ impl Devices {
             }
         }
         devices
+    }
+
+    /// The name of a disk by its number; the number where it has none any more.
+    pub fn name_of(&mut self, roots: &Roots, (major, minor): (u32, u32)) -> String {
+        let find = || {
+            let link = roots.sys.join(format!("dev/block/{major}:{minor}"));
+            let target = std::fs::read_link(link).ok()?;
+            // As in /proc/diskstats.
+            Some(target.file_name()?.to_string_lossy().replace('!', "/"))
+        };
+        let name = self.numbers.get(&(major, minor)).cloned();
+        name.or_else(find).map_or_else(
+            || format!("{major}:{minor}"),
+            |name| {
+                self.numbers.insert((major, minor), name.clone());
+                name
+            },
+        )
     }
 
     fn is_used(&mut self, device: &DeviceReading) -> bool {

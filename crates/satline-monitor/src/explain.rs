@@ -12,6 +12,7 @@ use crate::ebpf::terminals::Terminals;
 use crate::ebpf::waits::Waits;
 use crate::files::{DescriptorBudget, Roots};
 use crate::missing::Missing;
+use crate::nfs;
 use crate::options::Options;
 use crate::plausible::Times;
 use crate::system;
@@ -153,7 +154,7 @@ pub fn sources(options: &Options) -> String {
                 lines.push(Line::had(
                     signal,
                     "eBPF at inet_sock_set_state, sk_data_ready, sock_recv_length, sock_send_length",
-                    format!("{cost} µs a sample, and about 2 µs a request"),
+                    format!("{cost} µs a sample, and about 3 µs a request"),
                 ));
             } else {
                 lines.push(Line::lacks(signal, "its answers cannot be read", "report this"));
@@ -186,6 +187,14 @@ pub fn sources(options: &Options) -> String {
         cost,
     ));
     missing.extend(system::missing(&reading, &roots));
+    match nfs::missing(&roots) {
+        Some(none) => missing.push(none),
+        None => lines.push(Line::had(
+            "device: NFS by mount",
+            "/proc/self/mountstats",
+            "some 10 µs for each mount of any kind a sample",
+        )),
+    }
     let lacking = |m: &Missing| Line::lacks(&m.signal, &m.reason, &m.would_need);
     lines.extend(missing.iter().map(lacking));
     text(&lines)

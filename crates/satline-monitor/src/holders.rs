@@ -8,7 +8,7 @@ use std::os::fd::RawFd;
 
 use crate::by_pid::Processes;
 use crate::counters::Totals;
-use crate::ebpf::waits::{HeldCause, Pair, Party};
+use crate::ebpf::waits::{Disk, DiskWait, HeldCause, Pair, Party};
 use crate::files::{self, RelativePath};
 use crate::placement::Placement;
 use crate::process::Process;
@@ -65,6 +65,17 @@ pub struct HolderReading {
     pub waits: i64,
 }
 
+/// One row of table `disk_wait`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiskReading {
+    pub user: String,
+    pub cgroup: Option<String>,
+    /// `None`: it cannot be told.
+    pub device: Option<String>,
+    pub wait_us: i64,
+    pub waits: i64,
+}
+
 /// The control group that a process was last seen in.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KnownGroup {
@@ -79,6 +90,7 @@ pub struct Holders {
     groups: Vec<String>,
     waits: BTreeMap<Place, (Totals, bool)>,
     pairs: BTreeMap<Key, Sum>,
+    disks: BTreeMap<(Place, Option<Disk>), Sum>,
     /// What could not be kept for want of room: combinations, each time.
     lost: u64,
 }
@@ -109,25 +121,58 @@ impl Holders {
         }
     }
 
+    /// Who a process belongs to.
+    fn place_of(&mut self, party: Party, processes: &mut Processes, users: &mut Users, scan: Scan) -> Place {
+        let known = processes.get_mut(party.pid);
+        let user = known.as_ref().and_then(|process| process.user);
+        let group = known.and_then(|process| self.group(process, scan));
+        let facts = Facts {
+            pid: party.pid,
+            session: 0,
+            kernel_thread: false,
+            uid: Some(party.uid),
+            parent: None,
+        };
+        Place {
+            user: user.unwrap_or_else(|| users.of(facts)),
+            group,
+        }
+    }
+
+    /// Takes what a process has waited for a disk.
+    pub fn disk_wait(&mut self, wait: &DiskWait, processes: &mut Processes, users: &mut Users, scan: Scan) {
+        let key = (self.place_of(wait.waiter, processes, users, scan), wait.disk);
+        if self.disks.len() >= MOST && !self.disks.contains_key(&key) {
+            self.lost += wait.count;
+            return;
+        }
+        let sum = self.disks.entry(key).or_default();
+        sum.ns = sum.ns.saturating_add(wait.waited_ns);
+        sum.count = sum.count.saturating_add(wait.count);
+        sum.changed = true;
+    }
+
+    /// Rows of waits for disks that have changed since the last time; `name` gives a disk's.
+    pub fn disk_rows(&mut self, users: &Users, mut name: impl FnMut(Disk) -> String) -> Vec<DiskReading> {
+        let groups = &self.groups;
+        let changed = self.disks.iter_mut().filter(|(_, sum)| sum.changed);
+        let rows = changed.map(|((place, disk), sum)| {
+            sum.changed = false;
+            DiskReading {
+                user: users.names()[place.user].clone(),
+                cgroup: place.group.map(|group| groups[group as usize].clone()),
+                device: disk.map(&mut name),
+                wait_us: i64::try_from(sum.ns / 1000).unwrap_or(i64::MAX),
+                waits: i64::try_from(sum.count).unwrap_or(i64::MAX),
+            }
+        });
+        rows.collect()
+    }
+
     /// Takes who ended the waits of whom.
     pub fn pair(&mut self, pair: &Pair, processes: &mut Processes, users: &mut Users, scan: Scan) {
-        let mut place = |party: Party| {
-            let known = processes.get_mut(party.pid);
-            let user = known.as_ref().and_then(|process| process.user);
-            let group = known.and_then(|process| self.group(process, scan));
-            let facts = Facts {
-                pid: party.pid,
-                session: 0,
-                kernel_thread: false,
-                uid: Some(party.uid),
-                parent: None,
-            };
-            Place {
-                user: user.unwrap_or_else(|| users.of(facts)),
-                group,
-            }
-        };
-        let (waiter, holder) = (place(pair.waiter), place(pair.holder));
+        let waiter = self.place_of(pair.waiter, processes, users, scan);
+        let holder = self.place_of(pair.holder, processes, users, scan);
         let known = processes.get(pair.holder.pid).filter(|process| process.seen != 0);
         let name = known.map(|process| process.threads[0].name);
         let key = Key {
@@ -277,6 +322,30 @@ mod tests {
         assert_eq!(rows, [expected]);
         assert!(processes.get(1001).is_none(), "nothing is made of who waits");
         assert_eq!(holders.rows(&users).1, [], "nothing has changed");
+    }
+
+    #[test]
+    fn waits_for_disks_are_told_by_disk() {
+        let (mut holders, mut users) = (Holders::default(), users());
+        let mut processes = Processes::default();
+        for (disk, waited_ns) in [(Some((8, 0)), 2_000_000), (None, 5000), (Some((8, 0)), 1_000_000)] {
+            let wait = DiskWait {
+                waiter: Party { pid: 1001, uid: 1001 },
+                disk,
+                waited_ns,
+                count: 1,
+            };
+            holders.disk_wait(&wait, &mut processes, &mut users, NOWHERE);
+        }
+        let name = |(major, minor): Disk| format!("{major}:{minor}");
+        let rows = holders.disk_rows(&users, name);
+        let told: Vec<_> = rows
+            .iter()
+            .map(|row| (row.device.as_deref(), row.wait_us, row.waits))
+            .collect();
+        assert_eq!(told, [(None, 5, 1), (Some("8:0"), 3000, 2)]);
+        assert_eq!(rows[0].user, "1001");
+        assert_eq!(holders.disk_rows(&users, name), [], "nothing has changed");
     }
 
     #[test]

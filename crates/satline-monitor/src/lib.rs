@@ -24,6 +24,7 @@ pub mod locks;
 pub mod missing;
 pub mod monitor;
 pub mod netlink;
+pub mod nfs;
 pub mod options;
 pub mod parse;
 pub mod placement;

@@ -32,6 +32,7 @@ use crate::limited::{Limited, Membership};
 use crate::lines::Lines;
 use crate::locks::Locks;
 use crate::missing::Missing;
+use crate::nfs::{self, NfsMounts};
 use crate::options::Options;
 use crate::plausible::{Clocks, Times};
 use crate::population::{Census, Known, Seen};
@@ -81,6 +82,7 @@ pub struct Monitor<C: Clock> {
     taskstats: Option<TaskStats>,
     census: Census,
     devices: Devices,
+    nfs: NfsMounts,
     device_names: Option<Vec<String>>,
     hierarchies: Vec<Hierarchy>,
     groups: Vec<WatchedGroup>,
@@ -275,6 +277,7 @@ impl<C: Clock> Monitor<C> {
             queues: Queues::new(&roots.proc),
             census: Census::default(),
             devices: Devices::default(),
+            nfs: NfsMounts::default(),
             device_names: None,
             groups_looked_at: BTreeSet::new(),
             lateness: Lateness::default(),
@@ -467,9 +470,16 @@ impl<C: Clock> Monitor<C> {
             .iter()
             .for_each(|wait| self.recorder.wait(at, wait, throttling));
         holders.iter().for_each(|holder| self.recorder.holder(at, holder));
+        let (devices, roots) = (&mut self.devices, &self.roots);
+        let disks = self
+            .table
+            .holders
+            .disk_rows(&self.users, |disk| devices.name_of(roots, disk));
+        disks.iter().for_each(|disk| self.recorder.disk_wait(at, disk));
         locks.rows.iter().for_each(|lock| self.recorder.lock(at, lock));
         if self.before.is_none() {
             self.missing.extend(system::missing(&reading, &self.roots));
+            self.missing.extend(nfs::missing(&self.roots));
         }
         self.before = Some((at.monotonic_ns, cpu_us));
         self.mind_budget(at, cpu_us);

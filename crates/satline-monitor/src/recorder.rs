@@ -6,7 +6,7 @@ use crate::cgroup;
 use crate::device::{self, DeviceReading};
 use crate::ebpf::contention::KernelLocks;
 use crate::ebpf::waits::Waited;
-use crate::holders::{HolderReading, WaitReading};
+use crate::holders::{DiskReading, HolderReading, WaitReading};
 use crate::lines::Transaction;
 use crate::locks::LockReading;
 use crate::requests::Request;
@@ -168,6 +168,7 @@ const HOLDER: [&str; 8] = [
     "wait_us",
     "waits",
 ];
+const DISK_WAIT: [&str; 5] = ["user", "cgroup", "device", "wait_us", "waits"];
 const TASK: [&str; 9] = [
     "pid",
     "tid",
@@ -209,6 +210,7 @@ pub struct Recorder {
     user: Table,
     wait: Table,
     holder: Table,
+    disk_wait: Table,
     task: Table,
     lock: Table,
     thermometer: Table,
@@ -241,6 +243,7 @@ impl Recorder {
             user: Table::open(w, "user", USER)?,
             wait: Table::open(w, "wait", WAIT)?,
             holder: Table::open(w, "holder", HOLDER)?,
+            disk_wait: Table::open(w, "disk_wait", DISK_WAIT)?,
             task: Table::open(w, "task", TASK)?,
             lock: Table::open(w, "lock", LOCK)?,
             thermometer: Table::open(w, "thermometer", THERMOMETER)?,
@@ -389,6 +392,22 @@ impl Recorder {
             w.set_text(columns[5], &reading.holder_name);
             w.set(columns[6], reading.wait_us);
             w.set(columns[7], reading.waits);
+        });
+    }
+
+    /// A row of table `disk_wait`.
+    pub fn disk_wait(&mut self, at: Stamp, reading: &DiskReading) {
+        let columns = self.disk_wait.columns.clone();
+        self.row(self.disk_wait.id, at, |w| {
+            w.set_text(columns[0], &reading.user);
+            if let Some(cgroup) = &reading.cgroup {
+                w.set_text(columns[1], cgroup);
+            }
+            if let Some(device) = &reading.device {
+                w.set_text(columns[2], device);
+            }
+            w.set(columns[3], reading.wait_us);
+            w.set(columns[4], reading.waits);
         });
     }
 

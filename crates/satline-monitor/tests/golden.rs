@@ -151,7 +151,8 @@ fn every_field_of_the_host() {
             ends,
             "user.io_delay_us",
             "user.page_delay_us",
-            "pressure_irq_full_us"
+            "pressure_irq_full_us",
+            "device: NFS by mount"
         ]
     );
     let head: toml::Table = fs::read_to_string(recording.join("recording.toml"))

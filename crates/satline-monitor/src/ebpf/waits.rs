@@ -17,6 +17,7 @@ pub const PLAN: Plan = Plan {
     programs: &[
         ("on_exit", Hook::Tracepoint("sched_process_exit")),
         ("on_waking", Hook::Tracepoint("sched_waking")),
+        ("on_bio", Hook::Tracepoint("block_bio_queue")),
         ("on_switch", Hook::Tracepoint("sched_switch")),
         ("dump_waits", Hook::Iterator("task")),
         ("dump_both", Hook::Iterator("task")),
@@ -245,6 +246,19 @@ pub struct Pair {
     pub name: Name,
 }
 
+/// Waits of one process for a disk that have ended since the last reading: in pages, files and block devices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskWait {
+    pub waiter: Party,
+    /// Its number; `None`: the thread had asked no disk for anything.
+    pub disk: Option<Disk>,
+    pub waited_ns: u64,
+    pub count: u64,
+}
+
+/// Number of a whole disk: major, minor.
+pub type Disk = (u32, u32);
+
 /// A process and its effective user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Party {
@@ -325,6 +339,21 @@ fn pair(key: &[u8], value: &[u8]) -> Option<Pair> {
     })
 }
 
+/// An entry of the map of disks.
+fn disk_wait(key: &[u8], value: &[u8]) -> Option<DiskWait> {
+    let number = |at: usize| Some(u64::from_ne_bytes(value.get(at..at + 8)?.try_into().ok()?));
+    let disk = u32::from_ne_bytes(key.get(4..8)?.try_into().ok()?);
+    Some(DiskWait {
+        waiter: Party {
+            pid: half(key, 0)?,
+            uid: u32::from_ne_bytes(value.get(16..20)?.try_into().ok()?),
+        },
+        disk: (disk != 0).then_some((disk >> 20, disk & 0xf_ffff)),
+        waited_ns: number(0)?,
+        count: number(8)?,
+    })
+}
+
 /// The programs in the kernel.
 #[derive(Debug)]
 pub struct Waits {
@@ -356,6 +385,7 @@ impl Waits {
         waits
             .read(|_| ())
             .and_then(|_| waits.read_pairs(|_| ()))
+            .and_then(|()| waits.read_disks(|_| ()))
             .map_err(|error| Refusal::new(format!("waits: {error}"), "a kernel whose maps can be read"))?;
         Ok(waits)
     }
@@ -405,6 +435,19 @@ impl Waits {
     /// Whether this kernel tells what quotas hold back.
     pub fn tells_throttling(&self) -> bool {
         self.throttling
+    }
+
+    /// Gives the waits for disks that have ended since the last time.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn read_disks(&self, mut each: impl FnMut(DiskWait)) -> io::Result<()> {
+        let map = self.loaded.map("disks").map_err(io::Error::other)?;
+        map.drain(|key, value| {
+            if let Some(wait) = disk_wait(key, value) {
+                each(wait);
+            }
+        })
     }
 
     /// Gives who ended whose waits since the last time.

@@ -92,7 +92,8 @@ impl<C: Clock> Monitor<C> {
     }
 
     pub(super) fn watch_devices(&mut self, at: Stamp) {
-        let devices = self.devices.read(&self.roots);
+        let mut devices = self.devices.read(&self.roots);
+        devices.extend(self.nfs.read(&self.roots, at.monotonic_ns));
         let names: Vec<String> = devices
             .iter()
             .map(|d| format!("{} ({})", d.name, d.kind))
