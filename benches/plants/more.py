@@ -360,14 +360,14 @@ def small_cache(planted: Planted, draw: random.Random) -> Truth:
     On a fast disk they would hardly feel it: there was nothing to name.
     """
     preferred(planted)
-    name, users, limit = _name(draw), draw.randint(3, 5), draw.choice((64, 96, 128)) << 20
+    name, users, limit = _name(draw), draw.randint(4, 5), draw.choice((64, 96, 128)) << 20
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
-    each, iops = int(limit * draw.uniform(0.5, 0.7)) >> 20 << 20, draw.choice((150, 200, 300))
+    each, iops = int(limit * draw.uniform(0.6, 0.8)) >> 20 << 20, draw.choice((100, 150, 200))
     device = modelled_disk(planted, 1 << 30, "network", "--latency-us", "1000", "--iops", str(iops))
     files_on(planted, device)
     for k, uid in enumerate(_uids(draw, users)):
         file = planted.file(f"files/table{k}", each)
-        planted.start("scan", uid, group, file=file, bytes=each, think=0.002, cpu=0.001)
+        planted.start("scan", uid, group, file=file, bytes=each, think=0.001, cpu=0.0003)
     whole = draw.random() < 0.5
     return Truth(
         ("cache", "storage", "io"),

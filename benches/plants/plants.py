@@ -401,6 +401,8 @@ def flock(planted: Planted, draw: random.Random) -> Truth:
 
 def server(planted: Planted, draw: random.Random) -> Truth:
     """A server with one thread, and more clients than it can answer."""
+    # Else it waits for a processor where other work fills them, and these are what holds it back.
+    planted.everywhere = (planted.group("cpu", "first", {"cpu.shares": "8192"}),)
     users, cost, pause = draw.randint(6, 10), draw.uniform(0.02, 0.05), draw.uniform(0.03, 0.08)
     port, uid = draw.randint(20000, 30000), 2000 + draw.randint(1, 99)
     planted.start("serve", uid, port=port, cpu=cost)
