@@ -85,7 +85,7 @@ fuzz: $(VENV)/test ## Read 10,000 mutations of every kind of file (an hour): han
 test-guest: $(VENV)/test ## Build the guests of Debian 12 and 13 where they are not there (needs root), run all tests in them.
 	@for release in $(RELEASES); do $(BIN)/satline guest build --release $$release || exit; done
 	@$(BIN)/python -m tests.system.product_guest $(RELEASES)
-	$(BIN)/python -m pytest tests/system/test_guest.py tests/system/test_kernels.py tests/system/test_ordinary_host.py \
+	SATLINE_TEST_GUEST=1 $(BIN)/python -m pytest tests/system/test_guest.py tests/system/test_kernels.py tests/system/test_ordinary_host.py \
 	  tests/system/test_swapper_guest.py tests/system/test_swapper_unit.py
 
 test-fast: $(VENV)/test ## The crates' and the package's unit tests, without the slow ones and the studies: about 1.5 minutes.

@@ -158,23 +158,45 @@ def by_ssh(user: str, command: str) -> str:
     return f"ssh -i /root/.ssh/own -p {PORT} {user}@127.0.0.1 {command}"
 
 
-def test_each_login_has_a_slice_and_is_a_user_of_the_recording(service: BootedGuest) -> None:
-    log_on(service)
-    groups = [service.run(by_ssh(user, "cat /proc/self/cgroup")).strip() for user in USERS]
-    uids = [service.run(f"id -u {user}").strip() for user in USERS]
+MONITOR = "/opt/satline/bin/satline-monitor"
+
+
+def test_each_login_has_a_slice_and_is_a_user_of_the_recording(guest: BootedGuest) -> None:
+    log_on(guest)
+    groups = [guest.run(by_ssh(user, "cat /proc/self/cgroup")).strip() for user in USERS]
+    uids = [guest.run(f"id -u {user}").strip() for user in USERS]
     for group, uid in zip(groups, uids, strict=True):
         assert group.startswith(f"0::/user.slice/user-{uid}.slice/session-"), groups
-    work = "'i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; sleep 4'"
-    service.run(" & ".join(by_ssh(user, work) for user in USERS) + " & wait")
-    service.run(f"systemctl stop {SERVICE}")
-    fetched = service.fetch(str(HOST))
-    connection = Recording.open(fetched).connect(tables=["user"])
-    rows = connection.execute('SELECT "user", max(cpu_us) FROM "user" GROUP BY ALL').fetchall()
-    connection.close()
-    used = {str(user): cpu_us for user, cpu_us in rows}
-    print(used)
-    for user in USERS:
-        assert sum(cpu_us for name, cpu_us in used.items() if name.startswith(user)) > 0, used
+    work = "'i=0; while [ $i -lt 10000 ]; do i=$((i+1)); done; sleep 4'"
+    for definition in ("session", "cgroup"):
+        recording = f"/root/{definition}.satline"
+        guest.run(
+            f"{MONITOR} --recording {recording} --users {definition} --interval 500ms >/dev/null 2>&1 & "
+            f"while ! ls {recording}/segments/user/* >/dev/null 2>&1; do sleep 0.2; done; "
+            + "".join(f"{by_ssh(user, work)} & " for user in USERS)
+            + "wait %2 %3; kill -INT %1; wait %1"
+        )
+        connection = Recording.open(guest.fetch(recording)).connect(tables=["user"])
+        rows = connection.execute('SELECT "user", max(cpu_us) FROM "user" GROUP BY ALL').fetchall()
+        connection.close()
+        used = {str(user): cpu_us for user, cpu_us in rows}
+        print(used)
+        for user, uid in zip(USERS, uids, strict=True):
+            own = user if definition == "session" else f"/user.slice/user-{uid}.slice"
+            assert sum(cpu_us for name, cpu_us in used.items() if name.startswith(own)) > 0, used
+
+
+def test_an_ordinary_user_has_the_files_of_proc_and_is_told_why(guest: BootedGuest) -> None:
+    log_on(guest)
+    words = f"{MONITOR} --recording r.satline --waits --terminals --interval 500ms --duration 2s"
+    guest.run(by_ssh("ann", f"'{words}'"))
+    fetched = guest.fetch("/home/ann/r.satline")
+    assert check(fetched).ok
+    told = tomllib.loads((fetched / "sources/monitor.toml").read_text())
+    assert told["methods"]["tasks"] == "proc"
+    lacking = {one["signal"]: one["would_need"] for one in told["missing"]}
+    for signal in ("user: waits by cause", "lock: locks of the kernel", "transaction: lines at terminals"):
+        assert "CAP_BPF" in lacking[signal], lacking
 
 
 def test_a_study_sets_its_limits_and_takes_them_back(guest: BootedGuest) -> None:
