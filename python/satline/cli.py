@@ -55,8 +55,12 @@ Examples:
 """,
 )
 @click.version_option(__version__, prog_name="satline", message="%(prog)s %(version)s")
-def commands() -> None:
+@click.option("--private", is_flag=True, help="What is written is for this user alone: umask 077.")
+def commands(private: bool) -> None:
     """How many users a shared machine carries, what holds it back, and what to do about it."""
+    if private:
+        # The programs that a command starts inherit it.
+        os.umask(0o077)
 
 
 for command in (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import json
 import sys
@@ -14,6 +13,7 @@ import click
 
 from satline.cli_filters import filter_options
 from satline.errors import InputError
+from satline.spreadsheet import Writer
 
 if TYPE_CHECKING:
     from satline.reduction import Curves, Filters, Reduction
@@ -258,7 +258,7 @@ def write_csv(curves: Curves, names: list[str]) -> None:
     from satline.report._escape import visible
 
     fields = ("n", "mean", "sd", "standard_error", "honest_error", "effective_n")
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer = Writer(sys.stdout)
     heads = [f"p{percentile}" for percentile in PERCENTILES]
     heads += [f"p{percentile}_{end}" for percentile in PERCENTILES for end in ("low", "high")]
     writer.writerow(["load_low", "load_high", "load", "variable", "unit", *fields, *heads])

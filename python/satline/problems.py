@@ -164,12 +164,16 @@ def _known_keys(place: Place, model: type[BaseModel]) -> list[str]:
     for part in place:
         if isinstance(part, int):
             continue
-        annotation = model.model_fields[part].annotation
+        # A key that is a word of Python's has another name in the model.
+        by_alias = {field.alias or name: field for name, field in model.model_fields.items()}
+        if part not in by_alias:
+            break
+        annotation = by_alias[part].annotation
         candidates = [annotation, *get_args(annotation)]
         model = next(
             (one for one in candidates if isinstance(one, type) and issubclass(one, BaseModel)), model
         )
-    return list(model.model_fields)
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def line_of(text: str, place: Place) -> int:

@@ -51,6 +51,7 @@ COMMANDS = (
 @pytest.fixture(autouse=True)
 def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("SATLINE_LOCK_DIR", str(tmp_path))
 
 
 @pytest.fixture

@@ -41,3 +41,12 @@ def test_whatever_a_file_holds_a_command_ends_and_says_what_is_wrong(
     target = place / f"file{reader.suffix}"
     mutated(sample, target, random.Random(seed))
     assert set(read(reader, target, place)) <= {0, 1, 2}
+
+
+def test_an_unknown_key_beside_one_with_another_name_is_told(tmp_path: Path) -> None:
+    """Found by `make fuzz`: seed 7000003 of blocks ended in a traceback."""
+    reader = next(r for r in readers() if r.name == "blocks")
+    sample, target = tmp_path / "whole.toml", tmp_path / "file.toml"
+    reader.make(sample)
+    mutated(sample, target, random.Random(7_000_003))
+    assert read(reader, target, tmp_path) == [2]

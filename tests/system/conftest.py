@@ -54,6 +54,7 @@ class Satline:
             **os.environ,
             "PYTHONPATH": path,
             "XDG_STATE_HOME": str(self.state),
+            "SATLINE_LOCK_DIR": str(self.state),
             "SATLINE_BIN_DIR": str(binaries),
         }
         self.started: list[subprocess.Popen[str]] = []

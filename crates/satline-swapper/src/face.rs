@@ -1,8 +1,9 @@
 //! What the daemon tells of itself: the status file, metrics, the recording, and lines for the journal.
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::path::PathBuf;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -128,10 +129,8 @@ impl Face {
         }
         if let Some(path) = &self.status {
             // A reader sees the old file or the new one. A status that cannot be written must not end the daemon.
-            let temporary = path.with_extension("new");
             if let Ok(text) = serde_json::to_string(&status) {
-                let written = std::fs::write(&temporary, text);
-                let _ = written.and_then(|()| std::fs::rename(&temporary, path));
+                let _ = replace(path, text.as_bytes());
             }
         }
         Ok(())
@@ -192,6 +191,23 @@ impl Face {
             None => Ok(()),
         }
     }
+}
+
+/// Replaces a file by way of one that is made anew under a name nobody can foresee: whoever may write in the directory can
+/// neither have put a link there nor a file of its own.
+fn replace(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut random = [0; 8];
+    File::open("/dev/urandom")?.read_exact(&mut random)?;
+    let temporary = path.with_file_name(format!(".{name}.{:016x}", u64::from_ne_bytes(random)));
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
+    let replaced = file
+        .write_all(content)
+        .and_then(|()| fs::rename(&temporary, path));
+    if replaced.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    replaced
 }
 
 fn describe<'a>(user: &'a User, state: &UserState, now_us: i64) -> UserStatus<'a> {

@@ -2,11 +2,17 @@
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::face::Status;
+
+/// Connections that may be open at a time.
+const CONNECTIONS: usize = 32;
+/// Time that one client has to ask, and again to take the answer.
+const CLIENT: Duration = Duration::from_secs(2);
 
 /// The text that is answered.
 #[derive(Debug, Clone, Default)]
@@ -24,20 +30,20 @@ impl Metrics {
         std::thread::Builder::new()
             .name("metrics".into())
             .spawn(move || {
+                let open = Arc::new(AtomicUsize::new(0));
                 for stream in listener.incoming().flatten() {
-                    let mut stream = stream;
-                    let limit = Some(Duration::from_secs(2));
-                    let _ = stream.set_read_timeout(limit);
-                    let _ = stream.set_write_timeout(limit);
-                    let mut request = [0; 2048];
-                    let _ = stream.read(&mut request);
+                    // Beyond the limit a connection is closed at once: idle ones end within two seconds.
+                    let place = Place::take(&open);
                     let body = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                    let _ = write!(
-                        stream,
-                        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\n\
-                         Connection: close\r\n\r\n{body}",
-                        body.len()
-                    );
+                    let Some(place) = place else { continue };
+                    // Where there is no room for a thread the connection is closed too.
+                    let _ = std::thread::Builder::new()
+                        .name("metrics client".into())
+                        .stack_size(64 << 10)
+                        .spawn(move || {
+                            answer(stream, &body);
+                            drop(place);
+                        });
                 }
             })?;
         Ok(metrics)
@@ -47,6 +53,48 @@ impl Metrics {
     pub fn set(&self, text: String) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
+}
+
+/// One of the connections that may be open at a time.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    fn take(open: &Arc<AtomicUsize>) -> Option<Self> {
+        let place = Place(open.clone());
+        (open.fetch_add(1, Ordering::SeqCst) < CONNECTIONS).then_some(place)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Answers one client, which has two seconds in all to ask.
+fn answer(mut stream: TcpStream, body: &str) {
+    let until = Instant::now() + CLIENT;
+    let mut request = [0; 2048];
+    let mut length = 0;
+    // Whatever is asked; but what was not read when the connection is closed would take the answer with it.
+    while length < request.len() && !request[..length].ends_with(b"\r\n\r\n") {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || stream.set_read_timeout(Some(left)).is_err() {
+            return;
+        }
+        match stream.read(&mut request[length..]) {
+            Ok(0) => break,
+            Ok(count) => length += count,
+            Err(_) => return,
+        }
+    }
+    let _ = stream.set_write_timeout(Some(CLIENT));
+    let _ = write!(
+        stream,
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n{body}",
+        body.len()
+    );
 }
 
 /// Sums over users, not one series for each: their names are not bounded.
@@ -127,4 +175,54 @@ pub fn text(status: &Status<'_>) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(address: SocketAddr, request: &[u8]) -> String {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(request).unwrap();
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    }
+
+    #[test]
+    fn idle_clients_stall_nobody() {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let metrics = Metrics::listen(free).unwrap();
+        metrics.set("up 1\n".into());
+        let idle: Vec<_> = (0..CONNECTIONS - 1)
+            .map(|_| TcpStream::connect(free).unwrap())
+            .collect();
+        let answer = asked(free, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert!(
+            answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("up 1\n"),
+            "{answer}"
+        );
+        drop(idle);
+    }
+
+    #[test]
+    fn more_connections_than_may_be_are_closed_and_later_ones_answered() {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let metrics = Metrics::listen(free).unwrap();
+        metrics.set("up 1\n".into());
+        let idle: Vec<_> = (0..3 * CONNECTIONS)
+            .map(|_| TcpStream::connect(free).unwrap())
+            .collect();
+        drop(idle);
+        let answered = (0..600).any(|_| {
+            std::thread::sleep(Duration::from_millis(50));
+            let mut answer = String::new();
+            if let Ok(mut stream) = TcpStream::connect(free) {
+                let _ = stream.write_all(b"GET / HTTP/1.1\r\n\r\n");
+                let _ = stream.read_to_string(&mut answer);
+            }
+            answer.ends_with("up 1\n")
+        });
+        assert!(answered);
+    }
 }

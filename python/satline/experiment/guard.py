@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from satline.errors import InputError
 from satline.systems.janitor_process import clean_stale
 from satline.systems.ledger import state_directory
-from satline.systems.lock import held
+from satline.systems.lock import held, host_held
 
 if TYPE_CHECKING:
     from satline.experiment.progress import View
@@ -26,12 +26,12 @@ def only_one(state: Path | None = None) -> Iterator[None]:
     InputError
         Another study runs, or the state directory cannot be written.
     """
-    with held(
-        state or state_directory(),
-        variable="XDG_STATE_HOME",
-        busy="another study is running on this host",
-        hint="wait for its end; two studies would measure each other",
-    ):
+    busy = "another study is running on this host"
+    hint = "wait for its end; two studies would measure each other"
+    with contextlib.ExitStack() as stack:
+        if state is None:
+            stack.enter_context(host_held("satline-study", busy=busy, hint=hint))
+        stack.enter_context(held(state or state_directory(), variable="XDG_STATE_HOME", busy=busy, hint=hint))
         yield
 
 

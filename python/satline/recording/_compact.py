@@ -21,7 +21,7 @@ from satline.errors import InputError
 from satline.recording._files import Layout, SegmentFile, is_being_written, layout, locked, sync_directory
 from satline.recording._frames import Damage, Segment, read_segment
 from satline.recording._integrity import in_segments, segment_differs
-from satline.recording._ledger import Ledger, read_ledgers
+from satline.recording._ledger import Ledger, ledger_path, read_ledgers
 from satline.recording._manifest import changed, load, publish_all
 from satline.recording._open import Recording
 from satline.recording._parquet import conform, day_name, split_days, write
@@ -197,7 +197,9 @@ def _compact_group(
         file = directory / f"{first.writer}-{first.run}-{first.sequence}-{last.sequence}.parquet"
         on_step(f"write {file.name}")
         temporary = write(file, rows, definition, damage)
-        publish_all(recording, [(temporary, file)], on_step=on_step)
+        ledger = (first.writer, first.run)
+        there = ledger_path(recording, *ledger).exists()
+        publish_all(recording, [(temporary, file)], ledger=ledger if there else None, on_step=on_step)
         report.written.append(file)
         report.rows += rows.num_rows
         report.bytes_after += file.stat().st_size

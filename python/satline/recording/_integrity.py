@@ -173,12 +173,35 @@ def _missing_segments(
             rows = f"{closed.rows:,} rows" if closed is not None else "its rows are not known"
             path = recording / "segments" / table / f"{writer}-{run}-{sequence}.seg"
             found.append(Wrong(path, table, f"missing: {rows}"))
-    if checksummed and ended:
-        without = {(s.writer, s.run) for s in seen.layout.segments} - seen.ledgers.keys()
+        found += _cut(ledger, seen, manifest, complete=ended and (writer, run) in _last_runs(seen))
+    if checksummed:
+        stated = {(s.writer, s.run) for s in seen.layout.segments} if ended else set()
+        without = (stated | manifest.ledgers) - seen.ledgers.keys()
         for writer, run in sorted(without):
             path = recording / "segments" / f"{writer}-{run}.ledger"
             found.append(Wrong(path, None, "missing: nothing says which segments there should be"))
     return found
+
+
+def _last_runs(seen: Seen) -> set[tuple[str, int]]:
+    """The last run of each writer that has a ledger."""
+    last: dict[str, int] = {}
+    for writer, run in seen.ledgers:
+        last[writer] = max(run, last.get(writer, 0))
+    return set(last.items())
+
+
+def _cut(ledger: Ledger, seen: Seen, manifest: Manifest, *, complete: bool) -> list[Wrong]:
+    """Whether lines are missing at a ledger's end: segments that it should have begun, or closed."""
+    series = (ledger.writer, ledger.run)
+    at_rest = [
+        (f.table, n) for f in seen.layout.rest if (f.writer, f.run) == series for n in (f.first, f.last)
+    ]
+    unknown = [one for one in at_rest if one not in ledger.opened] if series in manifest.ledgers else []
+    unclosed = ledger.opened - ledger.closed.keys() if complete else set()
+    if not unknown and not unclosed:
+        return []
+    return [Wrong(ledger.path, None, "cut: lines are missing at its end", changed=True)]
 
 
 def _series_of(place: str) -> tuple[tuple[str, str, int], tuple[int, int]] | None:

@@ -86,6 +86,8 @@ class Manifest:
         Segments without rows that went into no file: first and last sequence, by table, writer and run.
     lost
         Segments that are lost and were accepted as lost, likewise.
+    ledgers
+        Runs whose segments went into files: their ledgers are there.
     sealed
         Descriptions and other files as they were when the recording was sealed, by their place.
     """
@@ -95,6 +97,7 @@ class Manifest:
     gone: dict[str, Gone] = field(default_factory=dict)
     empty: dict[Series, list[tuple[int, int]]] = field(default_factory=dict)
     lost: dict[Series, list[tuple[int, int]]] = field(default_factory=dict)
+    ledgers: set[tuple[str, int]] = field(default_factory=set)
     sealed: dict[str, Entry] = field(default_factory=dict)
 
 
@@ -148,6 +151,8 @@ def _take(manifest: Manifest, line: dict[str, Any]) -> None:
         reason = str(line.pop("reason"))
         entry = _entry(line)
         manifest.gone[entry.file] = Gone(entry, reason)
+    elif kind == "ledger":
+        manifest.ledgers.add((str(line["writer"]), int(line["run"])))
     elif kind in ("empty", "lost"):
         series = (str(line["table"]), str(line["writer"]), int(line["run"]))
         ranges = manifest.empty if kind == "empty" else manifest.lost
@@ -181,6 +186,7 @@ def _text(manifest: Manifest) -> bytes:
     lines += [entry("table", e) for _, e in sorted(manifest.files.items())]
     lines += [entry("file", e) for _, e in sorted(manifest.sealed.items())]
     lines += [entry("gone", g.entry, reason=g.reason) for _, g in sorted(manifest.gone.items())]
+    lines += [{"kind": "ledger", "writer": w, "run": r} for w, r in sorted(manifest.ledgers)]
     for kind, ranges in (("empty", manifest.empty), ("lost", manifest.lost)):
         lines += [
             {"kind": kind, "table": t, "writer": w, "run": r, "first": first, "last": last}
@@ -290,7 +296,11 @@ def table_entry(recording: Path, file: Path, *, as_file: str | None = None) -> E
 
 
 def publish_all(
-    recording: Path, files: Sequence[tuple[Path, Path]], *, on_step: Callable[[str], None] = lambda _: None
+    recording: Path,
+    files: Sequence[tuple[Path, Path]],
+    *,
+    ledger: tuple[str, int] | None = None,
+    on_step: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Give written files their names, in the manifest first; from then on their rows count.
 
@@ -298,6 +308,8 @@ def publish_all(
     ----------
     files
         Hidden file, and its name to be.
+    ledger
+        Writer and run of the segments that went in, if their ledger is there.
     """
     entries = [
         table_entry(recording, temporary, as_file=file.relative_to(recording).as_posix())
@@ -308,6 +320,8 @@ def publish_all(
         for entry in entries:
             manifest.files[entry.file] = entry
             manifest.gone.pop(entry.file, None)
+        if ledger is not None:
+            manifest.ledgers.add(ledger)
     for temporary, file in files:
         on_step(f"rename {file.name}")
         temporary.replace(file)

@@ -187,7 +187,7 @@ class Recording:
             seen,
             checksummed=self.checksummed,
             identity=str(self.description.get("recording", {}).get("id", "")),
-            ended=self.ended,
+            ended=self.description.get("recording", {}).get("end_reason") == "complete",
             tables=names,
         )
         return found + changed_files(self.path, seen, names)

@@ -91,6 +91,9 @@ def seal(path: Path | str) -> Sealed:
                 writer, run, sequence = one.path.stem.rsplit("-", 2)
                 pair = (int(sequence), int(sequence))
                 manifest.lost.setdefault((one.table, writer, int(run)), []).append(pair)
+            elif one.path.suffix == ".ledger":
+                writer, _, run = one.path.stem.rpartition("-")
+                manifest.ledgers.discard((writer, int(run)))
             else:
                 continue
             done.lost.append(str(one))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from io import StringIO
@@ -16,6 +15,7 @@ from satline.report._escape import cell as shown_cell
 from satline.report._escape import visible
 from satline.report._plot import shown
 from satline.report._sheet import Column, Sheet
+from satline.spreadsheet import Writer
 
 _NARROWEST = 12  # a column, so that its heading has not too many lines
 _GAP = 2
@@ -124,7 +124,7 @@ def sheets_csv(sheets: Iterable[Sheet]) -> str:
     A variable that is not there at all has one line that says why.
     """
     text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = Writer(text)
     numbers = ("value", "standard_error", "low", "high", "n")
     groups = ("group", "from", "to", "observations", "seconds")
     writer.writerow(["report", *groups, "variable", "label", "statistic", "unit", *numbers, "missing"])

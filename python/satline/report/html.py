@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -16,6 +14,7 @@ import jinja2
 from markupsafe import Markup
 
 import satline
+from satline.atomic import replace_file
 from satline.diagnosis._results import Diagnosis
 from satline.errors import InputError
 from satline.reduction import Reduction
@@ -66,15 +65,7 @@ def write_page(path: Path, page: str | bytes) -> None:
     """
     content = page.encode("utf-8") if isinstance(page, str) else page
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        replace_file(path, content, durable=False)
     except OSError as error:
         hint = "name a file in a directory that exists and may be written, with space left"
         raise InputError(f"cannot write the report {path}: {error.strerror}", hint=hint) from error

@@ -1,4 +1,4 @@
-"""A directory that one command at a time may use."""
+"""A directory, or the host, that one command at a time may use."""
 
 from __future__ import annotations
 
@@ -43,3 +43,53 @@ def held(directory: Path, *, variable: str, busy: str, hint: str) -> Iterator[No
         yield
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def host_held(name: str, *, busy: str, hint: str) -> Iterator[None]:
+    """Hold a lock of this host, whoever asks and whatever its state directory is; the kernel lets go of it.
+
+    The lock is a file in /run/lock, or in the directory that ``SATLINE_LOCK_DIR`` names; every user may hold
+    it, so that it needs no right but to read it. Where there is no such directory nothing is held.
+
+    Raises
+    ------
+    InputError
+        Another process holds it, or the file is none that can be locked.
+    """
+    path = Path(os.environ.get("SATLINE_LOCK_DIR") or "/run/lock") / f"{name}.lock"
+    try:
+        descriptor = _opened(path)
+    except FileNotFoundError:
+        yield
+        return
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be opened: {error.strerror}", hint="delete it if no study is running"
+        ) from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{busy}: it holds {path}", hint=hint) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _opened(path: Path) -> int:
+    """The file, made if it is not there.
+
+    In a directory with the sticky bit a file of another user's must not be opened with O_CREAT
+    (fs.protected_regular). Links are not followed.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    for _ in range(3):
+        with contextlib.suppress(FileNotFoundError):
+            return os.open(path, flags)
+        with contextlib.suppress(FileExistsError):
+            descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o644)
+            # Whatever the umask: another user must be able to hold it.
+            os.fchmod(descriptor, 0o644)
+            return descriptor
+    return os.open(path, flags)

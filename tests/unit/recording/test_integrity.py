@@ -295,6 +295,11 @@ def test_a_description_or_ledger_that_is_gone_or_another_is_told(recording: Path
     mine = ledger.read_bytes()
     shutil.copy(other / "segments/monitor-1.ledger", ledger)
     assert any("ledger of another recording" in p for p in check(recording).problems)
+    for length in range(1, mine.count(b"\n")):
+        ledger.write_bytes(b"".join(mine.splitlines(keepends=True)[:length]))
+        assert not check(recording).ok
+    ledger.unlink()
+    assert any("missing: nothing says which segments" in p for p in check(recording).problems)
     ledger.write_bytes(mine)
     source = recording / "sources/monitor.toml"
     source.unlink()

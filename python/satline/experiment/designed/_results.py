@@ -5,7 +5,6 @@ Interactions of one run are not independent of each other, so that a run is one 
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from io import StringIO
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from satline.experiment.designs import Plan, Run
 from satline.report._escape import visible
+from satline.spreadsheet import Writer
 
 if TYPE_CHECKING:
     import duckdb
@@ -141,7 +141,7 @@ def classes(results: Iterable[RunResult]) -> list[str]:
 def results_csv(plan: Plan, results: Sequence[RunResult]) -> str:
     """A row for each run and class, as `satline anova --by class` reads it."""
     text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = Writer(text)
     names = [field.name for field in fields(Figures)][1:]
     blocked = any(run.block is not None for run in plan.runs)
     factors = [factor.name for factor in plan.factors]

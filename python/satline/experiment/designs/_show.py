@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from io import StringIO
 from typing import Any
@@ -13,6 +12,7 @@ from satline.experiment.designs._fraction import ROMAN, Fraction
 from satline.experiment.designs._plan import Plan
 from satline.experiment.designs._words import length, letters, names
 from satline.report._escape import visible
+from satline.spreadsheet import Writer
 
 _TOLD = 2  # orders whose aliases are told: few effects of higher orders are real
 
@@ -33,7 +33,7 @@ def table(plan: Plan) -> list[tuple[str, ...]]:
 def plan_csv(plan: Plan) -> str:
     """The table; add a column of results, and `satline anova` reads it."""
     text = StringIO()
-    csv.writer(text, lineterminator="\n").writerows([visible(one) for one in row] for row in table(plan))
+    Writer(text).writerows([visible(one) for one in row] for row in table(plan))
     return text.getvalue()
 
 
