@@ -436,7 +436,6 @@ static __always_inline void end_disk_wait(struct waits *own, struct task_struct 
 
 static __always_inline void end_wait(struct waits *own, struct task_struct *task, __u64 now)
 {
-<<<<<<< HEAD
 	__u64 cause = own->cause;
 	__s64 ns;
 
@@ -447,17 +446,11 @@ static __always_inline void end_wait(struct waits *own, struct task_struct *task
 			ns += own->owed_ns;
 			own->owed_ns = ns < 0 ? ns : 0;
 		}
-		if (ns > 0)
-			own->ns[cause] += ns;
-=======
-	__u64 cause = own->cause, ns;
-
-	if (cause < CAUSES) {
-		ns = waited(own, task, now);
+		if (ns < 0)
+			ns = 0;
 		own->ns[cause] += ns;
 		if (cause == DISK || cause == PAGE)
 			end_disk_wait(own, task, ns);
->>>>>>> h-kernel
 	}
 	own->since_ns = 0;
 }
