@@ -198,6 +198,9 @@ def _cut(ledger: Ledger, seen: Seen, manifest: Manifest, *, complete: bool) -> l
         (f.table, n) for f in seen.layout.rest if (f.writer, f.run) == series for n in (f.first, f.last)
     ]
     unknown = [one for one in at_rest if one not in ledger.opened] if series in manifest.ledgers else []
+    if complete:
+        segments = (s for s in seen.layout.segments if (s.writer, s.run) == series)
+        unknown += [(s.table, s.sequence) for s in segments if (s.table, s.sequence) not in ledger.opened]
     unclosed = ledger.opened - ledger.closed.keys() if complete else set()
     if not unknown and not unclosed:
         return []

@@ -156,6 +156,10 @@ def test_a_ledger_that_is_gone_or_damaged_is_told(recording: Path) -> None:
         flip(ledger, offset, offset % 8)
         assert not check(recording).ok, offset
         ledger.write_bytes(whole)
+    lines = whole.splitlines(keepends=True)
+    for count in range(len(lines)):
+        ledger.write_bytes(b"".join(lines[:count]))
+        assert not check(recording).ok, count
     ledger.unlink()
     assert any("ledger" in p and "missing" in p for p in check(recording).problems)
 
