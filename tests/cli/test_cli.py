@@ -233,7 +233,7 @@ def test_the_units_are_printed_and_installed(
     assert run(["record", "--print-unit", "--interval", "10", "--users", "session"]) == 0
     printed = capsys.readouterr().out
     assert f"ExecStart={binaries}/satline-monitor --recording /var/lib/satline/host.satline " in printed
-    assert " --interval 10000ms --users session\n" in printed
+    assert " --interval 10000ms --users session --budget 2\n" in printed
     assert f"ExecStopPost=-{binaries}/satline recording compact /var/lib/satline/host.satline" in printed
     assert "OnCalendar=" in printed
     assert run(["record", "--install", "--root", str(tmp_path / "root"), "/var/log/x.satline"]) == 0

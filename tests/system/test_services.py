@@ -1,5 +1,6 @@
 """`satline record --services`: requests to services are recorded as their clients saw them."""
 
+import importlib.util
 import os
 import signal
 import socket
@@ -19,9 +20,20 @@ from satline.systems.binaries import find_binary
 
 from .conftest import TREE, Satline, wait_for
 
-sys.path.insert(0, str(TREE / "benches/services"))
-from run import crowd, differences, lost_of, matched, paths_of, rows_of
+PLACE = TREE / "benches/services"
+sys.path.insert(0, str(PLACE))
 from servers import free_port, installed, server
+
+# Other benches have a module of this name, too.
+_spec = importlib.util.spec_from_file_location("services_run", PLACE / "run.py")
+assert _spec is not None
+assert _spec.loader is not None
+_run = importlib.util.module_from_spec(_spec)
+sys.modules["services_run"] = _run
+_spec.loader.exec_module(_run)
+crowd, differences, lost_of, matched, paths_of, rows_of = (
+    getattr(_run, name) for name in ("crowd", "differences", "lost_of", "matched", "paths_of", "rows_of")
+)
 
 pytestmark = pytest.mark.system
 

@@ -17,9 +17,10 @@ from satline.swapper import UserStatus, explain_user
 from satline.systems.guest.files import find_program
 from satline.systems.guest.settings import EMULATION, GuestSettings
 
+from .booted_guest import WAIT_S
 from .conftest import wait_for
 from .paging import PAGE_BYTES, kib, paging_file, swapped_pages
-from .swapper_guest import PLACE, WAIT_S, SwapperGuest, started, swapper_or_skip
+from .swapper_guest import PLACE, SwapperGuest, started, swapper_or_skip
 from .test_swapper import Swapper
 
 pytestmark = [

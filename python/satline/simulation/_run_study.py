@@ -135,8 +135,9 @@ def record(
     program.run(run, None if progress is None else lambda part: progress(Progress(0, 1, part)), path)
     if study.file.expects is not None:
         # What was planted goes with the recording: whoever diagnoses it may be told.
-        with (path / "recording.toml").open("a", encoding="utf-8") as file:
-            file.write(f'\n[truth]\nplanted = "{study.file.expects}"\n')
+        from satline.recording import describe
+
+        describe.update(path, {"truth": {"planted": study.file.expects}})
 
 
 def judged(study: SimulatedStudy, path: Path) -> Planted | None:

@@ -62,9 +62,7 @@ def test_a_large_effect_needs_few_runs_and_a_doubtful_one_more() -> None:
 def test_no_effect_is_called_one_seldom_however_often_it_is_looked_at() -> None:
     design = DesignPart(most_runs=40, smallest=0.05)
     wrong = sum(
-        effect.state == "there"
-        for seed in range(60)
-        for effect in carried(0.0, 1.0, seed, design)[1].effects
+        effect.state == "there" for seed in range(60) for effect in carried(0.0, 1.0, seed, design)[1].effects
     )
     assert wrong / 120 < 0.1  # 0.05 at most, and chance
 
