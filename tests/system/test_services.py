@@ -20,10 +20,10 @@ from satline.systems.binaries import find_binary
 
 from .conftest import TREE, Satline, wait_for
 
-PLACE = TREE / "benches/services"
-sys.path.insert(0, str(PLACE))
+sys.path.insert(0, str(TREE / "benches/services"))
 from servers import free_port, installed, server
 
+PLACE = TREE / "benches/services"
 # Other benches have a module of this name, too.
 _spec = importlib.util.spec_from_file_location("services_run", PLACE / "run.py")
 assert _spec is not None
