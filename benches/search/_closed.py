@@ -245,11 +245,10 @@ def simulate(
     return dict(zip(names, table.T, strict=True))
 
 
-def cycles_of(plan: Plan, rows: dict[str, np.ndarray], work: bool = True, end_s: float = math.nan) -> Cycles:
+def cycles_of(plan: Plan, rows: dict[str, np.ndarray], work: bool = True) -> Cycles:
     """As `satline.windows.one` makes them; work by the seconds that each class takes alone.
 
-    end_s
-        Up to when unfinished cycles are known, where `rows` does not say it of each (`known_s`, `paused`).
+    Unfinished cycles are known up to ``known_s`` of `rows`; ``paused``: they were in their pause then.
     """
     kind = rows["kind"].astype(np.int64)
     chosen = rows["class"].astype(np.int64)
@@ -272,5 +271,5 @@ def cycles_of(plan: Plan, rows: dict[str, np.ndarray], work: bool = True, end_s:
         light_s=took,
         expected_light_s=means[kind],
         paused=rows.get("paused", np.zeros(len(kind), dtype=np.bool_)),
-        known_s=rows.get("known_s", np.where(np.isfinite(rows["end_s"]), np.nan, end_s)),
+        known_s=rows.get("known_s", np.full(len(kind), math.nan)),
     )
