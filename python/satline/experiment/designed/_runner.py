@@ -159,43 +159,40 @@ def _go_through(
     guess = _expected_s(designed)
     left = [run for run in plan.runs if run.number not in done]
     good = bool(done)
-    if not left:
-        left = _further(designed, carried, view)
-    while left:
-        for place, run in enumerate(left):
-            each = statistics.median(lasted) if lasted else guess
-            remaining = clock(each * (len(left) - place))
-            view.note(f"run {run.number} of {len(carried.plan.runs)}: {_words(run)}; about {remaining} left")
-            for trial in range(designed.design.repeat_late + 1):
-                attempt, behind, signal = _attempt(store, run, carried.digest, execute, scratch, states)
-                signal = signal or signals.take()
-                late, repeated = attempt.outcome == "late", trial < designed.design.repeat_late
-                if late and (signal is not None or not repeated):
-                    # Nothing is void: the last attempt stays, and says what it is.
-                    attempt.flags.append(f"late: {attempt.reason}")
-                    attempt = replace(attempt, outcome="complete")
-                    carried.late.append(run.number)
-                store.log(attempt)
-                carried.left_behind += behind
-                lasted.append(attempt.seconds)
-                if signal is not None:
-                    carried.interrupted = signal
-                    return
-                if attempt.outcome != "late":
-                    break
-                view.note(f"run {run.number}: {attempt.reason}; again")
-                carried.repeated += 1
-            _note_end(carried, run, attempt, view)
-            good |= attempt.outcome == "complete"
-            if attempt.state is not None and attempt.outcome == "complete":
-                states.append(HostState(**attempt.state))
-            if not good and len(carried.failed) == min(MOST_FAILED, len(plan.runs)):
-                reason = carried.failed[run.number]
-                raise SatlineError(
-                    f"the first {len(carried.failed)} runs failed, the last with: {reason}",
-                    hint=f"mend it and start the study again; what was recorded is in {store.path}",
-                )
-        left = _further(designed, carried, view)
+    while left or (left := _further(designed, carried, view)):
+        run = left.pop(0)
+        each = statistics.median(lasted) if lasted else guess
+        remaining = clock(each * (len(left) + 1))
+        view.note(f"run {run.number} of {len(carried.plan.runs)}: {_words(run)}; about {remaining} left")
+        for trial in range(designed.design.repeat_late + 1):
+            attempt, behind, signal = _attempt(store, run, carried.digest, execute, scratch, states)
+            signal = signal or signals.take()
+            late, repeated = attempt.outcome == "late", trial < designed.design.repeat_late
+            if late and (signal is not None or not repeated):
+                # Nothing is void: the last attempt stays, and says what it is.
+                attempt.flags.append(f"late: {attempt.reason}")
+                attempt = replace(attempt, outcome="complete")
+                carried.late.append(run.number)
+            store.log(attempt)
+            carried.left_behind += behind
+            lasted.append(attempt.seconds)
+            if signal is not None:
+                carried.interrupted = signal
+                return
+            if attempt.outcome != "late":
+                break
+            view.note(f"run {run.number}: {attempt.reason}; again")
+            carried.repeated += 1
+        _note_end(carried, run, attempt, view)
+        good |= attempt.outcome == "complete"
+        if attempt.state is not None and attempt.outcome == "complete":
+            states.append(HostState(**attempt.state))
+        if not good and len(carried.failed) == min(MOST_FAILED, len(plan.runs)):
+            reason = carried.failed[run.number]
+            raise SatlineError(
+                f"the first {len(carried.failed)} runs failed, the last with: {reason}",
+                hint=f"mend it and start the study again; what was recorded is in {store.path}",
+            )
 
 
 def _further(designed: Designed[Any], carried: Carried, view: View) -> list[Run]:
