@@ -27,7 +27,6 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import zip_longest
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -38,6 +37,7 @@ from systems import KINDS, STUDY_S, Seen, System, made
 from satline.diagnosis.saturation import Series, judge
 from satline.experiment.adaptive.plan import StepTimes
 from satline.experiment.search import Search, Settings
+from satline.knee import Window
 
 GRID = (2, 6, 10, 15, 20, 26, 33, 42, 52, 62)
 RAMP_S, WARMUP_S = 3.0, 4.0
@@ -110,22 +110,24 @@ def searched(system: System, seed: int, seconds: float, within: float) -> tuple[
     settings = Settings(most_users=system.most, seconds=seconds, within=within, overhead_s=times.overhead)
     elapsed, cpu = 0.0, 0.0
     before: int | None = None
-    seen: list[Seen] = []
+    known: list[Window] = []
+    last: Seen | None = None
     while True:
-        # as the driver does: all windows are read anew, by what is known of them by now
+        # As the driver does: what is known of a window by now. Once its lines have ended that stays the same.
         search = Search(settings, seed=seed)
-        following = [one.users for one in seen[1:]]
-        for one, users in zip_longest(seen, following):
-            search.add(one.window(users))
+        for window in known if last is None else (*known, last.window()):
+            search.add(window)
         began = time.process_time()
         decision = search.decide(elapsed)
         cpu += time.process_time() - began
         if decision.users is None:
             return search, elapsed, cpu
+        if last is not None:
+            known.append(last.window(decision.users))
         elapsed += times.overhead(before, decision.users)
         before = decision.users
         length = max(1, int(decision.window_s))
-        seen.append(system.observe(decision.users, elapsed, length))
+        last = system.observe(decision.users, elapsed, length)
         elapsed += length
 
 

@@ -201,10 +201,11 @@ def _to_error(c: Cycles, part: Floats, length: Floats, values: Floats, g: float)
     spread is stretched by how much the same cycles make them alike.
     """
     of_each = part.sum(axis=1)
+    by_blocks = float(np.sqrt((of_each**2).sum() / max((part**2).sum(), 1e-12)))
     square = float(values.var(ddof=1)) / len(values) if len(values) > 1 else 0.0
     whose, there = np.unique(c.user, return_inverse=True)
     if len(whose) < FEWEST_USERS or not square > 0:
-        return float(np.sqrt((of_each**2).sum() / max((part**2).sum(), 1e-12)))
+        return by_blocks
     by_user = np.zeros((len(of_each), len(whose)))
     by_user[np.arange(len(of_each)), there] = of_each
     sums = _sums(c, by_user, length)
@@ -225,7 +226,7 @@ def _to_error(c: Cycles, part: Floats, length: Floats, values: Floats, g: float)
             without.append(_value(left, g))
         error += (len(own) - 1) / len(own) * float(((np.array(without) - np.mean(without)) ** 2).sum())
     if alone == len(whose):
-        return float(np.sqrt((of_each**2).sum() / max((part**2).sum(), 1e-12)))
+        return by_blocks
     # The only user of its kind is taken to err as the others do.
     error *= len(whose) / (len(whose) - alone)
     relative = error / max(_value(total, g), 1e-12) ** 2

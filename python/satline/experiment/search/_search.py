@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from satline.errors import SatlineError
 from satline.experiment.search import _words as words
@@ -341,11 +342,12 @@ class Search:
                 drawn = _equal(table, DRAWS)
                 sought.append(Sought(np.minimum(drawn.users, most), drawn))
         users = self._tried(state, heaviest)
+        rate = np.median(state.found.expected(index, users, 0.0)[0], axis=0)
         found: list[Candidate] = []
         short, long = settings.window_s
         for length in dict.fromkeys((short, math.sqrt(short * long), long)):
             random = np.random.default_rng([self.seed, len(self.windows)])
-            some = self._turning_over(state, users, length)
+            some = users[_turning_over(users, rate, length, state.found.knee.value)]
             costs = np.array([settings.overhead_s(last, int(n)) + length for n in some])
             middle = elapsed_s + float(costs.mean()) - length / 2
             parts = narrowing(state.found, index, sought, some, length, middle, random)
@@ -374,15 +376,6 @@ class Search:
             **made,
         )
 
-    def _turning_over(self, state: _State, users: Floats, window_s: float) -> Floats:
-        """Those of these numbers of users who come round at least once in a window of this length.
-
-        Where a thought and its answer take longer, by Little's law, a window sees how the queues fill, and
-        not what the system completes. Half as many again as the knee are always considered.
-        """
-        rate = np.median(state.found.expected(state.found.draws.equal(DRAWS), users, 0.0)[0], axis=0)
-        return users[(users <= rate * window_s) | (users <= BEYOND * state.found.knee.value)]
-
     def _tried(self, state: _State, heaviest: int) -> Floats:
         """Numbers of users to consider: over the whole range seen and one step of growth beyond, and about
         where the targets may lie."""
@@ -397,6 +390,15 @@ class Search:
         about += [knee.low, knee.value, knee.value * 1.5, knee.value * 0.6]
         made = np.array([*even, *(x for x in about if math.isfinite(x) and x > 0)])
         return np.unique(np.clip(np.rint(made), least, top))
+
+
+def _turning_over(users: Floats, rate: Floats, window_s: float, knee: float) -> NDArray[np.bool_]:
+    """Which of these numbers of users come round at least once in a window of this length.
+
+    Where a thought and its answer take longer, by Little's law, a window sees how the queues fill, and not
+    what the system completes. Half as many again as the knee are always considered.
+    """
+    return (users <= rate * window_s) | (users <= BEYOND * knee)
 
 
 def _equal(table: Reactions, count: int) -> Reactions:
