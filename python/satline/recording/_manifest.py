@@ -225,24 +225,19 @@ def _id_of(recording: Path) -> str:
 
 def digest(file: Path) -> tuple[int, int, str]:
     """Bytes, CRC-32 and SHA-256 of a file, read once."""
-    crc, length, sha = 0, 0, hashlib.sha256()
+    sha = hashlib.sha256()
+    return *checksum(file, sha.update), sha.hexdigest()
+
+
+def checksum(file: Path, also: Callable[[memoryview], object] = lambda _: None) -> tuple[int, int]:
+    """Bytes and CRC-32 of a file; `also` is called with each piece that is read."""
+    crc, length = 0, 0
     buffer = bytearray(_CHUNK)
     with file.open("rb", buffering=0) as stream:
         while count := stream.readinto(buffer):
             piece = memoryview(buffer)[:count]
             crc = zlib.crc32(piece, crc)
-            sha.update(piece)
-            length += count
-    return length, crc, sha.hexdigest()
-
-
-def checksum(file: Path) -> tuple[int, int]:
-    """Bytes and CRC-32 of a file."""
-    crc, length = 0, 0
-    buffer = bytearray(_CHUNK)
-    with file.open("rb", buffering=0) as stream:
-        while count := stream.readinto(buffer):
-            crc = zlib.crc32(memoryview(buffer)[:count], crc)
+            also(piece)
             length += count
     return length, crc
 
