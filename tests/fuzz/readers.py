@@ -140,9 +140,7 @@ def old_recording(path: Path) -> None:
     (path / MANIFEST).unlink()
     for file in path.glob("segments/*.ledger"):
         file.unlink()
-    for file in (path / "recording.toml", *path.glob("sources/*.toml")):
-        lines = file.read_text().splitlines(keepends=True)
-        file.write_text("".join(x for x in lines if not x.startswith(("# recording=", "checksums ="))))
+    old_recording_files(path)
 
 
 def old_live_recording(path: Path) -> None:

@@ -1,6 +1,5 @@
 """`satline record --services`: requests to services are recorded as their clients saw them."""
 
-import importlib.util
 import os
 import signal
 import socket
@@ -16,24 +15,13 @@ from typing import Any
 import pytest
 
 from satline.recording import Recording
-from satline.systems.binaries import find_binary
 
-from .conftest import TREE, Satline, wait_for
+from .conftest import TREE, Satline
+from .watched import Recorder, skip_unless_had
 
 sys.path.insert(0, str(TREE / "benches/services"))
+from answered import crowd, differences, lost_of, matched, paths_of, rows_of
 from servers import free_port, installed, server
-
-PLACE = TREE / "benches/services"
-# Other benches have a module of this name, too.
-_spec = importlib.util.spec_from_file_location("services_run", PLACE / "run.py")
-assert _spec is not None
-assert _spec.loader is not None
-_run = importlib.util.module_from_spec(_spec)
-sys.modules["services_run"] = _run
-_spec.loader.exec_module(_run)
-crowd, differences, lost_of, matched, paths_of, rows_of = (
-    getattr(_run, name) for name in ("crowd", "differences", "lost_of", "matched", "paths_of", "rows_of")
-)
 
 pytestmark = pytest.mark.system
 
@@ -41,34 +29,13 @@ pytestmark = pytest.mark.system
 @pytest.fixture
 def host(satline: Satline) -> Satline:
     """Where requests can be watched; else the test is skipped with the reason."""
-    said = subprocess.run(
-        [find_binary("satline-monitor"), "--explain-sources"], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
-    at = next(n for n, line in enumerate(said) if "requests to services" in line)
-    if not said[at].startswith("+"):
-        pytest.skip(f"{said[at + 1].strip()}; {said[at + 2].strip()}")
+    skip_unless_had("requests to services")
     return satline
 
 
-class Recorder:
+def recorder(satline: Satline, *words: str) -> Recorder:
     """A recording of services in a block."""
-
-    def __init__(self, satline: Satline, *words: str) -> None:
-        self.satline = satline
-        self.words = words
-
-    def __enter__(self) -> Path:
-        recording = self.satline.recording
-        words = ["--services", "--interval", "200ms", "--quiet", *self.words]
-        self.process = self.satline.start("record", str(recording), *words)
-        wait_for(lambda: list(recording.glob("segments/system/*")), "the first sample")
-        return recording
-
-    def __exit__(self, *_: object) -> None:
-        time.sleep(0.5)
-        self.process.send_signal(signal.SIGINT)
-        output, _ = self.process.communicate(timeout=120)
-        assert self.process.returncode == 0, output
+    return Recorder(satline, "--services", *words)
 
 
 @pytest.mark.slow
@@ -83,7 +50,7 @@ def test_requests_are_recorded_as_clients_saw_them(host: Satline, kind: str) -> 
             parent.chmod(parent.stat().st_mode | 0o55)
     paths = paths_of(kind, directory)
     with server(kind, directory) as port:
-        with Recorder(host) as recording:
+        with recorder(host) as recording:
             think_s = 1.0 if kind == "single" else 0.2
             asked = crowd(port, kind, clients=10, seconds=5, think_s=think_s, seed=7, paths=paths)
         rows = rows_of(recording, port)
@@ -130,7 +97,7 @@ def one_answer(connection: socket.socket) -> None:
 
 def test_an_answer_has_a_first_and_a_last_byte(host: Satline) -> None:
     service = Scripted(one_answer)
-    with Recorder(host, "--command-names") as recording, service as client:
+    with recorder(host, "--command-names") as recording, service as client:
         time.sleep(0.3)
         client.sendall(b"sesame")
         assert client.recv(11, socket.MSG_WAITALL)
@@ -152,7 +119,7 @@ def test_a_request_without_an_answer_is_cut(host: Satline) -> None:
         connection.close()
 
     service = Scripted(drop)
-    with Recorder(host) as recording, service as client:
+    with recorder(host) as recording, service as client:
         client.sendall(b"x")
         assert client.recv(100) == b""
     (row,) = rows_of(recording, service.port)
@@ -169,7 +136,7 @@ def test_a_connection_that_is_older_than_the_recording_counts(host: Satline) -> 
     with service as client:
         client.sendall(b"x")
         client.recv(1)
-        with Recorder(host) as recording:
+        with recorder(host) as recording:
             for _ in range(3):
                 client.sendall(b"x")
                 client.recv(1)
@@ -187,7 +154,7 @@ def test_requests_sent_ahead_are_marked(host: Satline) -> None:
                 connection.sendall(b"b")
 
     service = Scripted(line_by_line)
-    with Recorder(host) as recording, service as client:
+    with recorder(host) as recording, service as client:
         client.sendall(b"1")
         assert client.recv(1) == b"a"
         client.sendall(b"2")
@@ -203,7 +170,7 @@ def test_requests_sent_ahead_are_marked(host: Satline) -> None:
 @pytest.mark.slow
 def test_no_request_is_lost_uncounted(host: Satline) -> None:
     with server("asyncio", host.recording.parent / "service") as port:
-        with Recorder(host) as recording:
+        with recorder(host) as recording:
             monitor = int(
                 subprocess.run(
                     ["pgrep", "-f", f"satline-monitor --recording {recording}"],
@@ -225,7 +192,7 @@ def test_no_request_is_lost_uncounted(host: Satline) -> None:
 
 def test_users_and_groups_of_services_are_those_of_their_processes(host: Satline) -> None:
     service = Scripted(one_answer)
-    with Recorder(host) as recording, service as client:
+    with recorder(host) as recording, service as client:
         client.sendall(b"x")
         client.recv(11, socket.MSG_WAITALL)
     connection = Recording.open(recording).connect(tables=["transaction"])

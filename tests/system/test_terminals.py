@@ -17,8 +17,9 @@ import pytest
 from satline.recording import Recording
 from satline.systems.binaries import find_binary
 
-from .conftest import TREE, Satline, wait_for
+from .conftest import TREE, Satline
 from .ssh_server import SshServer
+from .watched import Recorder, skip_unless_had
 
 sys.path.insert(0, str(TREE / "benches/terminals"))
 from emulated import BASH, COUNTED, SHELL_LINES, Kind, User, crowd, run
@@ -31,35 +32,13 @@ pytestmark = pytest.mark.system
 @pytest.fixture
 def host(satline: Satline) -> Satline:
     """Where terminals can be watched; else the test is skipped with the reason."""
-    said = subprocess.run(
-        [find_binary("satline-monitor"), "--explain-sources"], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
-    at = next(n for n, line in enumerate(said) if "lines at terminals" in line)
-    if not said[at].startswith("+"):
-        pytest.skip(f"{said[at + 1].strip()}; {said[at + 2].strip()}")
+    skip_unless_had("lines at terminals")
     return satline
 
 
-class Recorder:
+def recorder(satline: Satline, *words: str) -> Recorder:
     """A recording of terminals in a block."""
-
-    def __init__(self, satline: Satline, *words: str) -> None:
-        self.satline = satline
-        self.words = words
-
-    def __enter__(self) -> Path:
-        recording = self.satline.recording
-        words = ["--terminals", "--users", "terminal", "--interval", "200ms", "--quiet", *self.words]
-        self.process = self.satline.start("record", str(recording), *words)
-        # With the first sample all is attached.
-        wait_for(lambda: list(recording.glob("segments/system/*")), "the first sample")
-        return recording
-
-    def __exit__(self, *_: object) -> None:
-        time.sleep(0.5)
-        self.process.send_signal(signal.SIGINT)
-        output, _ = self.process.communicate(timeout=120)
-        assert self.process.returncode == 0, output
+    return Recorder(satline, "--terminals", "--users", "terminal", *words)
 
 
 def setup_lines(users: list[User]) -> int:
@@ -76,7 +55,7 @@ def own(rows: list[Row], users: list[User]) -> list[Row]:
 @pytest.mark.slow
 def test_lines_are_recorded_as_they_were_seen(host: Satline) -> None:
     users = crowd(12, ["bash", "dash", "python", "zsh", "tmux", "script"], (0.2, 1.0), seed=1)
-    with Recorder(host) as recording:
+    with recorder(host) as recording:
         typed = run(users, seconds=120, lines=90)
     assert len(typed) == 90
     pairs, left = match(typed, rows_of(recording))
@@ -100,7 +79,7 @@ def test_lines_are_recorded_as_they_were_seen(host: Satline) -> None:
 @pytest.mark.slow
 def test_the_analyses_take_lines_for_transactions(host: Satline) -> None:
     users = crowd(4, ["bash", "dash"], (0.2, 0.6), seed=2)
-    with Recorder(host) as recording:
+    with recorder(host) as recording:
         typed = run(users, seconds=25)
     rows = rows_of(recording)
     done = sum(row.outcome == "ok" for row in rows)
@@ -164,7 +143,7 @@ def typed_at_a_shell(*typed: tuple[bytes, float]) -> int:
 
 
 def test_marks_of_interrupted_lines_and_of_those_typed_ahead(host: Satline) -> None:
-    with Recorder(host) as recording:
+    with recorder(host) as recording:
         pid = typed_at_a_shell(
             (b"sleep 60\r", 1),
             (b"\x03", 1),
@@ -186,7 +165,7 @@ def test_marks_of_interrupted_lines_and_of_those_typed_ahead(host: Satline) -> N
 
 
 def test_a_shell_that_has_its_terminal_back_echoes_itself(host: Satline) -> None:
-    with Recorder(host) as recording:
+    with recorder(host) as recording:
         pid = typed_at_a_shell((b"cat\r", 1), (b"x\r", 1), (b"\x04", 1), (b"sleep 1\r", 2))
     rows = [row for row in rows_of(recording) if row.session == pid]
     assert [row.name for row in rows] == ["command", "program", "command"]
@@ -210,7 +189,7 @@ def texts_of(recording: Path) -> str:
 
 @pytest.mark.parametrize("names", [False, True])
 def test_no_content_is_recorded_and_names_only_where_asked_for(host: Satline, names: bool) -> None:
-    with Recorder(host, *(["--command-names"] if names else [])) as recording:
+    with recorder(host, *(["--command-names"] if names else [])) as recording:
         pid = typed_at_a_shell((b"echo geheimnis; sleep 0.3 # zuflucht\r", 1), (b"ls /dev/null\r", 1))
     classes = [row.name for row in rows_of(recording) if row.session == pid]
     assert classes == (["sleep", "ls"] if names else ["command", "command"])
@@ -229,7 +208,7 @@ def test_a_line_over_ssh_to_this_host_counts_once(host: Satline, tmp_path: Path)
         over = Kind("ssh", command, b"ok%d> ", SHELL_LINES, COUNTED, inner=True)
         users = crowd(2, ["bash"], (0.2, 0.6), seed=3)
         users = [User(over, u.think_s, u.key_s, u.random) for u in users]
-        with Recorder(host) as recording:
+        with recorder(host) as recording:
             typed = run(users, seconds=60, lines=20)
     finally:
         server.process.terminate()
@@ -250,7 +229,7 @@ def lost(recording: Path) -> float:
 
 @pytest.mark.slow
 def test_every_line_of_terminals_that_come_and_go_is_recorded(host: Satline) -> None:
-    with Recorder(host) as recording:
+    with recorder(host) as recording:
         sessions = come_and_go(300, hang_up=10)
     rows = [row for row in rows_of(recording) if row.session in sessions]
     assert len(rows) == len(sessions) == 300
@@ -272,7 +251,7 @@ def monitor_of(satline: Satline) -> int:
 
 @pytest.mark.slow
 def test_lines_that_find_no_room_are_counted(host: Satline) -> None:
-    with Recorder(host) as recording, stopped(monitor_of(host)):
+    with recorder(host) as recording, stopped(monitor_of(host)):
         session, answered = fast_lines(17_000)
     assert answered == 17_000
     rows = [row for row in rows_of(recording) if row.session == session]
