@@ -17,6 +17,7 @@ import pytest
 from satline.recording import Recording
 
 from .conftest import TREE, Satline
+from .ssh_server import SshServer
 from .watched import Recorder, skip_unless_had
 
 sys.path.insert(0, str(TREE / "benches/services"))
@@ -203,3 +204,49 @@ def test_users_and_groups_of_services_are_those_of_their_processes(host: Satline
     assert user == "root"
     own = Path("/proc/self/cgroup").read_text()
     assert any(line.endswith(f":{group}") for line in own.splitlines()), (group, own)
+
+
+def by_ssh(server: SshServer, *words: str) -> subprocess.Popen[bytes]:
+    """A session with a shell, which has said that it is there."""
+    command = [
+        *("ssh", "-q", *words, "-p", str(server.port), "-i", str(server.identity)),
+        *("-o", f"UserKnownHostsFile={server.known_hosts}", "-o", "BatchMode=yes"),
+        *(f"root@{server.address}", "exec sh"),
+    ]
+    session = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    say(session, b"echo re''ady", b"ready")
+    return session
+
+
+def say(session: subprocess.Popen[bytes], line: bytes, answer: bytes) -> None:
+    assert session.stdin is not None
+    assert session.stdout is not None
+    session.stdin.write(line + b"\n")
+    session.stdin.flush()
+    while answer not in (got := session.stdout.readline()):
+        assert got, "the session ended"
+
+
+def test_lines_by_ssh_are_rows_where_there_is_no_terminal(host: Satline, tmp_path: Path) -> None:
+    server = SshServer(tmp_path / "sshd")
+    try:
+        with recorder(host) as recording:
+            spans = {}
+            for kind in ("-T", "-tt"):
+                session = by_ssh(server, kind)
+                time.sleep(0.3)
+                begun = time.monotonic_ns()
+                for _ in range(4):
+                    say(session, b"sleep 0.3; echo do''ne", b"done")
+                    time.sleep(0.2)
+                spans[kind] = (begun, time.monotonic_ns())
+                session.communicate(b"exit\n", timeout=60)
+        rows = rows_of(recording, server.port)
+    finally:
+        server.stop()
+    within = {kind: [row for row in rows if begun <= row[0] <= end] for kind, (begun, end) in spans.items()}
+    # At a terminal a line is a transaction already (--terminals), and no request besides.
+    assert not within["-tt"]
+    slow = [row for row in within["-T"] if row[2] is not None and row[2] >= 290_000]
+    assert len(slow) == 4
+    assert all(row[4] == "ok" and row[6] >= 190_000 for row in slow)
