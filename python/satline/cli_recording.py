@@ -1,4 +1,4 @@
-"""`satline recording check|compact|info|seal|sign|verify`, `satline annotate`."""
+"""`satline recording …`, `satline annotate`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 
 import click
 
+from satline import cli_privacy
 from satline.cli_analysis import RECORDING
 
 JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 
 
 @click.group(
-    short_help="Look after recordings: check, compact, info, sign.",
+    short_help="Look after recordings: check, compact, prune, sign, pseudonymise.",
     epilog="""\b
 Examples:
   satline recording check host.satline        is it whole, what is missing; exit code 1 if not
@@ -22,10 +23,16 @@ Examples:
   satline recording info host.satline --json | jq .sources.monitor.cost
   satline recording sign host.satline --key ~/.ssh/id_ed25519
   satline recording verify host.satline --signers allowed_signers
+  satline recording prune host.satline --keep 30d --max-size 5G --dry-run
+  satline recording pseudonymise host.satline to-vendor.satline --key names.key --make-key
 """,
 )
 def recording() -> None:
     """Look after recordings."""
+
+
+for command in (cli_privacy.pseudonymise, cli_privacy.reveal):
+    recording.add_command(command)
 
 
 @recording.command(short_help="Can it be read, what does it hold, what is missing.")
