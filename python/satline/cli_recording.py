@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from satline import cli_privacy
+from satline import cli_privacy, cli_retention
 from satline.cli_analysis import RECORDING
 
 JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
@@ -31,7 +32,7 @@ def recording() -> None:
     """Look after recordings."""
 
 
-for command in (cli_privacy.pseudonymise, cli_privacy.reveal):
+for command in (cli_retention.prune, cli_privacy.pseudonymise, cli_privacy.reveal):
     recording.add_command(command)
 
 
@@ -57,11 +58,22 @@ def check(recording: Path, as_json: bool) -> int:
         click.echo(f"warning: {visible(warning)}")
     for table, rows in found.rows.items():
         click.echo(f"{visible(table):12} {rows:>12,} rows")
+    if found.pruned_until_ns is not None:
+        click.echo(
+            f"let go by retention: {found.pruned_rows:,} rows, the last of {_moment(found.pruned_until_ns)}"
+        )
     end = f"ended: {visible(found.end_reason)}" if found.ended else "not ended"
     sound = "sound" if found.ok else "not sound"
     without = "" if found.checksums else ", without checksums"
     click.echo(f"{visible(found.path)}: {sound}{without}, {end}")
     return 0 if found.ok else 1
+
+
+def _moment(time_ns: int) -> str:
+    try:
+        return f"{datetime.fromtimestamp(time_ns / 1e9, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (OverflowError, ValueError, OSError):
+        return f"{time_ns} ns"
 
 
 @recording.command("delay-accounting", hidden=True)

@@ -10,6 +10,7 @@ from satline.recording._key import Key, make_key, read_key
 from satline.recording._manifest import FILE as MANIFEST
 from satline.recording._manifest import let_go, publish_all, take_over
 from satline.recording._open import Recording
+from satline.recording._prune import PruneReport, prune
 from satline.recording._pseudonymise import Pseudonymised, pseudonymise
 from satline.recording._sealed_names import FILE as NAMES
 from satline.recording._sealed_names import read_names, with_names
@@ -26,6 +27,7 @@ __all__ = [
     "Damage",
     "DiskFullError",
     "Key",
+    "PruneReport",
     "Pseudonymised",
     "Recording",
     "RecordingWriter",
@@ -38,6 +40,7 @@ __all__ = [
     "let_go",
     "locked",
     "make_key",
+    "prune",
     "pseudonymise",
     "publish_all",
     "read_key",

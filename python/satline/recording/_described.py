@@ -16,6 +16,7 @@ Toml = dict[str, Any]
 # Files that a person wrote.
 FILES = ("study.source", "study.workload", "simulation.machine", "simulation.workload")
 _DESCRIPTION = (
+    ("recording.id", "keep"),
     ("recording.creator", "keep"),
     ("recording.end_reason", "keep"),
     ("recording.writers", "keep"),
@@ -62,6 +63,8 @@ def description_without_names(
     description: Mapping[str, Any], names: Pseudonymiser, *, keep_files: bool = False
 ) -> tuple[Toml, list[str]]:
     """recording.toml without names, and what was left out of it: sections that are not known, files.
+
+    Its id stands: the copy must get one of its own.
 
     Parameters
     ----------

@@ -219,7 +219,7 @@ def _without_names(rows: pa.Table, definition: TableDefinition, names: Pseudonym
 def _carry_gone(source: Path, making: Path) -> None:
     """Say of the copy, too, what was let go or lost; without checksums, which would be the original's."""
     manifest = load(source)
-    if manifest is None or not (manifest.gone or manifest.lost):
+    if manifest is None or not (manifest.gone or manifest.lost or manifest.pruned):
         return
     with changed(making) as made:
         for place, gone in manifest.gone.items():
@@ -227,7 +227,7 @@ def _carry_gone(source: Path, making: Path) -> None:
             made.gone[place] = Gone(
                 Entry(place, e.bytes, 0, "", rows=e.rows, first_ns=e.first_ns, last_ns=e.last_ns), gone.reason
             )
-        made.lost = manifest.lost
+        made.lost, made.pruned = manifest.lost, manifest.pruned
 
 
 def _descriptions(
