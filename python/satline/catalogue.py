@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -43,6 +44,9 @@ class Variable:
         int (signed, 64 bits), text or float (64 bits).
     unit, linux, formula
         Empty where the catalogue does not say.
+    names
+        Of text: the rule of `Catalogue.names` by which it is pseudonymised; empty where the catalogue does
+        not say, which counts as `text`: nothing of it stands.
     """
 
     scope: str
@@ -53,11 +57,37 @@ class Variable:
     meaning: str
     linux: str = ""
     formula: str = ""
+    names: str = ""
 
     @property
     def sql_type(self) -> str:
         """DuckDB's name of the type."""
         return SQL_TYPES[self.type]
+
+
+@dataclass(frozen=True)
+class NameRule:
+    """What stands of a text where a recording is pseudonymised; all else of it is replaced.
+
+    Attributes
+    ----------
+    keep
+        What stands as a whole: a regular expression, as are `tail` and `suffix`; empty: nothing.
+    tail, suffix
+        Endings that stand, of the whole text, and of each part.
+    split
+        Signs between parts, the first of them first.
+    events
+        Of the texts of events: kind of event → name of the rule that its text is treated by.
+    """
+
+    name: str
+    meaning: str
+    keep: str = ""
+    tail: str = ""
+    suffix: str = ""
+    split: str = ""
+    events: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -98,11 +128,18 @@ class TableDefinition:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All tables in the catalogue's order; a scope of derived variables only is in `derived_scopes`."""
+    """All tables in the catalogue's order; a scope of derived variables only is in `derived_scopes`.
+
+    Attributes
+    ----------
+    names
+        What becomes of text where a recording is pseudonymised, by the name of the rule.
+    """
 
     common: tuple[Variable, ...]
     tables: Mapping[str, TableDefinition]
     derived_scopes: Mapping[str, tuple[Variable, ...]]
+    names: Mapping[str, NameRule] = field(default_factory=dict)
 
     def table(self, name: str) -> TableDefinition:
         """The table of this name.
@@ -123,7 +160,9 @@ class Catalogue:
         return (*own, *(v for scope in self.derived_scopes.values() for v in scope))
 
 
-def parse(text: str, source: str = "variables.toml") -> Catalogue:
+def parse(
+    text: str, source: str = "variables.toml", names: Mapping[str, NameRule] | None = None
+) -> Catalogue:
     """Read a catalogue from TOML text.
 
     Parameters
@@ -132,16 +171,15 @@ def parse(text: str, source: str = "variables.toml") -> Catalogue:
         The text.
     source
         Its name, for errors.
+    names
+        The rules for names that columns may have; None: they are not looked at.
 
     Raises
     ------
     InputError
         Naming the variable that is wrong.
     """
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{source}: {error}", hint="the catalogue must be valid TOML") from error
+    document = _toml(text, source)
     scopes = {
         scope: tuple(_variable(source, scope, name, fields) for name, fields in variables.items())
         for scope, variables in document.items()
@@ -157,7 +195,51 @@ def parse(text: str, source: str = "variables.toml") -> Catalogue:
             tables[scope] = TableDefinition(scope, (*common, *stored), derived)
         else:
             derived_scopes[scope] = derived
-    return Catalogue(common, tables, derived_scopes)
+    for table in tables.values():
+        for column in table.columns:
+            if column.names and names is not None and column.names not in names:
+                raise InputError(
+                    f"{source}: [{column.scope}.{column.name}]: names is {column.names!r}",
+                    hint=f"it must be one of {', '.join(names)}",
+                )
+    return Catalogue(common, tables, derived_scopes, names or {})
+
+
+def _toml(text: str, source: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{source}: {error}", hint="the catalogue must be valid TOML") from error
+
+
+def parse_names(text: str, source: str = "names.toml") -> dict[str, NameRule]:
+    """Read the rules for names from TOML text.
+
+    Raises
+    ------
+    InputError
+        Naming the rule that is wrong.
+    """
+    return {name: _rule(source, name, fields) for name, fields in _toml(text, source).items()}
+
+
+def _rule(source: str, name: str, fields: Any) -> NameRule:
+    place = f"{source}: [{name}]"
+    if not isinstance(fields, dict) or not isinstance(fields.get("meaning"), str):
+        raise InputError(f"{place}: no meaning", hint="say in one sentence what stands and what is replaced")
+    events: dict[str, str] = {}
+    for key, value in fields.items():
+        if isinstance(value, list):
+            events |= {str(event): key for event in value}
+        elif key in ("keep", "tail", "suffix"):
+            try:
+                re.compile(value)
+            except (re.error, TypeError) as error:
+                raise InputError(f"{place}: {key}: {error}", hint="write a regular expression") from error
+        elif key not in ("meaning", "split") or not isinstance(value, str):
+            raise InputError(f"{place}: {key} is not known", hint="write keep, tail, suffix or split")
+    texts = {key: value for key, value in fields.items() if isinstance(value, str)}
+    return NameRule(name, **texts, events=events)
 
 
 def _variable(source: str, scope: str, name: str, fields: Any) -> Variable:
@@ -183,13 +265,16 @@ def _variable(source: str, scope: str, name: str, fields: Any) -> Variable:
         meaning=fields["meaning"],
         linux=fields.get("linux", ""),
         formula=fields.get("formula", ""),
+        names=fields.get("names", ""),
     )
 
 
 @cache
 def catalogue() -> Catalogue:
     """The catalogue that Satline ships."""
-    return parse((share.path("catalogue") / "variables.toml").read_text(encoding="utf-8"))
+    directory = share.path("catalogue")
+    names = parse_names((directory / "names.toml").read_text(encoding="utf-8"))
+    return parse((directory / "variables.toml").read_text(encoding="utf-8"), names=names)
 
 
 def reference_page(of: Catalogue) -> str:
@@ -202,6 +287,8 @@ def reference_page(of: Catalogue) -> str:
         "A **counter** counts events up, an **accumulator** adds up time or volume, a **level** is a value",
         "now, a **measure** belongs to the row itself, an **identity** says who or what the row is about.",
         "A **derived** variable is never recorded but made from observations. Missing is null, never zero.",
+        "Behind the type of text stands what becomes of it where a recording is pseudonymised"
+        " ([names](#names)).",
         "",
         "## Every table",
         "",
@@ -211,6 +298,10 @@ def reference_page(of: Catalogue) -> str:
         lines += ["", f"## {table.name}", "", *_rows(table.own_columns), *_derived(table.derived)]
     for scope, variables in of.derived_scopes.items():
         lines += ["", f"## {scope}", *_derived(variables)]
+    if of.names:
+        lines += ["", "## Names", "", "What stands of text where a recording is pseudonymised.", ""]
+        lines += ["| text | what stands |", "|---|---|"]
+        lines += [f"| {rule.name} | {_cell(rule.meaning)} |" for rule in of.names.values()]
     return "\n".join(lines) + "\n"
 
 
@@ -218,8 +309,9 @@ def _rows(variables: tuple[Variable, ...]) -> list[str]:
     lines = ["| variable | kind | type | unit | meaning | Linux |", "|---|---|---|---|---|---|"]
     for v in variables:
         source = f"`{_cell(v.linux)}`" if v.linux else ""
+        whose = f", {v.names}" if v.names else ""
         lines.append(
-            f"| `{v.name}` | {v.kind} | {v.type} | {_cell(v.unit)} | {_cell(v.meaning)} | {source} |"
+            f"| `{v.name}` | {v.kind} | {v.type}{whose} | {_cell(v.unit)} | {_cell(v.meaning)} | {source} |"
         )
     return lines
 

@@ -63,6 +63,9 @@ def _described(opened: Recording) -> dict[str, Any]:
         "end_reason": opened.description.get("recording", {}).get("end_reason"),
         "host": host,
         "study": opened.description.get("study", {}).get("title"),
+        "pruned": None
+        if opened.pruned is None
+        else dict(zip(("rows", "until_ns"), opened.pruned, strict=True)),
         "origin": opened.sources.get("import", {}).get("origin"),
         "users": next((u for s in sources if (u := s.get("users", {}).get("definition"))), None),
         "methods": {k: v for s in sources for k, v in s.get("methods", {}).items()},
@@ -86,6 +89,9 @@ def _show_contents(opened: Recording, found: Contents) -> None:
         begin, end = min(r.begins_ns for r in found.runs), max(r.ends_ns for r in found.runs)
         every = f", every {found.interval_s:.3g} s" if found.interval_s else ""
         _line(f"{_clock(begin)} to {_clock(end)} UTC ({_length((end - begin) / 1e9)}){every}", 2)
+    if said["pruned"]:
+        gone = said["pruned"]
+        _line(f"before: let go by retention, {gone['rows']:,} rows until {_clock(gone['until_ns'])} UTC", 2)
     facts = [str(host[k]) for k in ("os", "kernel", "machine") if host.get(k)]
     if count := host.get("processors"):
         facts.append(f"{count} processor{'s' if count != 1 else ''}")

@@ -4,31 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import subprocess
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import click
 
-_UNITS_MS = {"ms": 1, "": 1000, "s": 1000, "min": 60_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-
-
-class Duration(click.ParamType[int]):
-    """``10`` (seconds), ``500ms``, ``10s``, ``5m``, ``8h``, ``7d``, as milliseconds."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Milliseconds from a text."""
-        if isinstance(value, int):
-            return value
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d|)\s*", str(value))
-        milliseconds = round(float(match[1]) * _UNITS_MS[match[2]]) if match else 0
-        if milliseconds <= 0:
-            self.fail(f"{value!r} is not a time; write 10, 500ms, 10s, 5m, 8h or 7d", param, ctx)
-        return milliseconds
+from satline.cli_retention import KEEP, MAX_SIZE
+from satline.cli_times import Duration
 
 
 @click.command(
@@ -58,7 +41,7 @@ Examples:
 
 \b
   From boot on (--print-unit shows what --install would write):
-    sudo satline record --install --interval 10 --delay-accounting
+    sudo satline record --install --interval 10 --delay-accounting --keep 30d --max-size 5G
 """,
 )
 @click.argument("directory", required=False, type=click.Path(path_type=Path))
@@ -158,6 +141,8 @@ Examples:
     help="Do not say what the recording shows: after 5, 10, 20, 40 … minutes, at the end, and when a probe"
     " has become three times as slow as usual.",
 )
+@KEEP
+@MAX_SIZE
 @click.option(
     "--install", is_flag=True, help="Write systemd units that record from boot on, and compact every hour."
 )
@@ -181,6 +166,8 @@ def record(
     budget: float,
     explain_sources: bool,
     quiet: bool,
+    keep: int | None,
+    max_size: int | None,
     install: bool,
     print_unit: bool,
     root: Path,
@@ -251,6 +238,8 @@ def record(
         services=services,
         command_names=command_names,
         budget_percent=budget or None,
+        keep_s=None if keep is None else keep / 1000,
+        max_bytes=max_size,
     )
     if as_service:
         for note in notes:

@@ -44,6 +44,8 @@ class Plan:
         Of lines and requests: the names of commands and programs.
     budget_percent
         What the monitor may take of one processor; above it leaves out detail. ``None``: no bound.
+    keep_s, max_bytes
+        What the recording keeps: days that ended no longer ago; so much. ``None``: all.
     """
 
     monitor: Path
@@ -62,6 +64,13 @@ class Plan:
     services: bool = False
     command_names: bool = False
     budget_percent: float | None = None
+    keep_s: float | None = None
+    max_bytes: int | None = None
+
+    @property
+    def lets_go(self) -> bool:
+        """Is anything let go?"""
+        return self.keep_s is not None or self.max_bytes is not None
 
     @property
     def alarms_told(self) -> bool:

@@ -61,7 +61,7 @@ def foreground(plan: Plan, notes: Sequence[str], *, headlines: bool = True) -> i
         alarms = Alarms(monitor.stdout) if monitor.stdout is not None else None
         try:
             try:
-                _wait(monitor, plan.recording, notes, console, answers if headlines else None, alarms)
+                _wait(monitor, plan, notes, console, answers if headlines else None, alarms)
             finally:
                 signals.hold()
                 answers.stop()
@@ -77,6 +77,7 @@ def foreground(plan: Plan, notes: Sequence[str], *, headlines: bool = True) -> i
                 f"the monitor was ended by {name}", hint="what was recorded until then is kept"
             )
         done = compact(plan.recording)
+        _let_go(plan, console)
         signals.take()  # asked once more to end; it has
     size = sum(path.stat().st_size for path in plan.recording.rglob("*") if path.is_file())
     _tell(f"{visible(plan.recording)}: {done.rows:,} rows, {size:,} bytes")
@@ -137,9 +138,24 @@ def _last(answers: Headlines, recording: Path, console: Console) -> None:
     _tell(f"next: satline diagnose {visible(recording)}")
 
 
+def _let_go(plan: Plan, console: Console) -> None:
+    """Let go what is too old or too much, and say so; what cannot be let go ends no recording."""
+    from satline.cli_retention import told
+    from satline.errors import SatlineError
+    from satline.recording import prune
+
+    if not plan.lets_go:
+        return
+    try:
+        for line in told(prune(plan.recording, keep_s=plan.keep_s, max_bytes=plan.max_bytes)):
+            say(console, line)
+    except (SatlineError, OSError) as error:
+        say(console, f"warning: nothing is let go: {error}")
+
+
 def _wait(
     monitor: subprocess.Popen[bytes],
-    recording: Path,
+    plan: Plan,
     notes: Sequence[str],
     console: Console,
     answers: Headlines | None,
@@ -158,14 +174,15 @@ def _wait(
     with console.status("") as status:
         while monitor.poll() is None:
             if time.monotonic() - compacted >= COMPACT_EVERY_S:
-                compact(recording)  # segments that are full; those being written stay
+                compact(plan.recording)  # segments that are full; those being written stay
+                _let_go(plan, console)
                 compacted = time.monotonic()
             seconds = time.monotonic() - begun
             answer = answers.poll(seconds) if answers is not None else None
             if answer is not None:
                 say(console, f"{clock(seconds)}: {answer}")
             _alarmed(alarms, seconds, console)
-            status.update(Text(visible(status_line(recording, seconds))))
+            status.update(Text(visible(status_line(plan.recording, seconds))))
             with contextlib.suppress(subprocess.TimeoutExpired):
                 monitor.wait(STATUS_EVERY_S)
     _alarmed(alarms, time.monotonic() - begun, console)

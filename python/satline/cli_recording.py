@@ -1,20 +1,22 @@
-"""`satline recording check|compact|info|seal|sign|verify`, `satline annotate`."""
+"""`satline recording …`, `satline annotate`."""
 
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
+from satline import cli_privacy, cli_retention
 from satline.cli_analysis import RECORDING
 
 JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 
 
 @click.group(
-    short_help="Look after recordings: check, compact, info, sign.",
+    short_help="Look after recordings: check, compact, prune, sign, pseudonymise.",
     epilog="""\b
 Examples:
   satline recording check host.satline        is it whole, what is missing; exit code 1 if not
@@ -22,10 +24,16 @@ Examples:
   satline recording info host.satline --json | jq .sources.monitor.cost
   satline recording sign host.satline --key ~/.ssh/id_ed25519
   satline recording verify host.satline --signers allowed_signers
+  satline recording prune host.satline --keep 30d --max-size 5G --dry-run
+  satline recording pseudonymise host.satline to-vendor.satline --key names.key --make-key
 """,
 )
 def recording() -> None:
     """Look after recordings."""
+
+
+for command in (cli_retention.prune, cli_privacy.pseudonymise, cli_privacy.reveal):
+    recording.add_command(command)
 
 
 @recording.command(short_help="Can it be read, what does it hold, what is missing.")
@@ -50,11 +58,22 @@ def check(recording: Path, as_json: bool) -> int:
         click.echo(f"warning: {visible(warning)}")
     for table, rows in found.rows.items():
         click.echo(f"{visible(table):12} {rows:>12,} rows")
+    if found.pruned_until_ns is not None:
+        click.echo(
+            f"let go by retention: {found.pruned_rows:,} rows, the last of {_moment(found.pruned_until_ns)}"
+        )
     end = f"ended: {visible(found.end_reason)}" if found.ended else "not ended"
     sound = "sound" if found.ok else "not sound"
     without = "" if found.checksums else ", without checksums"
     click.echo(f"{visible(found.path)}: {sound}{without}, {end}")
     return 0 if found.ok else 1
+
+
+def _moment(time_ns: int) -> str:
+    try:
+        return f"{datetime.fromtimestamp(time_ns / 1e9, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (OverflowError, ValueError, OSError):
+        return f"{time_ns} ns"
 
 
 @recording.command("delay-accounting", hidden=True)

@@ -1,4 +1,4 @@
-"""The systemd units of a permanent recording: the monitor, and an hourly compaction."""
+"""The systemd units of a permanent recording: the monitor, an hourly compaction, and what it lets go."""
 
 from __future__ import annotations
 
@@ -78,12 +78,16 @@ ConditionPathExists={recording}/recording.toml
 [Service]
 Type=oneshot
 ExecStart={satline} recording compact {recording}
-Nice=19
+{prune}Nice=19
 IOSchedulingClass=idle
 CapabilityBoundingSet=
 RestrictAddressFamilies=AF_UNIX
 PrivateNetwork=yes
 {hardening}"""
+
+_PRUNE = """\
+ExecStart={satline} recording prune {recording}{limits}
+"""
 
 _TIMER = """\
 [Unit]
@@ -113,6 +117,8 @@ def make_units(plan: Plan, satline: Path, *, delay_accounting: bool = False) -> 
             raise InputError(
                 f"{word} cannot stand in a unit file", hint="choose a path of letters, digits, - . _ /"
             )
+    limits = f" --keep {plan.keep_s:.0f}s" if plan.keep_s is not None else ""
+    limits += f" --max-size {plan.max_bytes}" if plan.max_bytes is not None else ""
     in_group = plan.cgroup is not None and bool(plan.thermometers)
     values = {"satline": satline, "recording": plan.recording, "parent": plan.recording.parent}
     record = _RECORD.format(
@@ -127,7 +133,9 @@ def make_units(plan: Plan, satline: Path, *, delay_accounting: bool = False) -> 
     return {
         "satline-record.service": record,
         "satline-record-compact.service": _COMPACT.format(
-            hardening=_HARDENING.format(protect_groups="yes", **values), **values
+            hardening=_HARDENING.format(protect_groups="yes", **values),
+            prune=_PRUNE.format(limits=limits, **values) if limits else "",
+            **values,
         ),
         "satline-record-compact.timer": _TIMER,
     }

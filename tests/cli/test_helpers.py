@@ -8,9 +8,9 @@ import pytest
 
 from satline import share
 from satline.cli_analysis import curves_content, write_csv
-from satline.cli_record import Duration
 from satline.cli_record_plan import Plan
 from satline.cli_record_run import status_line
+from satline.cli_times import Duration
 from satline.cli_units import make_units
 from satline.errors import InputError, SatlineError
 from satline.reduction import Curve, Curves, LoadClass, Point

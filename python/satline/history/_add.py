@@ -132,18 +132,19 @@ def _told(directory: Path) -> dict[str, object]:
 
 
 def _carry_over(before: Path, making: Path) -> None:
-    """Days of which only the history still has figures and hourly readings."""
+    """Days of which only the history still has anything: of a recording that lets go the oldest sooner."""
     for file in sorted((before / "hours").glob("*.parquet")):
         if not (making / "hours" / file.name).exists():
             shutil.copy2(file, making / "hours" / file.name)
-    carried: list[str] = []
-    for day in sorted((before / "hourly.satline" / "tables").glob("*/day=*")):
-        there = making / "hourly.satline" / "tables" / day.parent.name / day.name
-        if not there.exists():
-            shutil.copytree(day, there)
-            carried += [f.relative_to(making / "hourly.satline").as_posix() for f in there.glob("*.parquet")]
-    if carried:
-        take_over(making / "hourly.satline", carried, before / "hourly.satline")
+    for kind in ("full.satline", "hourly.satline"):
+        carried: list[str] = []
+        for day in sorted((before / kind / "tables").glob("*/day=*")):
+            there = making / kind / "tables" / day.parent.name / day.name
+            if not there.exists():
+                shutil.copytree(day, there)
+                carried += [f.relative_to(making / kind).as_posix() for f in there.glob("*.parquet")]
+        if carried:
+            take_over(making / kind, carried, before / kind)
 
 
 @dataclass

@@ -6,20 +6,29 @@ from satline.recording._files import FORMAT_VERSION, is_being_recorded, locked
 from satline.recording._frames import Damage
 from satline.recording._info import Contents, contents
 from satline.recording._integrity import Wrong
+from satline.recording._key import Key, make_key, read_key
 from satline.recording._manifest import FILE as MANIFEST
 from satline.recording._manifest import let_go, publish_all, take_over
 from satline.recording._open import Recording
+from satline.recording._prune import PruneReport, prune
+from satline.recording._pseudonymise import Pseudonymised, pseudonymise
+from satline.recording._sealed_names import FILE as NAMES
+from satline.recording._sealed_names import read_names, with_names
 from satline.recording._trust import Sealed, seal, sign, verify
 from satline.recording._writer import DiskFullError, RecordingWriter, write_parquet_table
 
 __all__ = [
     "FORMAT_VERSION",
     "MANIFEST",
+    "NAMES",
     "CheckReport",
     "CompactReport",
     "Contents",
     "Damage",
     "DiskFullError",
+    "Key",
+    "PruneReport",
+    "Pseudonymised",
     "Recording",
     "RecordingWriter",
     "Sealed",
@@ -30,10 +39,16 @@ __all__ = [
     "is_being_recorded",
     "let_go",
     "locked",
+    "make_key",
+    "prune",
+    "pseudonymise",
     "publish_all",
+    "read_key",
+    "read_names",
     "seal",
     "sign",
     "take_over",
     "verify",
+    "with_names",
     "write_parquet_table",
 ]

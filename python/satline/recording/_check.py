@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,8 @@ class CheckReport:
         Rows per table.
     ended, end_reason
         Whether the recording says that it has ended, and why.
+    pruned_rows, pruned_until_ns
+        Rows that retention let go, of all tables, and the time of the last of them; 0 and None: none.
     lost_samples
         By run: sample numbers that are missing.
     falls
@@ -58,6 +61,8 @@ class CheckReport:
     rows: dict[str, int] = field(default_factory=dict)
     ended: bool = False
     end_reason: str | None = None
+    pruned_rows: int = 0
+    pruned_until_ns: int | None = None
     lost_samples: dict[int, int] = field(default_factory=dict)
     falls: dict[str, int] = field(default_factory=dict)
 
@@ -106,10 +111,10 @@ def check(path: Path | str) -> CheckReport:
     _check_tables(recording, found, report)
     _check_overlaps(found, report)
     unreadable = _check_rest(recording, found, damaged, report)
-    _check_segments(recording, found, report)
+    _check_segments(recording, seen, report)
     if not unreadable:
         _check_rows(recording, found, report)
-        _check_sources(recording, report)
+        _check_sources(recording, seen, report)
     return report
 
 
@@ -137,6 +142,7 @@ def _check_integrity(recording: Recording, seen: Seen, report: CheckReport) -> s
     for gone in manifest.gone.values():
         if gone.lost:
             report.warnings.append(f"{recording.path / gone.entry.file}: {gone.reason}: {gone.entry.holds()}")
+    report.pruned_rows, report.pruned_until_ns = recording.pruned or (0, None)
     for (table, writer, run), pairs in manifest.lost.items():
         for first, last in pairs:
             report.warnings.append(
@@ -145,7 +151,7 @@ def _check_integrity(recording: Recording, seen: Seen, report: CheckReport) -> s
     return damaged
 
 
-def _check_sources(recording: Recording, report: CheckReport) -> None:
+def _check_sources(recording: Recording, seen: Seen, report: CheckReport) -> None:
     """Hold the samples that writers say they wrote against the rows of table system."""
     writers = [w for w in ("monitor", "machine") if w in recording.sources]
     if len(writers) != 1 or "clock" in recording.sources[writers[0]]:
@@ -154,7 +160,7 @@ def _check_sources(recording: Recording, report: CheckReport) -> None:
     samples = said.get("sampling", {}).get("samples")
     if said.get("end_reason") not in ("complete", "interrupted") or not isinstance(samples, int):
         return
-    there = _samples_of_a_run(recording)
+    there = _samples_of_a_run(recording, _pruned_samples(seen, writers[0]))
     if there < samples:
         report.problems.append(
             f"sources/{writers[0]}.toml: says {samples:,} samples;"
@@ -162,13 +168,23 @@ def _check_sources(recording: Recording, report: CheckReport) -> None:
         )
 
 
-def _samples_of_a_run(recording: Recording) -> int:
-    """Samples of the run that has most."""
+def _samples_of_a_run(recording: Recording, pruned: Mapping[int, int]) -> int:
+    """Samples of the run that has most, with those that retention let go."""
     connection = recording.connect_unchecked(tables=["system"])
-    each = "SELECT count(DISTINCT sample) AS n FROM system GROUP BY run"
-    (count,) = connection.execute(f"SELECT coalesce(max(n), 0) FROM ({each})").fetchone() or (0,)
+    each = connection.execute("SELECT run, count(DISTINCT sample) FROM system GROUP BY run").fetchall()
     connection.close()
-    return int(count)
+    there = {int(run): int(count) for run, count in each if run is not None}
+    return max((there.get(run, 0) + pruned.get(run, 0) for run in there.keys() | pruned.keys()), default=0)
+
+
+def _pruned_samples(seen: Seen, writer: str) -> dict[int, int]:
+    """Samples that retention let go, by run."""
+    found = seen.manifest.pruned if seen.manifest is not None else {}
+    return {
+        run: sum(one.rows for one in pruned)
+        for (table, by, run), pruned in found.items()
+        if (table, by) == ("system", writer)
+    }
 
 
 def _check_tables(recording: Recording, found: Layout, report: CheckReport) -> None:
@@ -205,13 +221,16 @@ def _check_rest(recording: Recording, found: Layout, damaged: set[Path], report:
     return unreadable
 
 
-def _check_segments(recording: Recording, found: Layout, report: CheckReport) -> None:
+def _check_segments(recording: Recording, seen: Seen, report: CheckReport) -> None:
+    found = seen.layout
     report.damage += recording.damage
     report.warnings += map(str, report.damage)
     highest: dict[tuple[str, str, int], int] = {}
     for f in found.rest:
         series = (f.table, f.writer, f.run)
         highest[series] = max(highest.get(series, -1), f.last)
+    for series, pruned in (seen.manifest.pruned if seen.manifest is not None else {}).items():
+        highest[series] = max(highest.get(series, -1), *(one.last for one in pruned))
     for segment in found.segments:
         series = (segment.table, segment.writer, segment.run)
         expected = highest.get(series, -1) + 1

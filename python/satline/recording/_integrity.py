@@ -108,7 +108,10 @@ def missing(
             found.append(Wrong(recording / place, table, f"missing: {entry.holds()}"))
     if checksummed and seen.manifest is not None:
         for place, file in at_rest.items():
-            if place not in manifest.files and place not in manifest.gone:
+            if place in manifest.files or place in manifest.gone:
+                continue
+            # What retention let go may still be there after a kill.
+            if not manifest.is_pruned((file.table, file.writer, file.run), file.first, file.last):
                 found.append(Wrong(file.path, file.table, "not in the manifest: it was put there later"))
     found += _missing_segments(
         recording, seen, manifest, there, checksummed=checksummed, ended=ended, identity=identity
@@ -158,6 +161,8 @@ def _missing_segments(
     for ranges in (manifest.empty, manifest.lost):
         for series, pairs in ranges.items():
             covered.setdefault(series, []).extend(pairs)
+    for series, pruned in manifest.pruned.items():
+        covered.setdefault(series, []).extend((one.first, one.last) for one in pruned)
     for (writer, run), ledger in seen.ledgers.items():
         if identity and ledger.recording not in ("-", identity):
             found.append(Wrong(ledger.path, None, "it is the ledger of another recording", changed=True))

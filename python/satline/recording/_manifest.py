@@ -12,7 +12,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,37 @@ class Gone:
 Series = tuple[str, str, int]
 
 
+@dataclass(frozen=True)
+class Pruned:
+    """Files at rest, one after another of one series, that retention let go.
+
+    Attributes
+    ----------
+    first, last
+        Sequences of the first and the last segment that they held.
+    rows, bytes, first_ns, last_ns
+        Of all together.
+    """
+
+    first: int
+    last: int
+    rows: int
+    bytes: int
+    first_ns: int
+    last_ns: int
+
+    def joined(self, after: Pruned) -> Pruned:
+        """Both together."""
+        return Pruned(
+            self.first,
+            max(self.last, after.last),
+            self.rows + after.rows,
+            self.bytes + after.bytes,
+            min(self.first_ns, after.first_ns),
+            max(self.last_ns, after.last_ns),
+        )
+
+
 @dataclass
 class Manifest:
     """What a recording's manifest says.
@@ -90,6 +121,8 @@ class Manifest:
         Runs whose segments went into files: their ledgers are there.
     sealed
         Descriptions and other files as they were when the recording was sealed, by their place.
+    pruned
+        What retention let go, by table, writer and run.
     """
 
     recording: str = ""
@@ -99,6 +132,21 @@ class Manifest:
     lost: dict[Series, list[tuple[int, int]]] = field(default_factory=dict)
     ledgers: set[tuple[str, int]] = field(default_factory=set)
     sealed: dict[str, Entry] = field(default_factory=dict)
+    pruned: dict[Series, list[Pruned]] = field(default_factory=dict)
+
+    def is_pruned(self, series: Series, first: int, last: int) -> bool:
+        """Did retention let these sequences go?"""
+        return any(p.first <= first and last <= p.last for p in self.pruned.get(series, ()))
+
+    def prune(self, series: Series, what: Pruned) -> None:
+        """Note that retention let something go; what lies next to each other becomes one line."""
+        joined: list[Pruned] = []
+        for one in sorted([*self.pruned.get(series, []), what], key=lambda p: (p.first, p.last)):
+            if joined and one.first <= joined[-1].last + 1:
+                joined[-1] = joined[-1].joined(one)
+            else:
+                joined.append(one)
+        self.pruned[series] = joined
 
 
 class BrokenManifest(InputError):
@@ -153,6 +201,10 @@ def _take(manifest: Manifest, line: dict[str, Any]) -> None:
         manifest.gone[entry.file] = Gone(entry, reason)
     elif kind == "ledger":
         manifest.ledgers.add((str(line["writer"]), int(line["run"])))
+    elif kind == "pruned":
+        series = (str(line["table"]), str(line["writer"]), int(line["run"]))
+        numbers = (int(line[key]) for key in ("first", "last", "rows", "bytes", "first_ns", "last_ns"))
+        manifest.pruned.setdefault(series, []).append(Pruned(*numbers))
     elif kind in ("empty", "lost"):
         series = (str(line["table"]), str(line["writer"]), int(line["run"]))
         ranges = manifest.empty if kind == "empty" else manifest.lost
@@ -193,6 +245,11 @@ def _text(manifest: Manifest) -> bytes:
             for (t, w, r), pairs in sorted(ranges.items())
             for first, last in pairs
         ]
+    lines += [
+        {"kind": "pruned", "table": t, "writer": w, "run": r, **asdict(one)}
+        for (t, w, r), pruned in sorted(manifest.pruned.items())
+        for one in pruned
+    ]
     data = "".join(json.dumps(line) + "\n" for line in lines).encode()
     return data + json.dumps({"kind": "end", "sha256": hashlib.sha256(data).hexdigest()}).encode() + b"\n"
 

@@ -16,6 +16,7 @@ from satline.recording._files import Layout, SegmentFile, is_being_written, layo
 from satline.recording._frames import Damage, read_segment, split_frames
 from satline.recording._integrity import Seen, Wrong, changed_files, look, missing, segment_differs
 from satline.recording._ledger import Ledger, read_ledgers
+from satline.recording._manifest import load
 
 if TYPE_CHECKING:
     import duckdb
@@ -71,6 +72,19 @@ class Recording:
     def checksummed(self) -> bool:
         """Whether all its files carry checksums; false of a recording of before they did."""
         return "checksums" in self.description
+
+    @property
+    def pruned(self) -> tuple[int, int] | None:
+        """What retention let go: rows of all tables, and real time of the last, ns; None: nothing.
+
+        Raises
+        ------
+        InputError
+            If the manifest is damaged.
+        """
+        manifest = load(self.path)
+        gone = [one for every in manifest.pruned.values() for one in every] if manifest is not None else []
+        return (sum(p.rows for p in gone), max(p.last_ns for p in gone)) if gone else None
 
     @property
     def ended(self) -> bool:

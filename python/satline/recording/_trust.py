@@ -25,6 +25,7 @@ from satline.recording._manifest import (
     table_entry,
 )
 from satline.recording._open import Recording
+from satline.recording._sealed_names import FILE as NAMES
 
 SIGNATURE = f"{FILE}.sig"
 NAMESPACE = "satline-recording"
@@ -208,6 +209,7 @@ def _others(path: Path) -> list[str]:
     found += [s.path for s in layout(path).segments]
     found += [ledger.path for ledger in read_ledgers(path).values()]
     found += [p for p in (path / "trace").glob("*.gz") if p.is_file()]
+    found += [p for p in [path / NAMES] if p.is_file()]
     return sorted(p.relative_to(path).as_posix() for p in found)
 
 

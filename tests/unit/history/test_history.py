@@ -15,6 +15,7 @@ from satline.history import Figures, History, Rules, add, compare_with_history, 
 from satline.history import _add as adding
 from satline.importers import Sink
 from satline.recording import Recording, check, describe, seal
+from satline.recording import prune as let_days_go
 
 pytestmark = pytest.mark.slow
 
@@ -98,6 +99,18 @@ def test_adding_again_changes_nothing_and_growth_renews(history, recording, tmp_
     assert add(history, longer).outcome == "renewed"
     assert len(history.all_days()) == 4
     assert len(history.recordings()) == 1
+
+
+def test_what_the_recording_has_let_go_since_stays_in_the_history(history, recording, tmp_path):
+    shutil.copytree(recording, tmp_path / "host.satline")
+    now = T0 / 1e9 + 3.5 * 86_400
+    gone = let_days_go(tmp_path / "host.satline", keep_s=86_400, now=lambda: now)
+    assert [d.day for d in gone.days] == [str(FIRST + timedelta(days=k)) for k in range(2)]
+    assert add(history, tmp_path / "host.satline").outcome == "renewed"
+    (kept,) = history.recordings()
+    assert kept.full[:3] == kept.hours[:3] == tuple(FIRST + timedelta(days=k) for k in range(3))
+    assert check(kept.directory / "full.satline").ok
+    assert switches(kept.directory / "full.satline") == switches(recording)
 
 
 def test_prune_lets_go_of_old_detail_only_and_a_dry_run_of_nothing(history):
