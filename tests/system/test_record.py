@@ -32,8 +32,8 @@ def rows_of(recording: Path, query: str) -> list[tuple[Any, ...]]:
 
 def record_until(
     satline: Satline, query: str, wanted: Callable[[list[tuple[Any, ...]]], bool], *words: str
-) -> str:
-    """Record until this is found, and end it as a person does. What it said."""
+) -> None:
+    """Record until this is found, and end it as a person does."""
     process = satline.start("record", str(satline.recording), "--interval", "200ms", *words)
 
     def found() -> bool:
@@ -44,7 +44,6 @@ def record_until(
     process.send_signal(signal.SIGINT)
     status, output = ended(process)
     assert status == 0, output
-    return output
 
 
 def test_probes_run_beside_a_recording(satline: Satline) -> None:

@@ -65,7 +65,7 @@ class Swapper:
     def user(self, name: str, *command: str, says_ready: bool = False) -> "subprocess.Popen[str]":
         process = self.run([sys.executable, "-c", WORK] if not command else list(command))
         if not command or says_ready:
-            # What it does to begin with is no stay: on a busy machine it may take long, and look like several.
+            # What it does to begin with is no stay: on a busy machine it would look like several.
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
         with self.pids.open("a") as file:

@@ -151,11 +151,14 @@ class Shell:
     def runs(self, name: str) -> int:
         """The process of a command, once the shell has begun it."""
 
+        def is_called(child: str) -> bool:
+            with contextlib.suppress(OSError):
+                return Path(f"/proc/{child}/comm").read_text() == f"{name}\n"
+            return False
+
         def begun() -> list[int]:
             children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-            return [
-                int(child) for child in children if Path(f"/proc/{child}/comm").read_text() == f"{name}\n"
-            ]
+            return [int(child) for child in children if is_called(child)]
 
         found = wait_for(begun, name)
         assert isinstance(found, list)
