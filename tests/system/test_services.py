@@ -42,7 +42,7 @@ def recorder(satline: Satline, *words: str) -> Recorder:
 @pytest.mark.parametrize("kind", ["threads", "asyncio", "single", "tls", "lines", "nginx"])
 def test_requests_are_recorded_as_clients_saw_them(host: Satline, kind: str) -> None:
     if not installed(kind):
-        pytest.skip("the program is not installed")
+        pytest.skip(f"{kind}: the program is not installed")
     directory = host.recording.parent / kind
     # nginx opens its files as another user.
     for parent in [directory, *directory.parents][:4]:

@@ -126,7 +126,7 @@ fn hashed_names_lines_of_no_use_and_the_hosts_other_keys_do_not_matter() {
         .arg(&further)
         .status();
     if !make.is_ok_and(|status| status.success()) {
-        return;
+        return eprintln!("skipped: no key of ECDSA can be made here");
     }
     let Some(sshd) = start(&format!("HostKey {}", further.display())) else {
         return;
@@ -155,7 +155,9 @@ fn the_agents_keys_are_offered_one_after_the_other() {
     let Some(sshd) = start("") else { return };
     let socket = sshd.path("agent");
     let agent = Command::new("ssh-agent").arg("-D").arg("-a").arg(&socket).spawn();
-    let Ok(mut agent) = agent else { return };
+    let Ok(mut agent) = agent else {
+        return eprintln!("skipped: no ssh-agent here (OpenSSH)");
+    };
     eventually("the agent listens", || socket.exists());
     // The host's own key is one that the account does not take.
     for key in ["host", "key"] {
