@@ -22,7 +22,7 @@ KNOWN = (
     (r"needs-\w+-\w+\.raw is not there", "no disk with a guest's Python packages", "`make test-guest`"),
     (r"guest is older", "a guest image of an earlier version", "`satline guest build --again`"),
     (r"program (\S+), which is not on the PATH", r"\1 is not installed", "install QEMU (qemu-system-x86)"),
-    (r"(satline-\w+) (is not built|was not found|is not there)", r"\1 is not built", "`make setup`"),
+    (r"(satline-\w+) (is not built|is not in )", r"\1 is not built", "`make setup`"),
     (
         r"published|shared data|no logs in|no archives in|archive, or|shared/data/",
         "published logs of other hosts are not here",
