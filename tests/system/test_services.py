@@ -22,7 +22,7 @@ from .watched import Recorder, skip_unless_had
 
 sys.path.insert(0, str(TREE / "benches/services"))
 from answered import crowd, differences, lost_of, matched, paths_of, rows_of
-from servers import free_port, installed, server
+from servers import installed, server
 
 pytestmark = pytest.mark.system
 
@@ -43,7 +43,7 @@ def recorder(satline: Satline, *words: str) -> Recorder:
 @pytest.mark.parametrize("kind", ["threads", "asyncio", "single", "tls", "lines", "nginx"])
 def test_requests_are_recorded_as_clients_saw_them(host: Satline, kind: str) -> None:
     if not installed(kind):
-        pytest.skip("the program is not installed")
+        pytest.skip(f"{kind}: the program is not installed")
     directory = host.recording.parent / kind
     # nginx opens its files as another user.
     for parent in [directory, *directory.parents][:4]:
@@ -71,8 +71,8 @@ class Scripted:
     """A service that does with its one connection what the test says."""
 
     def __init__(self, serve: Callable[[socket.socket], None]) -> None:
-        self.port = free_port()
-        self.listener = socket.create_server(("127.0.0.1", self.port))
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
         self.thread = threading.Thread(target=lambda: serve(self.listener.accept()[0]), daemon=True)
 
     def __enter__(self) -> socket.socket:
@@ -82,7 +82,7 @@ class Scripted:
 
     def __exit__(self, *_: object) -> None:
         self.client.close()
-        self.thread.join(10)
+        self.thread.join(120)
         self.listener.close()
 
 
@@ -147,10 +147,13 @@ def test_a_connection_that_is_older_than_the_recording_counts(host: Satline) -> 
 
 
 def test_requests_sent_ahead_are_marked(host: Satline) -> None:
+    ahead = threading.Event()
+
     def line_by_line(connection: socket.socket) -> None:
         with connection:
             while connection.recv(1):
                 connection.sendall(b"a")
+                assert ahead.wait(120)
                 time.sleep(0.1)
                 connection.sendall(b"b")
 
@@ -159,6 +162,7 @@ def test_requests_sent_ahead_are_marked(host: Satline) -> None:
         client.sendall(b"1")
         assert client.recv(1) == b"a"
         client.sendall(b"2")
+        ahead.set()
         client.recv(3, socket.MSG_WAITALL)
     rows: list[Any] = rows_of(recording, service.port)
     assert [row[8] for row in rows] == [1, 0]

@@ -19,7 +19,8 @@ from satline.outside.confine import confinement
 from satline.outside.tools import ToolEnded, ToolLimits, run_tool
 from satline.recording import Recording
 
-LIMITS = ToolLimits(cpu_s=2, silence_s=1.0, output_bytes=1 << 20, memory_bytes=1 << 30)
+# On a busy machine it takes a while until a tool has begun: only who is to be silent is given a short time.
+LIMITS = ToolLimits(cpu_s=20, silence_s=120.0, output_bytes=1 << 20, memory_bytes=1 << 30)
 ENV = {"PATH": os.environ["PATH"]}
 
 
@@ -33,11 +34,13 @@ def test_a_tool_that_ends_itself_is_told_as_it_ended() -> None:
 
 
 def test_one_that_does_nothing_is_ended() -> None:
-    assert "printed nothing for 1 s" in python("import time; time.sleep(3600)").stopped
+    done = python("import time; time.sleep(3600)", replace(LIMITS, silence_s=1.0))
+    assert "printed nothing for 1 s" in done.stopped
 
 
 def test_one_that_computes_for_ever_is_ended() -> None:
-    limits = replace(LIMITS, silence_s=60.0, cpu_s=1)
+    # However little of a processor it gets, that is what ends it.
+    limits = replace(LIMITS, silence_s=600.0, cpu_s=1)
     assert "more than 1 s of processor time" in python("while True: pass", limits).stopped
 
 
@@ -48,9 +51,18 @@ def test_one_that_prints_for_ever_is_ended() -> None:
 
 
 def test_what_it_started_ends_with_it() -> None:
-    code = "import os, time\nchild = os.fork()\nif child: print(child, flush=True)\ntime.sleep(3600)"
+    code = """
+import os, time
+child = os.fork()
+if child == 0:
+    time.sleep(3600)
+print(child, flush=True)
+while True:
+    print("x" * 1000)
+"""
     done = python(code)
-    child = Path(f"/proc/{int(done.stdout)}/stat")
+    assert "printed more than" in done.stopped
+    child = Path(f"/proc/{int(done.stdout.split()[0])}/stat")
 
     def lives() -> bool:
         try:
