@@ -83,8 +83,9 @@ test-crates: $(VENV)/made
 test-python: $(VENV)/test
 	$(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --dist worksteal -m 'not alone'
 
-fuzz: $(VENV)/test ## Read 10,000 mutations of every kind of file (an hour): hangs, tracebacks, memory.
+fuzz: $(VENV)/test ## Read 10,000 mutations of every kind of file, and try every fault of power and disk (two hours).
 	$(BIN)/python tests/fuzz/run.py --mutations 10000
+	$(BIN)/python tests/faults/run.py
 
 # Each boots machines of its own, so one after the other.
 test-guest: $(VENV)/test ## Build the guests of Debian 12 and 13 where they are not there (needs root), run all tests in them.

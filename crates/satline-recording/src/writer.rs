@@ -1,6 +1,6 @@
 //! The writer that sources use.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::RecordingError;
 use crate::catalogue::catalogue;
 use crate::description::toml_text;
+use crate::durable::make_directory;
 use crate::names::{is_writer_name, next_run};
 use crate::reserve;
 use crate::rows::{ColumnId, Rows, TableId};
@@ -71,7 +72,7 @@ impl RecordingWriter {
         }
         for part in ["sources", "segments", "tables"] {
             let path = dir.join(part);
-            fs::create_dir_all(&path).map_err(|e| RecordingError::io(&path, "create it", e))?;
+            make_directory(&path).map_err(|e| RecordingError::io(&path, "create it", e))?;
         }
         let lock = lock_writer(dir, writer)?;
         reserve::make(dir, writer)?;
