@@ -32,6 +32,8 @@ PLANTS = {
         "read again just after they were taken",
         {"main_storage_bound", "io_bound"},
     ),
+    # Of the others one waits, work of the host's own that yields to all else.
+    "background": ("cpu_background", "4 other users hardly wait", set()),
     "full_storage": ("storage_not_bottleneck", "/plant-mill87 is 99% full", set()),
     # Now and then a page is wanted again, which nobody feels.
     "full_storage_read_again": (
