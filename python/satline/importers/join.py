@@ -96,7 +96,7 @@ def join(
     if "pseudonyms" in recording.description:
         raise InputError(
             f"{path}: has pseudonyms in place of names, and a log has names",
-            hint="join it to a recording with names, and make a copy without: `satline recording pseudonymise`",
+            hint="join it to a recording with names; `satline recording pseudonymise` makes a copy without",
         )
     runs = _runs(recording)
     _check_twice(recording, logs, anew)
