@@ -61,25 +61,31 @@ test test-fast: export CARGO_INCREMENTAL = $(if $(wildcard target/debug/incremen
 
 # The crates' tests are compiled beside the set-up and run beside pytest: many of
 # both wait for what they started. The study that is `alone` comes when all the rest is done.
+test: export SATLINE_SKIPPED = $(CURDIR)/target/skipped.txt
 test: ## Set everything up and run all tests (about 8 minutes on 2 cores).
+	@mkdir -p target && rm -f $(SATLINE_SKIPPED)
 	@$(MAKE) --no-print-directory --jobs=2 test-crates test-python
 	$(BIN)/python -m pytest -m alone tests/system
+	@$(BIN)/python tests/skipped.py $(SATLINE_SKIPPED) target/tests.txt
 
 # Without --release: the tests' own dependencies change features of the others, so that a release build would
 # compile nearly all of them a second time, optimised. --tests: examples are for benches, and the documentation
-# has no tests. Cargo must not take make's two jobs for its own number.
+# has no tests. Cargo must not take make's two jobs for its own number. What tests that passed print tells which of
+# them had nothing to do here.
 test-crates: $(VENV)/made
 	@mkdir -p target
 	@MAKEFLAGS= cargo test --workspace --tests --quiet --no-run
-	@MAKEFLAGS= cargo test --workspace --tests --quiet > target/tests.txt 2>&1; ended=$$?; \
-	  echo; echo "cargo test --workspace --tests"; cat target/tests.txt; exit $$ended
+	@MAKEFLAGS= cargo test --workspace --tests --quiet -- --show-output > target/tests.txt 2>&1; ended=$$?; \
+	  echo; echo "cargo test --workspace --tests"; \
+	  if [ $$ended = 0 ]; then grep '^test result' target/tests.txt; else cat target/tests.txt; fi; exit $$ended
 
 # One worker more than processors: those that drive whole studies wait most of their time.
 test-python: $(VENV)/test
 	$(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --dist worksteal -m 'not alone'
 
-fuzz: $(VENV)/test ## Read 10,000 mutations of every kind of file (an hour): hangs, tracebacks, memory.
+fuzz: $(VENV)/test ## Read 10,000 mutations of every kind of file, and try every fault of power and disk (two hours).
 	$(BIN)/python tests/fuzz/run.py --mutations 10000
+	$(BIN)/python tests/faults/run.py
 
 # Each boots machines of its own, so one after the other.
 test-guest: $(VENV)/test ## Build the guests of Debian 12 and 13 where they are not there (needs root), run all tests in them.

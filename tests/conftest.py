@@ -1,10 +1,15 @@
 """What holds for all tests."""
 
 import os
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+sys.path.insert(0, str(Path(__file__).parent))
+import skipped
 
 # As the commands do (satline.cli); before any test imports NumPy, and for all that tests start.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -19,3 +24,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("alone") and Path(__file__).parent / "system" not in item.path.parents:
             raise pytest.UsageError(f"{item.nodeid}: a test that is `alone` belongs in tests/system")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """One line for each reason for which tests were skipped; `make test` gathers those of all its parts."""
+    reasons = skipped.of_reports(terminalreporter.stats.get("skipped", ()))
+    if file := os.environ.get("SATLINE_SKIPPED"):
+        skipped.write(reasons, Path(file))
+    elif reasons:
+        terminalreporter.section("skipped")
+        for line in skipped.lines(reasons):
+            terminalreporter.line(line)

@@ -374,8 +374,9 @@ def small_cache(planted: Planted, draw: random.Random) -> Truth:
         (f"/{MARK}{name}",),
         ("--cgroup", f"/{MARK}{name}") if whole else (),
         {"users": users, "limit": limit, "each": each, "iops": iops, "as_load": whole},
-        counter=requests(device),
-        least=50.0,
+        # One request to the disk brings many pages.
+        counter=_stat(group / "memory.stat", "total_workingset_refault_file"),
+        least=200.0,
     )
 
 

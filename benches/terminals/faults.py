@@ -53,6 +53,14 @@ def wait_until_asked(pid: int) -> None:
         time.sleep(0.0005)
 
 
+def wait_until_taken(pid: int) -> None:
+    """Before, a line may still be on its way to the program."""
+    end = time.monotonic() + 60
+    while asks_for_input(pid):
+        assert time.monotonic() < end, "the program does not take its input"
+        time.sleep(0.0005)
+
+
 def shown(master: int, wanted: bytes, within_s: float = 60.0) -> bool:
     """Wait until this is shown, or the terminal has ended."""
     text, end = b"", time.monotonic() + within_s
@@ -77,7 +85,7 @@ def come_and_go(count: int, hang_up: int) -> list[int]:
             os.write(master, b"line\r")
             typed.append(pid)
             if under_way:
-                time.sleep(0.005)
+                wait_until_taken(pid)
             else:
                 assert shown(master, b"answer"), "no answer"
                 # It ends before its terminal does.

@@ -88,16 +88,6 @@ def burners(count: int) -> Iterator[None]:
             process.wait()
 
 
-@contextmanager
-def real_time() -> Iterator[None]:
-    """This process before all others; what it starts is ordinary."""
-    os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(10))
-    try:
-        yield
-    finally:
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-
-
 def quantiles(values: list[float]) -> dict[str, float]:
     """Median, 99th percentile and the largest, of absolute values."""
     ordered = sorted(abs(value) for value in values)
@@ -111,7 +101,7 @@ def accuracy(terminals: int, seconds: float, load: int, seed: int) -> dict[str, 
     """One round at a load."""
     users = emulated.crowd(terminals, KINDS, (1.0, 5.0), seed)
     with recording() as (path, monitor), burners(load):
-        with real_time():
+        with emulated.real_time():
             typed = emulated.run(users, seconds)
         average = os.getloadavg()[0]
         finish(monitor)

@@ -220,7 +220,7 @@ def test_a_reader_that_has_enough_is_no_error() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = f"{sys.executable} -m satline.cli studies --json | head -c 1; exit ${{PIPESTATUS[0]}}"
     result = subprocess.run(
-        ["bash", "-c", command], env=environment, capture_output=True, text=True, check=False, timeout=60
+        ["bash", "-c", command], env=environment, capture_output=True, text=True, check=False, timeout=600
     )
     assert (result.returncode, result.stderr) == (0, "")
 

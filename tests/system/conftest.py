@@ -113,19 +113,18 @@ class Satline:
 
     def wait_until_windows(self, count: int) -> None:
         """Wait until that many windows were measured."""
-        from satline.recording import Recording
+        wait_for(lambda: self.windows() >= count, f"{count} windows")
 
-        def enough() -> bool:
-            if not (self.recording / "recording.toml").exists():
-                return False
-            connection = Recording.open(self.recording).connect()
-            try:
-                row = connection.execute("SELECT count(*) FROM event WHERE event = 'window-end'").fetchone()
-            finally:
-                connection.close()
-            return row is not None and row[0] >= count
-
-        wait_for(enough, f"{count} windows")
+    def windows(self) -> int:
+        """How many windows were measured so far."""
+        if not (self.recording / "recording.toml").exists():
+            return 0
+        connection = Recording.open(self.recording).connect()
+        try:
+            row = connection.execute("SELECT count(*) FROM event WHERE event = 'window-end'").fetchone()
+        finally:
+            connection.close()
+        return 0 if row is None else int(row[0])
 
 
 def _program(pid: int) -> str:
@@ -138,15 +137,18 @@ def _program(pid: int) -> str:
 def samples_without(recording: Recording) -> tuple[float, float]:
     """How long the emulator's transactions go on before the monitor's first sample and after its last, s.
 
-    Both are below zero where its samples span them. A user may still type after the last sample.
+    Both are below zero where its samples span them. A user may still type after the last sample, until the
+    next one would have come: on a busy machine as much later as any other did.
     """
     connection = recording.connect()
-    first_s, last_s = connection.execute(
+    first_s, last_s, apart_s = connection.execute(
         "SELECT ((SELECT min(monotonic_ns) FROM system) - min(monotonic_ns)) / 1e9, "
-        "(max(monotonic_ns) - (SELECT max(monotonic_ns) FROM system)) / 1e9 FROM transaction"
+        "(max(monotonic_ns) - (SELECT max(monotonic_ns) FROM system)) / 1e9, "
+        "(SELECT max(apart) FROM (SELECT monotonic_ns - lag(monotonic_ns) OVER (ORDER BY monotonic_ns)"
+        " AS apart FROM system)) / 1e9 FROM transaction"
     ).fetchall()[0]
     connection.close()
-    return float(first_s), float(last_s)
+    return float(first_s), float(last_s) - float(apart_s)
 
 
 def wait_for(condition: Callable[[], object], what: str, within_s: float = WAIT_S) -> object:

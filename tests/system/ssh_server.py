@@ -27,33 +27,43 @@ class SshServer:
             subprocess.run(
                 ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(directory / name)], check=True
             )
-        self.port = _free_port()
         self.identity = directory / "key"
         self.known_hosts = directory / "known_hosts"
-        kind, key, *_ = (directory / "host_key.pub").read_text().split()
-        self.known_hosts.write_text(f"[{address}]:{self.port} {kind} {key}\n")
         self.home = directory / "home"
         self.home.mkdir()
+        # Somebody else may take the port before sshd does: then another.
+        for _ in range(20):
+            self.port = _free_port()
+            if self._listens(directory, [] if netns is None else ["ip", "netns", "exec", netns], program):
+                return
+        raise AssertionError((directory / "log").read_text())
+
+    def _listens(self, directory: Path, inside: list[str], program: str) -> bool:
+        """Start it on its port; False: it has ended."""
+        address = self.address
+        kind, key, *_ = (directory / "host_key.pub").read_text().split()
+        self.known_hosts.write_text(f"[{address}]:{self.port} {kind} {key}\n")
         config = directory / "config"
         config.write_text(
             f"Port {self.port}\nListenAddress {address}\nHostKey {directory}/host_key\n"
             f"AuthorizedKeysFile {directory}/key.pub\nStrictModes no\nUsePAM no\nPidFile none\n"
             f"PasswordAuthentication no\nPermitRootLogin prohibit-password\nSetEnv HOME={self.home}\n"
         )
-        inside = [] if netns is None else ["ip", "netns", "exec", netns]
         with (directory / "log").open("wb") as log:
             self.process = subprocess.Popen(
                 [*inside, program, "-D", "-e", "-f", str(config)], stdin=subprocess.DEVNULL, stderr=log
             )
         end = time.monotonic() + 120
         while not self._answers():
-            assert self.process.poll() is None, (directory / "log").read_text()
+            if self.process.poll() is not None:
+                return False
             assert time.monotonic() < end, "sshd does not answer"
             time.sleep(0.05)
+        return True
 
     def _answers(self) -> bool:
         try:
-            with socket.create_connection((self.address, self.port), timeout=1) as connection:
+            with socket.create_connection((self.address, self.port), timeout=60) as connection:
                 return connection.recv(4) == b"SSH-"
         except OSError:
             return False

@@ -17,11 +17,12 @@ import pytest
 from satline.recording import Recording
 
 from .conftest import TREE, Satline
+from .ssh_server import SshServer
 from .watched import Recorder, skip_unless_had
 
 sys.path.insert(0, str(TREE / "benches/services"))
 from answered import crowd, differences, lost_of, matched, paths_of, rows_of
-from servers import free_port, installed, server
+from servers import installed, server
 
 pytestmark = pytest.mark.system
 
@@ -42,7 +43,7 @@ def recorder(satline: Satline, *words: str) -> Recorder:
 @pytest.mark.parametrize("kind", ["threads", "asyncio", "single", "tls", "lines", "nginx"])
 def test_requests_are_recorded_as_clients_saw_them(host: Satline, kind: str) -> None:
     if not installed(kind):
-        pytest.skip("the program is not installed")
+        pytest.skip(f"{kind}: the program is not installed")
     directory = host.recording.parent / kind
     # nginx opens its files as another user.
     for parent in [directory, *directory.parents][:4]:
@@ -70,8 +71,8 @@ class Scripted:
     """A service that does with its one connection what the test says."""
 
     def __init__(self, serve: Callable[[socket.socket], None]) -> None:
-        self.port = free_port()
-        self.listener = socket.create_server(("127.0.0.1", self.port))
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
         self.thread = threading.Thread(target=lambda: serve(self.listener.accept()[0]), daemon=True)
 
     def __enter__(self) -> socket.socket:
@@ -81,7 +82,7 @@ class Scripted:
 
     def __exit__(self, *_: object) -> None:
         self.client.close()
-        self.thread.join(10)
+        self.thread.join(120)
         self.listener.close()
 
 
@@ -146,10 +147,13 @@ def test_a_connection_that_is_older_than_the_recording_counts(host: Satline) -> 
 
 
 def test_requests_sent_ahead_are_marked(host: Satline) -> None:
+    ahead = threading.Event()
+
     def line_by_line(connection: socket.socket) -> None:
         with connection:
             while connection.recv(1):
                 connection.sendall(b"a")
+                assert ahead.wait(120)
                 time.sleep(0.1)
                 connection.sendall(b"b")
 
@@ -158,6 +162,7 @@ def test_requests_sent_ahead_are_marked(host: Satline) -> None:
         client.sendall(b"1")
         assert client.recv(1) == b"a"
         client.sendall(b"2")
+        ahead.set()
         client.recv(3, socket.MSG_WAITALL)
     rows: list[Any] = rows_of(recording, service.port)
     assert [row[8] for row in rows] == [1, 0]
@@ -203,3 +208,49 @@ def test_users_and_groups_of_services_are_those_of_their_processes(host: Satline
     assert user == "root"
     own = Path("/proc/self/cgroup").read_text()
     assert any(line.endswith(f":{group}") for line in own.splitlines()), (group, own)
+
+
+def by_ssh(server: SshServer, *words: str) -> subprocess.Popen[bytes]:
+    """A session with a shell, which has said that it is there."""
+    command = [
+        *("ssh", "-q", *words, "-p", str(server.port), "-i", str(server.identity)),
+        *("-o", f"UserKnownHostsFile={server.known_hosts}", "-o", "BatchMode=yes"),
+        *(f"root@{server.address}", "exec sh"),
+    ]
+    session = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    say(session, b"echo re''ady", b"ready")
+    return session
+
+
+def say(session: subprocess.Popen[bytes], line: bytes, answer: bytes) -> None:
+    assert session.stdin is not None
+    assert session.stdout is not None
+    session.stdin.write(line + b"\n")
+    session.stdin.flush()
+    while answer not in (got := session.stdout.readline()):
+        assert got, "the session ended"
+
+
+def test_lines_by_ssh_are_rows_where_there_is_no_terminal(host: Satline, tmp_path: Path) -> None:
+    server = SshServer(tmp_path / "sshd")
+    try:
+        with recorder(host) as recording:
+            spans = {}
+            for kind in ("-T", "-tt"):
+                session = by_ssh(server, kind)
+                time.sleep(0.3)
+                begun = time.monotonic_ns()
+                for _ in range(4):
+                    say(session, b"sleep 0.3; echo do''ne", b"done")
+                    time.sleep(0.2)
+                spans[kind] = (begun, time.monotonic_ns())
+                session.communicate(b"exit\n", timeout=60)
+        rows = rows_of(recording, server.port)
+    finally:
+        server.stop()
+    within = {kind: [row for row in rows if begun <= row[0] <= end] for kind, (begun, end) in spans.items()}
+    # At a terminal a line is a transaction already (--terminals), and no request besides.
+    assert not within["-tt"]
+    slow = [row for row in within["-T"] if row[2] is not None and row[2] >= 290_000]
+    assert len(slow) == 4
+    assert all(row[4] == "ok" and row[6] >= 190_000 for row in slow)

@@ -11,7 +11,7 @@ import pytest
 
 from satline.recording import Recording
 
-from .conftest import TREE, wait_for
+from .conftest import TREE, WAIT_S, wait_for
 from .paging import PAGE_BYTES, paging_file, swapped_pages
 from .test_swapper import Swapper, swapper
 
@@ -95,8 +95,8 @@ def test_users_in_groups_of_version_2_go_out_and_come_back(group: Path, swapper:
         out = swapped_pages(mary.pid)
         assert out * PAGE_BYTES > 30 << 20, "nearly all of her 40 MB"
         work()
-        assert swapped_pages(mary.pid) < out
-        swapper.wait(name, lambda one, stay=stay: one.resumes == stay, "back")
+        # More often than she worked, if work takes long enough for her to seem to rest in the midst of it.
+        swapper.wait(name, lambda one, stay=stay: one.resumes >= stay, "back")
     swapper.wait(name, lambda one: one.state == "swapped", "out again")
     status = swapper.said()
     one = swapper.of(name)
@@ -108,7 +108,7 @@ def test_users_in_groups_of_version_2_go_out_and_come_back(group: Path, swapper:
     if status.method != "PAGEMAP_SCAN":
         assert any(lacking["what"] == "PAGEMAP_SCAN" for lacking in status.lacking)
     daemon.terminate()
-    assert daemon.wait() == 0
+    assert daemon.wait(WAIT_S) == 0
     assert mary.poll() is None
     with Recording.open(swapper.recording).connect() as connection:
         rows = connection.execute("SELECT text FROM event WHERE event = 'swap-state'").fetchall()

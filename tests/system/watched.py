@@ -42,5 +42,5 @@ class Recorder:
     def __exit__(self, *_: object) -> None:
         time.sleep(0.5)
         self.process.send_signal(signal.SIGINT)
-        output, _ = self.process.communicate(timeout=120)
+        output, _ = self.process.communicate(timeout=600)
         assert self.process.returncode == 0, output

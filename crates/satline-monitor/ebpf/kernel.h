@@ -248,6 +248,15 @@ struct bpf_iter__task {
 			(*count)++;                                                                                    \
 	}
 
+/* The file of a descriptor below `max_fds`. */
+static __always_inline struct file *file_at(struct fdtable *table, __u64 number)
+{
+	/* The verifier follows pointers to structures only: the first member of this one is the pointer wanted. */
+	struct list_head *place = AS((__u64)table->fd + number * 8, struct list_head);
+
+	return AS(GET(place, next), struct file);
+}
+
 static __always_inline unsigned int state_of(struct task_struct *task)
 {
 	if (bpf_core_field_exists(task->__state))

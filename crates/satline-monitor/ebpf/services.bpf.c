@@ -30,12 +30,21 @@ struct tcp_sock {
 	__u32 write_seq, snd_nxt;
 };
 
+struct inode___device {
+	__u32 i_rdev;
+};
+
 #pragma clang attribute pop
 
 #define FAMILY_IP4 2
 #define FAMILY_IP6 10
 #define PROTOCOL_TCP 6
 #define PEEK 2
+
+/* What opens a pseudo-terminal: a character device of number 5, 2. */
+#define PTMX (5 << 20 | 2)
+/* Files that are looked at for it. */
+#define FIRST_FILES 32
 
 #define TCP_ESTABLISHED 1
 #define TCP_SYN_RECV 3
@@ -239,10 +248,32 @@ static __always_inline void take_process(struct connection *known, struct task_s
 	take_name(known, task);
 }
 
-/* The kernel's own services, and ssh: the one who types at its terminal is no client of a service. */
+static __always_inline bool has_terminal(struct task_struct *task)
+{
+	struct files_struct *files = task->files;
+	struct inode___device *inode;
+	struct fdtable *table;
+	struct file *file;
+	__u32 n;
+
+	if (!files)
+		return 0;
+	table = files->fdt;
+	for (n = 0; n < FIRST_FILES && n < table->max_fds; n++) {
+		file = file_at(table, n);
+		if (!file)
+			continue;
+		inode = AS(GET(file, f_inode), struct inode___device);
+		if (GET(inode, i_rdev) == PTMX)
+			return 1;
+	}
+	return 0;
+}
+
+/* The kernel's own services; ssh with a terminal, at which a line is a transaction already. */
 static __always_inline bool is_left_out(struct task_struct *task)
 {
-	return task->flags & PF_KTHREAD || *(__u32 *)task->comm == 0x64687373;
+	return task->flags & PF_KTHREAD || (*(__u32 *)task->comm == 0x64687373 && has_terminal(task));
 }
 
 SEC("tp_btf/recv")

@@ -229,7 +229,6 @@ static __always_inline enum cause cause_of_file(struct task_struct *task, __u64 
 {
 	struct files_struct *files = task->files;
 	struct fdtable *table;
-	struct list_head *place;
 	struct inode *inode;
 	struct file *file;
 	__u32 kind;
@@ -239,9 +238,7 @@ static __always_inline enum cause cause_of_file(struct task_struct *task, __u64 
 	table = files->fdt;
 	if (number >= table->max_fds)
 		return OTHER;
-	/* The verifier follows pointers to structures only: the first member of this one is the pointer wanted. */
-	place = AS((__u64)table->fd + number * 8, struct list_head);
-	file = AS(GET(place, next), struct file);
+	file = file_at(table, number);
 	inode = GET(file, f_inode);
 	kind = GET(inode, i_mode) & MODE_KIND;
 	if (kind == MODE_PIPE)

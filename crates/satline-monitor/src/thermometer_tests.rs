@@ -1,9 +1,9 @@
 use super::*;
 
-/// Polls every 10 ms, half a minute at most.
+/// Polls every 10 ms, two minutes at most.
 fn readings(thermometers: &mut Thermometers, count: usize) -> Vec<ThermometerReading> {
     let mut readings = Vec::new();
-    for tick in 0..3000 {
+    for tick in 0..12_000 {
         readings.extend(thermometers.poll(1_000, tick * 10_000_000));
         if readings.len() >= count {
             break;

@@ -3,7 +3,7 @@
 mod common;
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -27,6 +27,15 @@ impl Running {
         // Its own description is written with the first sample.
         wait_for(|| recording.join("sources/monitor.toml").exists());
         running
+    }
+
+    /// Waits until what has happened by now is in a sample.
+    fn sampled(&self, recording: &Path) {
+        // What is written next may hold only samples that had begun before.
+        for _ in 0..2 {
+            let before = samples(recording);
+            wait_for(|| samples(recording) > before);
+        }
     }
 
     fn end(mut self, signal: i32) -> std::process::Output {
@@ -53,11 +62,22 @@ fn wait_for(condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
         assert!(
-            start.elapsed() < Duration::from_secs(60),
-            "waited a minute in vain"
+            start.elapsed() < Duration::from_secs(180),
+            "waited three minutes in vain"
         );
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Samples that are written so far; the last one may be half written.
+fn samples(recording: &Path) -> usize {
+    let entries = fs::read_dir(recording.join("segments/system"));
+    let paths = entries.into_iter().flatten().flatten().map(|entry| entry.path());
+    paths
+        .filter_map(|path| satline_recording::read_segment(&path).ok())
+        .flat_map(|segment| segment.batches)
+        .map(|batch| batch.num_rows())
+        .sum()
 }
 
 fn source(recording: &Path) -> toml::Table {
@@ -69,7 +89,16 @@ fn source(recording: &Path) -> toml::Table {
 
 /// Runs a command as the session leader of an emulated user and returns its processor time, children included, µs.
 #[allow(clippy::zombie_processes)] // wait4 below waits for it, and tells its processor time.
-fn run_as(list: &Path, user: &str, command: &mut Command) -> i64 {
+///
+/// It begins to work when it is listed, and `lingers` until its work is in a sample.
+fn run_as(
+    running: &Running,
+    recording: &Path,
+    list: &Path,
+    user: &str,
+    command: &mut Command,
+    lingers: bool,
+) -> i64 {
     // The leader waits for a line on its input, so that it is listed before it does anything.
     unsafe {
         command.pre_exec(|| {
@@ -79,7 +108,7 @@ fn run_as(list: &Path, user: &str, command: &mut Command) -> i64 {
     }
     let mut child = command
         .stdin(Stdio::piped())
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
@@ -93,8 +122,15 @@ fn run_as(list: &Path, user: &str, command: &mut Command) -> i64 {
         child.id()
     )
     .unwrap();
-    std::thread::sleep(Duration::from_millis(500));
-    drop(child.stdin.take());
+    running.sampled(recording);
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"go\n").unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(said.any(|line| line.is_ok_and(|line| line == "done")), "{user}");
+    if lingers {
+        running.sampled(recording);
+    }
+    drop(input);
     let mut status = 0;
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -118,7 +154,7 @@ fn last_of(recording: &Path, user: &str, column: &str) -> i64 {
 }
 
 const SHORT_LIVED: &str = "read line; i=0; while [ $i -lt 60 ]; do i=$((i+1)); \
-    sh -c 'j=0; while [ $j -lt 4000 ]; do j=$((j+1)); done; (:; :)'; done; :";
+    sh -c 'j=0; while [ $j -lt 4000 ]; do j=$((j+1)); done; (:; :)'; done; echo done; read line; :";
 
 fn near(told: i64, used: i64, share: f64, what: &str) {
     let error = (told - used) as f64 / used as f64;
@@ -136,16 +172,16 @@ fn time_of_processes_that_no_scan_saw_is_their_users() {
     let users = format!("emulated:{}", list.display());
     let running = Running::start(&recording, &["--interval", "1s", "--users", &users]);
     let is_told = source(&recording)["methods"]["exits"].as_str() == Some("taskstats");
-    let short = run_as(&list, "short", Command::new("sh").args(["-c", SHORT_LIVED]));
+    let run = |user: &str, command: &mut Command| run_as(&running, &recording, &list, user, command, false);
+    let short = run("short", Command::new("sh").args(["-c", SHORT_LIVED]));
     let exe = std::env::current_exe().unwrap();
-    let threads = run_as(
-        &list,
+    let threads = run(
         "threads",
         Command::new(exe)
-            .args(["--exact", "helper_that_burns_in_threads"])
+            .args(["--exact", "--nocapture", "helper_that_burns_in_threads"])
             .env("SATLINE_TEST_BURN", "1"),
     );
-    std::thread::sleep(Duration::from_millis(2500));
+    running.sampled(&recording);
     assert!(running.end(libc::SIGTERM).status.success());
     // The kernel tells a process's time before it takes its memory down: wait4's count holds that too, up to
     // half a millisecond of each of these 120 processes of some milliseconds. Waited-for children are counted in ticks.
@@ -184,9 +220,16 @@ fn without_taskstats_waited_for_children_stand_in() {
         &["--interval", "200ms", "--users", &users, "--no-taskstats"],
     );
     // What a leader waited for after the last sample before its own end is lost to this method: so it lingers.
-    let lingering = format!("{SHORT_LIVED}; sleep 1");
-    let short = run_as(&list, "short", Command::new("sh").args(["-c", &lingering]));
-    std::thread::sleep(Duration::from_millis(800));
+    let command = &mut Command::new("sh");
+    let short = run_as(
+        &running,
+        &recording,
+        &list,
+        "short",
+        command.args(["-c", SHORT_LIVED]),
+        true,
+    );
+    running.sampled(&recording);
     assert!(running.end(libc::SIGTERM).status.success());
     assert_eq!(
         source(&recording)["methods"]["exits"].as_str(),
@@ -217,6 +260,8 @@ fn helper_that_burns_in_threads() {
     };
     let threads: Vec<_> = [50, 300, 700, 1400].map(|ms| std::thread::spawn(burn(ms))).into();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
+    println!("done");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
 }
 
 #[test]
@@ -225,7 +270,7 @@ fn signals_end_it_as_documented() {
         let directory = tempfile::tempdir().unwrap();
         let recording = directory.path().join("r.satline");
         let running = Running::start(&recording, &["--interval", "100ms"]);
-        std::thread::sleep(Duration::from_millis(350));
+        running.sampled(&recording);
         let output = running.end(signal);
         assert!(
             output.status.success(),
@@ -285,7 +330,7 @@ fn a_full_disk_ends_in_a_valid_recording() {
     let status = loop {
         match child.0.try_wait().unwrap() {
             Some(status) => break Some(status),
-            None if start.elapsed() > Duration::from_secs(60) => break None,
+            None if start.elapsed() > Duration::from_secs(180) => break None,
             None => std::thread::sleep(Duration::from_millis(50)),
         }
     };

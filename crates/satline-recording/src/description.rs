@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use toml::value::Datetime;
 
+use crate::durable::{make_directory, sync_directory};
 use crate::host::HostFacts;
 use crate::names::is_writer_name;
 use crate::{CHECKSUMS, FORMAT_VERSION, RecordingError, reserve};
@@ -253,7 +254,7 @@ pub(crate) fn replace_atomically(path: &Path, text: &str) -> Result<(), Recordin
 /// # Errors
 /// As [`write_toml_atomically`].
 pub fn create_if_absent(dir: &Path, description: &RecordingDescription) -> Result<bool, RecordingError> {
-    fs::create_dir_all(dir).map_err(|e| RecordingError::io(dir, "create it", e))?;
+    make_directory(dir).map_err(|e| RecordingError::io(dir, "create it", e))?;
     let path = dir.join("recording.toml");
     if path.exists() {
         return Ok(false);
@@ -368,11 +369,9 @@ fn rename(temporary: &Path, path: &Path, action: &'static str) -> Result<(), Rec
 
 /// Makes a new name durable.
 fn settle(path: &Path, result: Result<(), RecordingError>) -> Result<(), RecordingError> {
-    if let (Ok(()), Some(Ok(parent))) = (&result, path.parent().map(File::open)) {
-        // Some file systems cannot sync a directory; the file itself is durable.
-        let _ = parent.sync_all();
-    }
-    result
+    result?;
+    sync_directory(path.parent().unwrap_or(Path::new("")))
+        .map_err(|e| RecordingError::io(path, "make it durable", e))
 }
 
 #[cfg(test)]

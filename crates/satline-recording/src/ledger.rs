@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::RecordingError;
 use crate::description::recording_id;
+use crate::durable::sync_directory;
 
 /// Opened by its first line, so that a writer that wrote no segment leaves none.
 #[derive(Debug, Clone)]
@@ -28,7 +29,7 @@ impl Ledger {
 
     /// A segment of this table was begun and has its first frame.
     pub fn opened(&self, table: &str, sequence: u64) -> Result<(), RecordingError> {
-        self.line(format_args!("open {table} {sequence}"), false)
+        self.line(format_args!("open {table} {sequence}"))
     }
 
     /// It is whole and durable.
@@ -40,24 +41,30 @@ impl Ledger {
         checksum: u32,
         rows: u64,
     ) -> Result<(), RecordingError> {
-        self.line(
-            format_args!("close {table} {sequence} {bytes} {checksum:08x} {rows}"),
-            true,
-        )
+        self.line(format_args!(
+            "close {table} {sequence} {bytes} {checksum:08x} {rows}"
+        ))
     }
 
-    fn line(&self, words: Arguments<'_>, durable: bool) -> Result<(), RecordingError> {
+    /// Adds a line, durable: of two that are not, a loss of power may keep the later only.
+    fn line(&self, words: Arguments<'_>) -> Result<(), RecordingError> {
         let words = format!("{words} ");
         let sealed = |words: &str| format!("{words}{:08x}\n", crc32fast::hash(words.as_bytes()));
         let mut lines = sealed(&words);
         let mut write = || {
             let mut file: File = OpenOptions::new().create(true).append(true).open(&self.path)?;
-            if file.metadata()?.len() == 0 {
+            let first = file.metadata()?.len() == 0;
+            if first {
                 let recording = self.path.parent().and_then(Path::parent).unwrap_or(Path::new(""));
                 lines.insert_str(0, &sealed(&format!("recording {} ", recording_id(recording))));
             }
             file.write_all(lines.as_bytes())?;
-            if durable { file.sync_data() } else { Ok(()) }
+            file.sync_data()?;
+            if first {
+                sync_directory(self.path.parent().unwrap_or(Path::new("")))
+            } else {
+                Ok(())
+            }
         };
         write().map_err(|e| RecordingError::io(&self.path, "write to it", e))
     }

@@ -6,6 +6,7 @@
 
 mod catalogue;
 mod description;
+mod durable;
 mod error;
 mod frame;
 mod host;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use regex_lite::Regex;
 
 use crate::RecordingError;
+use crate::durable::sync_directory;
 use crate::key::Key;
 
 const SOURCE: &str = include_str!("../../../catalogue/names.toml");
@@ -151,6 +152,11 @@ impl Pseudonymiser {
             Some((key, value))
         });
         kept.collect()
+    }
+
+    /// names.sealed, for whoever makes it durable.
+    pub(crate) fn file(&self) -> std::io::Result<(PathBuf, File)> {
+        Ok((self.sealed.path.clone(), self.sealed.file.try_clone()?))
     }
 
     /// The first error of names.sealed.
@@ -338,6 +344,7 @@ impl Sealed {
         }
         if text.is_empty() {
             file.write_all(head.as_bytes()).map_err(failed)?;
+            sync_directory(dir).map_err(failed)?;
         } else if !text.starts_with(&head) {
             return Err(RecordingError::Key {
                 path,

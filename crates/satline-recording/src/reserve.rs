@@ -5,6 +5,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::RecordingError;
@@ -45,18 +46,20 @@ fn reserve_of(path: &Path) -> PathBuf {
     }
 }
 
-/// Filled, not sparse: its blocks are the point.
+/// Filled, not sparse: its blocks are the point. One that a loss of power left short is filled again.
 fn fill(path: &Path, bytes: usize) -> Result<(), RecordingError> {
     let failed = |e| RecordingError::io(path, "create it", e);
-    match OpenOptions::new().write(true).create_new(true).open(path) {
-        Ok(mut file) => {
-            let written = file.write_all(&vec![0; bytes]).and_then(|()| file.sync_all());
-            written.map_err(|e| {
-                let _ = fs::remove_file(path);
-                failed(e)
-            })
-        }
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(e) => Err(failed(e)),
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).custom_flags(libc::O_NOFOLLOW);
+    let mut file = options.open(path).map_err(failed)?;
+    let there = file.metadata().map_err(failed)?.len();
+    let missing = bytes.saturating_sub(usize::try_from(there).unwrap_or(bytes));
+    if missing == 0 {
+        return Ok(());
     }
+    let written = file.write_all(&vec![0; missing]).and_then(|()| file.sync_all());
+    written.map_err(|e| {
+        let _ = fs::remove_file(path);
+        failed(e)
+    })
 }

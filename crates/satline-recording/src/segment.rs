@@ -12,6 +12,7 @@ use arrow_ipc::{CompressionType, MetadataVersion};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use crate::RecordingError;
+use crate::durable::{make_directory, sync_directory};
 use crate::frame::{HEADER_BYTES, seal};
 use crate::ledger::Ledger;
 
@@ -112,7 +113,7 @@ impl OpenSegment {
         day: i64,
         schema: &SchemaRef,
     ) -> Result<Self, RecordingError> {
-        fs::create_dir_all(directory).map_err(|e| RecordingError::io(directory, "create it", e))?;
+        make_directory(directory).map_err(|e| RecordingError::io(directory, "create it", e))?;
         let path = directory.join(format!("{prefix}-{sequence}.seg"));
         let file = OpenOptions::new()
             .append(true)
@@ -152,10 +153,8 @@ impl OpenSegment {
             let _ = fs::remove_file(&segment.path);
             return Err(error);
         }
-        if let Ok(directory) = File::open(directory) {
-            // The name must survive a power cut as well as the bytes; some file systems cannot sync a directory.
-            let _ = directory.sync_all();
-        }
+        // The name must survive a power cut as well as the bytes.
+        sync_directory(directory).map_err(|e| RecordingError::io(&segment.path, "make it durable", e))?;
         Ok(segment)
     }
 

@@ -1,6 +1,6 @@
 //! The writer that sources use.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::RecordingError;
 use crate::catalogue::catalogue;
 use crate::description::{toml_text, write_toml_at_end};
+use crate::durable::make_directory;
 use crate::names::{is_writer_name, next_run};
 use crate::pseudonym::Pseudonymiser;
 use crate::reserve;
@@ -73,7 +74,7 @@ impl RecordingWriter {
         }
         for part in ["sources", "segments", "tables"] {
             let path = dir.join(part);
-            fs::create_dir_all(&path).map_err(|e| RecordingError::io(&path, "create it", e))?;
+            make_directory(&path).map_err(|e| RecordingError::io(&path, "create it", e))?;
         }
         let lock = lock_writer(dir, writer)?;
         reserve::make(dir, writer)?;
@@ -103,6 +104,9 @@ impl RecordingWriter {
             self.tables.is_empty(),
             "names are replaced in all tables or in none"
         );
+        if let Ok((path, file)) = names.file() {
+            self.worker.beside(path, file);
+        }
         self.names = Some(names);
     }
 

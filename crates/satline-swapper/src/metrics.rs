@@ -24,7 +24,10 @@ impl Metrics {
     /// # Errors
     /// The address cannot be listened on.
     pub fn listen(address: SocketAddr) -> std::io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
+        Self::serve(TcpListener::bind(address)?)
+    }
+
+    fn serve(listener: TcpListener) -> std::io::Result<Self> {
         let metrics = Metrics::default();
         let text = metrics.0.clone();
         std::thread::Builder::new()
@@ -191,8 +194,9 @@ mod tests {
 
     #[test]
     fn idle_clients_stall_nobody() {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let metrics = Metrics::listen(free).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let free = listener.local_addr().unwrap();
+        let metrics = Metrics::serve(listener).unwrap();
         metrics.set("up 1\n".into());
         let idle: Vec<_> = (0..CONNECTIONS - 1)
             .map(|_| TcpStream::connect(free).unwrap())
@@ -207,8 +211,9 @@ mod tests {
 
     #[test]
     fn more_connections_than_may_be_are_closed_and_later_ones_answered() {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let metrics = Metrics::listen(free).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let free = listener.local_addr().unwrap();
+        let metrics = Metrics::serve(listener).unwrap();
         metrics.set("up 1\n".into());
         let idle: Vec<_> = (0..3 * CONNECTIONS)
             .map(|_| TcpStream::connect(free).unwrap())

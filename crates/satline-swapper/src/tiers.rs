@@ -105,7 +105,7 @@ mod tests {
         let mut tiers = Tiers::new(&roots, &policy, false);
         assert_eq!(tiers.devices.len(), 1, "zram1 is not there");
         let until = |file: &str, text: &str| {
-            for _ in 0..2000 {
+            for _ in 0..24_000 {
                 if fs::read_to_string(device.join(file)).unwrap() == text {
                     return;
                 }

@@ -160,10 +160,10 @@ fn a_probe_that_is_ended_leaves_neither_file_nor_process() {
     }
 }
 
-/// Asks every 2 ms, for a minute at most, until there is an answer.
+/// Asks every 2 ms, for two minutes at most, until there is an answer.
 fn until<T>(mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(60) {
+    while start.elapsed() < Duration::from_secs(120) {
         if let Some(answer) = ask() {
             return Some(answer);
         }

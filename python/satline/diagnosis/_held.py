@@ -130,6 +130,8 @@ class Background:
     others
         How many other users were at work; delay, run: their mean time waiting for a processor and running,
         in users.
+    harmed
+        Those of them that do not get the CPU nearly as soon as they want it, by name.
     """
 
     takers: tuple[str, ...]
@@ -137,6 +139,12 @@ class Background:
     others: int
     delay: float
     run: float
+    harmed: tuple[str, ...] = ()
+
+    @property
+    def spares_most(self) -> bool:
+        """Do at least three quarters of the others get the CPU nearly as soon as they want it?"""
+        return 4 * len(self.harmed) <= self.others
 
     @property
     def yields(self) -> bool:
@@ -165,17 +173,18 @@ def background(held: Held, where: Mask, seconds: Floats) -> Background | None:
     if part < MOST:
         return None
     # Who computes with several processes without rest is background too, if nobody waits for an answer.
-    rest = [
-        own
+    rest = {
+        name: own
         for name, own in held.users.items()
         if name not in names
         and mean(own.wanted) >= AT_WORK
         and (name in held.servers or own.processes < 1.5 or mean(own.cpu + own.delay) < RESTLESS)
-    ]
+    }
     if not rest:
         return None
-    delay, run = (np.sum([getattr(own, what) for own in rest], axis=0) for what in ("delay", "cpu"))
-    return Background(names, part, len(rest), mean(delay), mean(run))
+    delay, run = (np.sum([getattr(own, what) for own in rest.values()], axis=0) for what in ("delay", "cpu"))
+    harmed = tuple(name for name, own in rest.items() if mean(own.delay) >= HARMED * mean(own.cpu))
+    return Background(names, part, len(rest), mean(delay), mean(run), harmed)
 
 
 def held_back(reduction: Reduction, history: Histories) -> Held | None:

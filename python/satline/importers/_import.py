@@ -12,6 +12,7 @@ from satline.errors import InputError
 from satline.importers import MODULES, load
 from satline.importers._importer import Importer, Options
 from satline.importers._sink import Sink
+from satline.outside.confine import confinement
 
 _SURE_ENOUGH, _NO_DOUBT = 0.3, 0.95
 
@@ -82,6 +83,8 @@ def import_recording(sources: Sequence[str], path: Path, importer: Importer, opt
                 options.progress((before + part) / len(ordered))
 
             importer.read(source, replace(options, progress=progress), sink)
+        if importer.tool and (lacks := confinement().lacks):
+            sink.note(f"{importer.tool}, which read it, could not be kept here from {lacks}")
         sink.finish()
         sink.path.rename(path)
         sink.path = path

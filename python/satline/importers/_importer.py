@@ -78,6 +78,7 @@ class Importer:
     examples: tuple[str, ...] = ()
     begins: Callable[[str], float] = _unknown_beginning
     mapping: bool = False
+    tool: str = ""
 
 
 def ended(tool: str, code: int, words: str = "") -> str:

@@ -16,6 +16,7 @@ from satline.importers._importer import Options, compressed
 from satline.importers._mapping import Csv, File
 from satline.importers._series import BROKEN
 from satline.importers._sink import Booleans, Floats, Integers, Objects
+from satline.outside import BrokenTableError, largest_bytes, parquet_columns, read_csv, read_parquet
 
 _LATEST_NS = 9.2e18
 _SCALE = {"unix_s": 1e9, "unix_ms": 1e6, "unix_us": 1e3, "unix_ns": 1.0}
@@ -75,11 +76,9 @@ class PlainTable:
 def column_names(path: Path, csv: Csv | None = None) -> list[str]:
     """The columns of a file; of Parquet nested ones are left out."""
     if _is_parquet(path):
-        import pyarrow.parquet as pq
-
         try:
-            return [f.name for f in pq.read_schema(path) if not pa.types.is_nested(f.type)]
-        except (pa.ArrowException, OSError) as error:
+            return parquet_columns(path)
+        except (BrokenTableError, OSError) as error:
             raise _broken(path, error) from error
     import csv as reader
 
@@ -158,11 +157,9 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _read_parquet(path: Path, wanted: list[str]) -> pa.Table:
-    import pyarrow.parquet as pq
-
     try:
-        return pq.read_table(path, columns=wanted)
-    except (pa.ArrowException, OSError) as error:
+        return read_parquet(path, wanted)
+    except (BrokenTableError, OSError) as error:
         raise _broken(path, error) from error
 
 
@@ -185,8 +182,10 @@ def _read_csv(path: Path, file: File, names: list[str], wanted: list[str], told:
     as_text += [file.long.column] if file.long else []
     as_text += [c for c in (log.user_column, log.class_column, log.outcome_column) if c] if log else []
     try:
-        data = csv.read_csv(
-            pa.BufferReader(_content(path, said, told)),
+        content = _content(path, said, told)
+        data = read_csv(
+            pa.BufferReader(content),
+            len(content),
             read_options=csv.ReadOptions(skip_rows=said.skip_rows + 1, column_names=names, use_threads=False),
             parse_options=csv.ParseOptions(delimiter=_delimiter(line, path, said), invalid_row_handler=skip),
             convert_options=csv.ConvertOptions(
@@ -197,7 +196,7 @@ def _read_csv(path: Path, file: File, names: list[str], wanted: list[str], told:
                 decimal_point=said.decimal,
             ),
         )
-    except pa.ArrowException as error:
+    except BrokenTableError as error:
         raise _broken(path, error) from error
     if bad:
         first = f", the first in line {bad[0] + said.skip_rows}" if bad[0] else ""
@@ -210,8 +209,14 @@ def _content(path: Path, said: Csv, told: Told) -> bytes:
     parts: list[bytes] = []
     try:
         with compressed(path)(path, "rb") as stream:
+            left = largest_bytes()
             while part := stream.read1(1 << 20):
                 parts.append(part)
+                if (left := left - len(part)) < 0:
+                    raise InputError(
+                        f"{path}: longer than fits into half of the memory that is available",
+                        hint="cut it into parts and import them one by one, or give Parquet",
+                    )
     except BROKEN as error:
         whole = b"".join(parts)
         parts = [whole[: whole.rfind(b"\n") + 1]]

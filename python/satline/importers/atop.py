@@ -328,4 +328,5 @@ IMPORTER = Importer(
     read=read,
     begins=begins,
     examples=("/var/log/atop/atop_20260101", "/var/log/atop"),
+    tool="atop",
 )

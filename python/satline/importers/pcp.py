@@ -355,4 +355,5 @@ IMPORTER = Importer(
     begins=begins,
     examples=("/var/log/pcp/pmlogger/HOST/20260101", "/var/log/pcp/pmlogger/HOST/"),
     mapping=True,
+    tool="pmdumplog",
 )

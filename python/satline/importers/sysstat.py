@@ -358,4 +358,5 @@ IMPORTER = Importer(
     read=read,
     examples=("satline import /var/log/sysstat", "satline import /var/log/sysstat/sa21 -o monday.satline"),
     begins=begins,
+    tool="sadf",
 )

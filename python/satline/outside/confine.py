@@ -1,8 +1,8 @@
 """A tool that reads somebody's file runs without a network, and may write below its temporary directory only.
 
-Landlock (Linux 5.13 and later) holds the files, of TCP from Linux 6.7 on the network too; as root a network
-namespace of its own keeps out the rest. Where the kernel has neither the tool runs all the same, within its
-other limits, and `Confinement.lacks` says so.
+Landlock (Linux 5.13 and later) holds the files, of TCP from Linux 6.7 on the network too; a network namespace
+of its own keeps out the rest, for users other than root in a user namespace, where the host allows one. Where
+it can have neither the tool runs all the same, within its other limits, and `Confinement.lacks` says so.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ _NET_TCP = 0b11
 _SCOPES = 0b11
 _NO_NEW_PRIVS = 38
 _CLONE_NEWNET = 0x40000000
+_CLONE_NEWUSER = 0x10000000
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Confinement:
         if not self.files:
             lacking.append("writing files (no Landlock)")
         if not self.network:
-            lacking.append("the network other than TCP (not root)" if self.tcp else "the network")
+            what = "the network other than TCP" if self.tcp else "the network"
+            lacking.append(f"{what} (no namespace for this user)")
         return " and ".join(lacking)
 
 
@@ -71,8 +73,21 @@ def _abi() -> int:
 @cache
 def confinement() -> Confinement:
     """What this kernel can keep a tool from."""
-    root = os.geteuid() == 0 and Path("/proc/self/ns/net").exists()
-    return Confinement(files=_abi() >= 1, network=root, tcp=root or _abi() >= 4)
+    network = _own_network() is not None
+    return Confinement(files=_abi() >= 1, network=network, tcp=network or _abi() >= 4)
+
+
+@cache
+def _own_network() -> int | None:
+    """Flags of unshare(2) that give a process of this user a network of its own; None: it may have none."""
+    for flags in (_CLONE_NEWNET, _CLONE_NEWUSER | _CLONE_NEWNET):
+        libc = _libc()
+        child = os.fork()
+        if child == 0:
+            os._exit(1 if libc.unshare(flags) else 0)
+        if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0:
+            return flags
+    return None
 
 
 def ruleset(writable: Sequence[Path]) -> int | None:
@@ -105,7 +120,7 @@ def ruleset(writable: Sequence[Path]) -> int | None:
 def in_child(rules: int | None, *, cpu_s: int, memory_bytes: int, file_bytes: int) -> Callable[[], None]:
     """What the child does before it becomes the tool; nothing in it takes memory or a lock."""
     libc = _libc()
-    no_network = confinement().network
+    no_network = _own_network()
 
     def confine() -> None:
         # What it cannot have keeps it from nothing else.
@@ -114,8 +129,8 @@ def in_child(rules: int | None, *, cpu_s: int, memory_bytes: int, file_bytes: in
             resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
             resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-        if no_network:
-            libc.unshare(_CLONE_NEWNET)
+        if no_network is not None:
+            libc.unshare(no_network)
         libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
         if rules is not None:
             libc.syscall(_RESTRICT_SELF, rules, 0)

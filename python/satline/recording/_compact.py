@@ -18,7 +18,15 @@ import pyarrow as pa
 
 from satline.catalogue import catalogue
 from satline.errors import InputError
-from satline.recording._files import Layout, SegmentFile, is_being_written, layout, locked, sync_directory
+from satline.recording._files import (
+    Layout,
+    SegmentFile,
+    is_being_written,
+    layout,
+    locked,
+    make_directory,
+    sync_directory,
+)
 from satline.recording._frames import Damage, Segment, read_segment
 from satline.recording._integrity import in_segments, segment_differs
 from satline.recording._ledger import Ledger, ledger_path, read_ledgers
@@ -92,7 +100,7 @@ def compact(
     """
     recording = Recording.open(path)
     report = CompactReport()
-    (recording.path / "tables").mkdir(exist_ok=True)
+    make_directory(recording.path / "tables")
     with locked(recording.path / "tables"):
         ledgers = read_ledgers(recording.path)
         found = layout(recording.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -19,6 +20,8 @@ _PARQUET = re.compile(
     r"(?P<writer>[a-z][a-z0-9_-]*)-(?P<run>[0-9]{1,18})-(?P<first>[0-9]{1,18})-(?P<last>[0-9]{1,18})\.parquet"
 )
 _LEDGER = re.compile(r"(?P<writer>[a-z][a-z0-9_-]*)-(?P<run>[0-9]{1,18})\.ledger")
+# What a file system says that cannot sync a directory; its files are durable themselves.
+_CANNOT_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF, errno.EROFS})
 _DAY = re.compile(r"day=(?P<day>[0-9]{4,}-[0-9]{2}-[0-9]{2})")
 
 
@@ -158,15 +161,33 @@ def is_being_recorded(recording: Path) -> bool:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make the names in a directory durable, where the file system can."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """Make the names in a directory durable, where the file system can.
+
+    Raises
+    ------
+    OSError
+        It could not, though the file system can: an error of the disk.
+    """
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:
+        return  # one where names may be made, and not be listed
     try:
         os.fsync(descriptor)
-    except OSError:
-        # Some file systems cannot sync a directory; the files themselves are durable.
-        pass
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise OSError(error.errno, error.strerror, str(directory)) from None
     finally:
         os.close(descriptor)
+
+
+def make_directory(directory: Path) -> None:
+    """Make a directory and those above it, each with a durable name; one that is there is no error."""
+    if directory.is_dir():
+        return
+    make_directory(directory.parent)
+    directory.mkdir(exist_ok=True)
+    sync_directory(directory.parent)
 
 
 def _directories(parent: Path) -> list[Path]:

@@ -137,6 +137,20 @@ def _claimed(view: memoryview, offset: int) -> int:
     return int(length) if magic == MAGIC and length <= len(view) - offset - HEADER.size else 0
 
 
+def has_batches(path: Path) -> bool:
+    """Whether anything follows a segment's first frame, the schema; also where that is damaged."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEADER.size)
+            size = file.seek(0, 2)
+    except FileNotFoundError:
+        return False
+    if len(head) < HEADER.size or not any(head):
+        return False
+    magic, length, _ = HEADER.unpack(head)
+    return bool(magic != MAGIC or size > HEADER.size + length)
+
+
 def read_segment(path: Path) -> Segment:
     """Read the whole frames of a segment, also those after damage in its middle.
 

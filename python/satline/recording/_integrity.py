@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from satline.recording._files import Layout, RestFile, SegmentFile
+from satline.recording._frames import has_batches
 from satline.recording._ledger import Ledger, read_ledgers
 from satline.recording._manifest import FILE, Entry, Manifest, checksum, load
 
@@ -163,10 +164,12 @@ def _missing_segments(
             covered.setdefault(series, []).extend(pairs)
     for series, pruned in manifest.pruned.items():
         covered.setdefault(series, []).extend((one.first, one.last) for one in pruned)
+    last = _last_runs(seen)
     for (writer, run), ledger in seen.ledgers.items():
         if identity and ledger.recording not in ("-", identity):
             found.append(Wrong(ledger.path, None, "it is the ledger of another recording", changed=True))
-        if ledger.broken or (ledger.torn and ended):
+        # A kill, or a loss of power, cuts the ledger of its run; another run may have come after it.
+        if ledger.broken or (ledger.torn and ended and (writer, run) in last):
             lines = ", ".join(map(str, ledger.broken[:5])) or "the last one"
             found.append(Wrong(ledger.path, None, f"damaged: line {lines}", changed=True))
         for table, sequence in sorted(ledger.opened):
@@ -178,9 +181,11 @@ def _missing_segments(
             rows = f"{closed.rows:,} rows" if closed is not None else "its rows are not known"
             path = recording / "segments" / table / f"{writer}-{run}-{sequence}.seg"
             found.append(Wrong(path, table, f"missing: {rows}"))
-        found += _cut(ledger, seen, manifest, complete=ended and (writer, run) in _last_runs(seen))
+        found += _cut(ledger, seen, manifest, complete=ended and (writer, run) in last)
     if checksummed:
-        stated = {(s.writer, s.run) for s in seen.layout.segments} if ended else set()
+        # A segment is in its ledger before it has rows: a kill in between leaves one without.
+        segments = [s for s in seen.layout.segments if (s.writer, s.run) not in seen.ledgers]
+        stated = {(s.writer, s.run) for s in segments if ended and has_batches(s.path)}
         without = (stated | manifest.ledgers) - seen.ledgers.keys()
         for writer, run in sorted(without):
             path = recording / "segments" / f"{writer}-{run}.ledger"

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from satline.errors import InputError
+from satline.recording._files import sync_directory
 
 _NAME = re.compile(r"(?P<writer>[a-z][a-z0-9_-]{0,63})-(?P<run>[0-9]{1,18})\.ledger")
 _LINE = re.compile(
@@ -112,13 +113,13 @@ def _read(path: Path, writer: str, run: int) -> Ledger:
 
 def note_opened(path: Path, table: str, sequence: int) -> None:
     """Add that a segment is on disk."""
-    _append(path, f"open {table} {sequence} ", durable=False)
+    _append(path, f"open {table} {sequence} ")
 
 
 def note_closed(path: Path, table: str, sequence: int, closed: Closed) -> None:
     """Add what a segment is, which is whole and durable."""
     words = f"close {table} {sequence} {closed.bytes} {closed.crc32:08x} {closed.rows} "
-    _append(path, words, durable=True)
+    _append(path, words)
 
 
 def recording_id(recording: Path) -> str:
@@ -136,11 +137,14 @@ def _sealed(words: str) -> bytes:
     return f"{words}{zlib.crc32(words.encode()):08x}\n".encode()
 
 
-def _append(path: Path, words: str, *, durable: bool) -> None:
+def _append(path: Path, words: str) -> None:
+    """Add a line, durable: of two that are not, a loss of power may keep the later only."""
     lines = _sealed(words)
     with path.open("ab", buffering=0) as file:
-        if file.tell() == 0:
+        first = file.tell() == 0
+        if first:
             lines = _sealed(f"recording {recording_id(path.parent.parent)} ") + lines
         file.write(lines)
-        if durable:
-            os.fdatasync(file.fileno())
+        os.fdatasync(file.fileno())
+    if first:
+        sync_directory(path.parent)

@@ -20,7 +20,7 @@ from typing import Any
 from satline.atomic import replace_file
 from satline.errors import InputError, SatlineError
 from satline.outside import parse_json
-from satline.recording._files import locked, sync_directory
+from satline.recording._files import locked, make_directory, sync_directory
 
 FILE = "manifest.jsonl"
 _FORMAT = 1
@@ -258,7 +258,7 @@ def changed(recording: Path) -> Iterator[Manifest]:
 
     One changer at a time. What was sealed is dropped: it is another recording now.
     """
-    (recording / "segments").mkdir(parents=True, exist_ok=True)
+    make_directory(recording / "segments")
     with locked(recording / "segments"):
         manifest = load(recording) or Manifest()
         manifest.sealed = {}
@@ -375,9 +375,7 @@ def publish_all(
     for temporary, file in files:
         on_step(f"rename {file.name}")
         temporary.replace(file)
-        # The day's, the table's and tables/ may all have a new name in them.
-        for directory in list(file.parents)[:3]:
-            sync_directory(directory)
+        sync_directory(file.parent)
 
 
 def _time(ns: int) -> str:

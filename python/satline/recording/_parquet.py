@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from satline.catalogue import TableDefinition
 from satline.errors import SatlineError
 from satline.outside import parse_json
-from satline.recording._files import FORMAT_VERSION
+from satline.recording._files import FORMAT_VERSION, make_directory
 from satline.recording._frames import Damage
 
 NS_PER_DAY = 86_400_000_000_000
@@ -84,7 +84,7 @@ def write(file: Path, table: pa.Table, definition: TableDefinition, damage: Iter
     metadata = {"satline.table": definition.name, "satline.format": str(FORMAT_VERSION)}
     if tails:
         metadata["satline.damage"] = json.dumps(tails)
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(file.parent)
     temporary = file.with_name(f".{file.name}.tmp")
     pq.write_table(
         table.replace_schema_metadata(metadata),

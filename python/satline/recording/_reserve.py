@@ -40,15 +40,16 @@ def _reserve_of(file: Path) -> Path:
 
 
 def _fill(path: Path, size: int) -> None:
-    """Filled, not sparse: its blocks are the point."""
-    try:
-        with path.open("xb") as file:
-            try:
-                file.write(bytes(size))
-                file.flush()
-                os.fsync(file.fileno())
-            except OSError:
-                path.unlink()
-                raise
-    except FileExistsError:
-        pass
+    """Filled, not sparse: its blocks are the point. One that a loss of power left short is filled again."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, 0o666), "ab") as file:
+        missing = size - file.tell()
+        if missing <= 0:
+            return
+        try:
+            file.write(bytes(missing))
+            file.flush()
+            os.fsync(file.fileno())
+        except OSError:
+            path.unlink()
+            raise

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from satline.catalogue import TableDefinition, catalogue
 from satline.errors import InputError, SatlineError
-from satline.recording._files import check_writer_name, layout, next_run
+from satline.recording._files import check_writer_name, layout, make_directory, next_run, sync_directory
 from satline.recording._frames import seal
 from satline.recording._ledger import Closed, ledger_path, note_closed, note_opened
 from satline.recording._manifest import publish_all
@@ -76,7 +76,7 @@ class RecordingWriter:
         self._next_sequence: dict[str, int] = {}
         try:
             for part in ("sources", "segments", "tables"):
-                (self.path / part).mkdir(parents=True, exist_ok=True)
+                make_directory(self.path / part)
             make_reserves(self.path, writer)
         except OSError as error:
             if error.errno in FULL:
@@ -237,8 +237,10 @@ class _Segment:
         self._sync_interval_s = sync_interval_s
         self._synced = time.monotonic()
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
+            make_directory(file.parent)
             self._stream: BinaryIO = file.open("xb", buffering=0)
+            # Its name must survive a loss of power as well as its bytes.
+            sync_directory(file.parent)
         except OSError as error:
             if error.errno in FULL:
                 raise _disk_full(file) from error

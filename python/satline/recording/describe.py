@@ -18,7 +18,7 @@ from satline.atomic import replace_file
 from satline.errors import InputError
 from satline.outside import parse_toml, read_text
 from satline.recording._facts import check_description, check_source
-from satline.recording._files import FORMAT_VERSION, check_writer_name, locked, sync_directory
+from satline.recording._files import FORMAT_VERSION, check_writer_name, locked, make_directory, sync_directory
 from satline.recording._reserve import FULL, become_file
 from satline.recording._seal import CHECKSUMS, Seal, check_seal, damaged, sealed
 
@@ -72,7 +72,7 @@ def create(
         description["study"] = dict(study)
     try:
         for part in ("sources", "segments", "tables"):
-            (path / part).mkdir(parents=True, exist_ok=True)
+            make_directory(path / part)
     except OSError as error:
         raise InputError(
             f"{path}: cannot make the recording: {error.strerror}",
@@ -232,7 +232,7 @@ def annotate(path: Path, text: str, *, time: datetime | None = None) -> Toml:
 def write_source(path: Path, writer: str, fields: Mapping[str, Any]) -> None:
     """Replace sources/<writer>.toml; on a full disk it spends the writer's reserve."""
     check_writer_name(writer)
-    (path / "sources").mkdir(parents=True, exist_ok=True)
+    make_directory(path / "sources")
     try:
         head = read(path).get("recording", {})
     except InputError:

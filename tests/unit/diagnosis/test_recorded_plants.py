@@ -1,5 +1,5 @@
 """Faults planted on a real host beside other work, as `satline record --waits` recorded them: excerpts of
-recordings (benches/plants/excerpt.py, seeds 501 and 502), on which the rules were developed."""
+recordings (benches/plants/excerpt.py, seeds 501, 502 and 701), on which the rules were developed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,21 @@ PLANTS = {
         "read again just after they were taken",
         {"main_storage_bound", "io_bound"},
     ),
+    # More than half of what it holds is its programs' own.
+    "small_cache_of_programs": (
+        "cache_throttled",
+        "read again just after they were taken",
+        {"main_storage_bound", "io_bound"},
+    ),
+    # Of the others one waits, work of the host's own that yields to all else.
+    "background": ("cpu_background", "4 other users hardly wait", set()),
     "full_storage": ("storage_not_bottleneck", "/plant-mill87 is 99% full", set()),
+    # Now and then a page is wanted again, which nobody feels.
+    "full_storage_read_again": (
+        "storage_not_bottleneck",
+        "/plant-mill64 is 99% full",
+        {"main_storage_bound"},
+    ),
 }
 # Other work filled the processors meanwhile, and some of it waited for locks.
 HOST = {"cpu_bound", "cpu_background", "lock_bound"}

@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -226,10 +226,13 @@ def test_a_directory_is_read_in_order_of_time(
 
 
 def test_only_the_time_asked_for_is_imported(archive: Path, imported: Callable[..., Recording]) -> None:
-    whole = sysstat.begins(str(archive))
-    recording = imported(archive, options=Options(start=datetime.fromtimestamp(whole + 1, UTC)))
+    # A second, or on a busy machine more, after the first.
+    second = printed(archive, "-w")[0]["timestamp"]
+    start = datetime.fromisoformat(f"{second['date']}T{second['time']}+00:00")
+    assert start.timestamp() > sysstat.begins(str(archive))
+    recording = imported(archive, options=Options(start=start))
     first = recording.connect().execute("SELECT min(time_ns), count(*) FROM system").fetchone()
-    assert first == (int((whole + 1) * 1e9), 3)
+    assert first == (int(start.timestamp()) * 10**9, 3)
 
 
 def test_a_file_that_sadf_cannot_read_is_an_error_with_a_remedy(tmp_path: Path) -> None:

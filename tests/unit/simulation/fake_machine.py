@@ -1,6 +1,7 @@
 """A false `satline-machine`: a queue whose series have a warm-up and autocorrelated noise.
 
-It imports nothing that is slow. SLOW_S in the environment makes each run take so long.
+It imports nothing that is slow. SLOW_S in the environment makes each run take so long; HELD is one that
+does not end, "USERS REPLICATION", as long as whoever started it lives.
 """
 
 import json
@@ -51,6 +52,11 @@ def main():
     slow = float(os.environ.get("SLOW_S", "0"))
     print(json.dumps({"done": 0.25, "time_s": 1.0, "events": 10}), file=sys.stderr, flush=True)
     time.sleep(slow)
+    parent = os.getppid()
+    while os.environ.get("HELD") == f"{asked.get('--users')} {asked.get('--replication')}":
+        if os.getppid() != parent:
+            return 1
+        time.sleep(0.02)
     shown = []
     for number, users in enumerate(steps):
         # The noise does not depend on the speed: common random numbers.

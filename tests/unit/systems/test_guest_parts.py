@@ -254,7 +254,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_events_are_not_answers(short: Path) -> None:
     serving = answers(short, [{"return": {"status": "inmigrate"}}, {"return": {"status": "running"}}])
     qmp = Qmp(short, lambda: True)
-    assert qmp.wait_until("query-status", lambda a: a["status"] != "inmigrate", 5) == {"status": "running"}
+    assert qmp.wait_until("query-status", lambda a: a["status"] != "inmigrate", 120) == {"status": "running"}
     qmp.close()
     serving.join()
 

@@ -238,7 +238,7 @@ def test_the_end_of_the_pipe_stops_what_is_being_done_and_restores(tmp_path: Pat
         while not (Path(told["data"]) / "begun").exists():
             assert process.poll() is None
         process.stdin.close()
-        assert process.wait(60) == 0
+        assert process.wait(600) == 0
     assert list(tmp_path.glob("satline-*")) == []
     assert list((tmp_path / "state").rglob("*.ledger")) == []
 

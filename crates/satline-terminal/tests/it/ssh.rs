@@ -1,9 +1,11 @@
 //! Whole runs over SSH, against an sshd of our own; where there is none they are skipped, and say so.
 
+use std::collections::BTreeSet;
+
 use crate::support::sshd::Sshd;
 use crate::support::{Place, eventually, number, send, stderr, workload};
 
-pub const QUICK: &str = "--ramp 0s --warmup 0s --logon-timeout 30s";
+pub const QUICK: &str = "--ramp 0s --warmup 0s --logon-timeout 180s";
 
 pub const SLEEP: &str = r#"
 [[script]]
@@ -21,6 +23,13 @@ class = "echo"
 input = "echo a {user} $SATLINE_USER"
 expect = '^a user-0\d\d user-0\d\d\n$'
 "#;
+
+/// How many users have been answered.
+pub fn answered(place: &Place) -> usize {
+    let rows = place.outcomes("echo");
+    let users: BTreeSet<_> = rows.iter().map(|row| row["user"].as_str()).collect();
+    users.len()
+}
 
 /// Users of the run who answered, and all rows of commands.
 pub fn check_echoes(place: &Place, users: usize) {
@@ -48,15 +57,15 @@ pub fn check_echoes(place: &Place, users: usize) {
     }
 }
 
-/// Runs it to its end; gives the most connections that there were at one time.
-pub fn run_and_count(sshd: &Sshd, place: &Place, words: &str) -> usize {
-    let mut child = place.command(words).spawn().unwrap();
+/// Runs it until so many users have been answered; gives the most connections that there were at one time.
+pub fn run_and_count(sshd: &Sshd, place: &Place, words: &str, users: usize) -> usize {
+    let mut run = place.follow(words);
     let mut most = 0;
-    eventually("the run is over", || {
+    run.once("all are answered", || {
         most = most.max(sshd.connections().len());
-        child.try_wait().unwrap().is_some()
+        place.events("window-end").len() == 1 && answered(place) == users
     });
-    let output = child.wait_with_output().unwrap();
+    let output = run.end();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     most
 }
@@ -79,7 +88,7 @@ fn shells_with_marks_on_connections_of_their_own_and_on_shared_ones() {
     for (options, connections) in [("", 3), ("--ssh-sessions 2", 2)] {
         let place = Place::new(&workload(&format!("{}{ECHO}", sshd.line(""))));
         let words = format!("{QUICK} --steps 3 --window 4s {options}");
-        assert_eq!(run_and_count(&sshd, &place, &words), connections, "{options}");
+        assert_eq!(run_and_count(&sshd, &place, &words, 3), connections, "{options}");
         check_echoes(&place, 3);
         check_log_ons(&place, 3);
         let cost = &place.source()["cost"];
@@ -107,7 +116,8 @@ input = "it's {number} \"$HOME\""
 expect = '^= it.s 1 "\$HOME"\n$'
 "#;
     let place = Place::new(&workload(&format!("{}{scripts}", sshd.line(""))));
-    let output = place.run(&format!("{QUICK} --steps 1 --window 2s"));
+    let words = format!("{QUICK} --steps 1 --window 2s");
+    let output = place.run_until(&words, || place.outcomes("ask").len() > 3);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let asks: Vec<_> = place
         .commands()
@@ -156,7 +166,7 @@ fn a_connection_that_is_cut_in_mid_answer_is_a_death_and_the_user_comes_back() {
     let Some(sshd) = Sshd::start("") else { return };
     let place = Place::new(&workload(&format!("{}{SLEEP}", sshd.line(""))));
     let child = place
-        .command(&format!("{QUICK} --steps 1 --window 60s"))
+        .command(&format!("{QUICK} --steps 1 --window 600s"))
         .spawn()
         .unwrap();
     let all = || satline_terminal::processes::all(std::path::Path::new("/proc"));
@@ -191,10 +201,14 @@ fn a_connection_that_is_cut_in_mid_answer_is_a_death_and_the_user_comes_back() {
 #[test]
 fn answers_that_take_too_long_are_interrupted() {
     let Some(sshd) = Sshd::start("") else { return };
-    let text = workload(&format!("{}{SLEEP}", sshd.line("")))
-        .replace("timeout_seconds = 20", "timeout_seconds = 0.3");
+    let text =
+        workload(&format!("{}{SLEEP}", sshd.line(""))).replace("timeout_seconds = 20", "timeout_seconds = 1");
     let place = Place::new(&text);
-    let output = place.run(&format!("{QUICK} --steps 1 --window 4s"));
+    let late = || {
+        let rows = place.outcomes("sleep");
+        rows.iter().filter(|row| row["outcome"] == "timeout").count()
+    };
+    let output = place.run_until(&format!("{QUICK} --steps 1 --window 2s"), || late() > 1);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let late: Vec<_> = place
         .commands()
@@ -213,7 +227,7 @@ fn the_settings_of_sshd_that_bound_log_ons_are_named() {
     // More sessions on a connection than there may be.
     let keys = sshd.line(", sessions_per_connection = 4, retries = 0");
     let place = Place::new(&workload(&format!("{keys}{ECHO}")));
-    let output = place.run(&format!("{QUICK} --steps 4 --window 30s"));
+    let output = place.run(&format!("{QUICK} --steps 4 --window 600s"));
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("MaxSessions"), "{}", stderr(&output));
     // Somebody else's log-on that is under way takes the only place.
@@ -222,7 +236,7 @@ fn the_settings_of_sshd_that_bound_log_ons_are_named() {
     };
     let place = Place::new(&workload(&format!("{}{ECHO}", sshd.line(""))));
     let others = sshd.log_on_under_way();
-    let output = place.run(&format!("{QUICK} --steps 1 --window 1s"));
+    let output = place.run(&format!("{QUICK} --steps 1 --window 600s"));
     assert!(stderr(&output).contains("MaxStartups"), "{}", stderr(&output));
     drop(others);
     // One at a time they all come in.
@@ -230,10 +244,9 @@ fn the_settings_of_sshd_that_bound_log_ons_are_named() {
     let place = Place::new(&workload(&format!("{keys}{ECHO}")));
     eventually("the place is free", || {
         let _ = std::fs::remove_dir_all(place.path("r.satline"));
-        place
-            .run(&format!("{QUICK} --steps 3 --window 6s"))
-            .status
-            .success()
+        let words = format!("{QUICK} --steps 3 --window 1s");
+        let output = place.run_until(&words, || answered(&place) == 3);
+        output.status.success()
     });
     check_echoes(&place, 3);
 }
@@ -283,11 +296,11 @@ fn another_host_is_driven_only_as_its_file_allows_and_only_as_long() {
         refused(&allow, "gives no leave");
         let file = home.path().join(".config/satline/allow-load");
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        let bounds = "max_users = 2\nmax_rate = 50\nmax_seconds = 60\nuntil = 2199-01-01\n";
+        let bounds = "max_users = 2\nmax_rate = 50\nmax_seconds = 600\nuntil = 2199-01-01\n";
         std::fs::write(&file, bounds.replace("= 2\n", "= 1\n")).unwrap();
         refused(&allow, "2 users, at most 1");
         std::fs::write(&file, bounds).unwrap();
-        let command = format!("{QUICK} --steps 2 --window 50s --drain 0s --max-rate 50 {allow}");
+        let command = format!("{QUICK} --steps 2 --window 500s --drain 0s --max-rate 50 {allow}");
         let child = place.command(&command).spawn().unwrap();
         eventually("both are logged on", || {
             place.path("r.satline").exists() && sshd.connections().len() == 3
@@ -315,7 +328,8 @@ fn users_of_shared_connections_log_on_in_order_and_none_is_lost() {
         ", sessions_per_connection = 3, log_ons_at_once = {at_once}, retries = 0"
     ));
     let place = Place::new(&workload(&format!("{keys}{ECHO}")));
-    let output = place.run(&format!("{QUICK} --steps {users} --window 5s"));
+    let words = format!("{QUICK} --steps {users} --window 2s");
+    let output = place.run_until(&words, || place.events("logged-on").len() == users);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(place.events("line-lost").is_empty());
     let rows = place.rows("transaction");

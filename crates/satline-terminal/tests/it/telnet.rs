@@ -130,7 +130,8 @@ fn users_log_on_with_a_password_and_echo_is_no_reaction() {
     let server = host(PASSWORD);
     let place = Place::new(&log_on(server.port, "{ file = \"passwords\" }"));
     keep_password(&place);
-    let output = place.run("--steps 2 --ramp 0s --warmup 0s --window 2s --progress json");
+    let words = "--steps 2 --ramp 0s --warmup 0s --window 2s --progress json";
+    let output = place.run_until(words, || place.outcomes("say").len() > 4);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let rows = place.rows("transaction");
     let log_ons: Vec<_> = rows.iter().filter(|row| row["class"] == "logon").collect();
@@ -159,7 +160,7 @@ fn a_wrong_password_is_refused_and_told_nowhere() {
     let server = host("another");
     let place = Place::new(&log_on(server.port, "{ variable = \"TEST_PASSWORD\" }"));
     let output = place
-        .command("--steps 1 --ramp 0s --warmup 0s --window 20s")
+        .command("--steps 1 --ramp 0s --warmup 0s --window 600s")
         .env("TEST_PASSWORD", PASSWORD)
         .output()
         .unwrap();
@@ -215,11 +216,9 @@ fn a_program_on_a_pty_may_ask_for_a_log_on_too() {
     std::fs::set_permissions(&host, std::fs::Permissions::from_mode(0o700)).unwrap();
     let text = text.replace("./host", &host.display().to_string());
     std::fs::write(place.path("workload.toml"), text).unwrap();
-    let output = place
-        .command("--steps 1 --ramp 0s --warmup 0s --window 1s")
-        .env("TEST_PASSWORD", PASSWORD)
-        .output()
-        .unwrap();
+    let mut command = place.command("--steps 1 --ramp 0s --warmup 0s --window 1s");
+    command.env("TEST_PASSWORD", PASSWORD);
+    let output = place.until(command, || !place.outcomes("say").is_empty());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let rows = place.rows("transaction");
     assert_eq!(rows.iter().filter(|row| row["class"] == "logon").count(), 2);

@@ -2,12 +2,13 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::support::server::{Connection, Server};
 use crate::support::tls::Authority;
-use crate::support::{Place, number, stderr, workload};
+use crate::support::{Place, Row, eventually, number, stderr, workload};
 
 const QUICK: &str = "--steps 2 --ramp 0s --warmup 0s --window 1s --drain 1s";
 const PASSWORD: &str = "Open-Sesame-471";
@@ -66,7 +67,7 @@ fn web(port: u16, ca: &Path, more: &str, commands: &[&str]) -> String {
         .map(|command| format!("[[script.command]]\n{command}\n"))
         .collect();
     format!(
-        "name = \"web\"\ntimeout_seconds = 5\nthink = {{ distribution = \"fixed\", mean_seconds = 0.02 }}\n\
+        "name = \"web\"\ntimeout_seconds = 60\nthink = {{ distribution = \"fixed\", mean_seconds = 0.02 }}\n\
          line = {{ to = \"https://localhost:{port}\", ca = {ca:?}, retry_seconds = 0.05{more} }}\n\
          [[script]]\nname = \"s\"\norder = \"sequence\"\n{}",
         commands.concat()
@@ -116,7 +117,9 @@ fn a_line_protocol_is_driven_and_its_password_is_nowhere() {
         let server = desk();
         let front = authority.front("server", server.port, version, "notify");
         let place = place(&tls(front.port, &authority.path("ca.pem"), ""));
-        let output = place.run(QUICK);
+        let output = place.run_until(QUICK, || {
+            ["ask", "big"].iter().all(|class| place.outcomes(class).len() > 3)
+        });
         assert_eq!(output.status.code(), Some(0), "{version}: {}", stderr(&output));
         let line = format!("tls:localhost:{}", front.port);
         assert_eq!(place.source()["line"].as_str(), Some(line.as_str()));
@@ -156,18 +159,19 @@ fn a_session_over_https_keeps_its_connection_and_reads_answers_of_many_records()
     let front = authority.front("server", server.port, "1.3", "notify");
     let command = "class = \"get\"\nrequest = \"GET /\"\nexpect = '^y+$'";
     let place = Place::new(&web(front.port, &authority.path("ca.pem"), "", &[command]));
-    let output = place.run(QUICK);
+    // The first record comes well before the last; on a busy machine not every time.
+    let apart = |row: &Row| number(row, "response_us") - number(row, "reaction_us") > 25_000;
+    let output = place.run_until(QUICK, || {
+        let rows = place.outcomes("get");
+        rows.len() > 3 && rows.iter().any(apart)
+    });
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let rows = place.outcomes("get");
-    assert!(rows.len() > 3, "{}", rows.len());
-    let mut gaps = Vec::new();
+    assert!(rows.iter().any(apart), "{rows:?}");
     for row in rows {
         assert_eq!(row["outcome"], "ok", "{row:?}");
         assert_eq!(number(&row, "output_bytes"), 300_000 + 43, "{row:?}");
-        gaps.push(number(&row, "response_us") - number(&row, "reaction_us"));
     }
-    // The first record comes well before the last, unless this host is too busy to see it.
-    assert!(gaps.iter().any(|&gap| gap > 25_000), "{gaps:?}");
     // One for each user, and the one that was tried before.
     assert_eq!(server.connections.load(Ordering::SeqCst), 3);
 }
@@ -225,13 +229,14 @@ fn a_certificate_that_is_not_believed_is_refused_before_anything_starts() {
             std::fs::write(place.path("workload.toml"), host_only).unwrap();
             assert!(stderr(&place.run(QUICK)).contains(word));
             let option = format!("{QUICK} --tls-ca {}", authority.path("ca.pem").display());
-            assert_eq!(place.run(&option).status.code(), Some(0));
+            let output = place.run_until(&option, || !place.outcomes("ask").is_empty());
+            assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         }
     }
     let numbered = authority.front("good", server.port, "1.2", "notify");
     let text = tls(numbered.port, &authority.path("ca.pem"), "").replace("localhost", "127.0.0.1");
     let place = place(&text);
-    let output = place.run(QUICK);
+    let output = place.run_until(QUICK, || !place.outcomes("ask").is_empty());
     assert_eq!(
         output.status.code(),
         Some(0),
@@ -260,7 +265,7 @@ fn an_answer_that_lasts_until_the_end_is_whole_only_if_the_end_was_said() {
         let command = "class = \"get\"\nrequest = \"GET /\"\nexpect = '^body$'";
         let more = ", retries = 1000";
         let place = Place::new(&web(front.port, &authority.path("ca.pem"), more, &[command]));
-        let output = place.run(QUICK);
+        let output = place.run_until(QUICK, || place.outcomes("get").len() > 3);
         assert_eq!(output.status.code(), Some(0), "{end}: {}", stderr(&output));
         let rows = place.outcomes("get");
         assert!(
@@ -289,8 +294,10 @@ fn connections_cut_between_two_requests_are_made_anew() {
     });
     let front = authority.front("server", server.port, "1.3", "cut");
     let command = "class = \"get\"\nrequest = \"GET /\"\nexpect = '^body$'";
-    let place = Place::new(&web(front.port, &authority.path("ca.pem"), "", &[command]));
-    let output = place.run(QUICK);
+    // The cut has come when the user asks again, though the front may have to wait for a processor.
+    let text = web(front.port, &authority.path("ca.pem"), "", &[command]);
+    let place = Place::new(&text.replace("mean_seconds = 0.02", "mean_seconds = 0.5"));
+    let output = place.run_until(QUICK, || place.outcomes("get").len() > 5);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let rows = place.outcomes("get");
     assert!(
@@ -319,7 +326,8 @@ fn a_long_request_goes_out_in_parts_on_a_connection_made_anew() {
     let front = authority.front("server", server.port, "1.3", "notify");
     let command = format!("class = \"put\"\nrequest = \"PUT /\"\nbody = \"{body}\"\nexpect = '^4000000$'");
     let place = Place::new(&web(front.port, &authority.path("ca.pem"), "", &[&command]));
-    let output = place.run("--steps 1 --ramp 0s --warmup 0s --window 2s --drain 4s");
+    let words = "--steps 1 --ramp 0s --warmup 0s --window 1s --drain 60s";
+    let output = place.run_until(words, || place.outcomes("put").len() > 1);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let rows = place.outcomes("put");
     assert!(
@@ -332,24 +340,26 @@ fn a_long_request_goes_out_in_parts_on_a_connection_made_anew() {
 fn a_server_that_dies_is_died_and_then_refused() {
     let Some(authority) = Authority::new() else { return };
     authority.sign("server", NAMES, 2);
-    let server = Server::new(|connection| {
+    let commands = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&commands);
+    let server = Server::new(move |connection| {
         connection.say(b"password: ")?;
         connection.line(b"\n")?;
         connection.say(b"ready. ")?;
-        // Every command is under way when the server dies.
-        while connection.line(b"\n")?.is_some() {}
+        while connection.line(b"\n")?.is_some() {
+            counted.fetch_add(1, Ordering::SeqCst);
+        }
         Ok(())
     });
     let mut front = authority.front("server", server.port, "1.3", "notify");
     let place = place(&tls(front.port, &authority.path("ca.pem"), "retries = 2"));
     let child = place
-        .command("--steps 2 --ramp 0s --warmup 0s --window 20s")
+        .command("--steps 2 --ramp 0s --warmup 0s --window 600s")
         .spawn()
         .unwrap();
-    crate::support::eventually("both are logged on", || {
-        place.path("r.satline/segments/event").exists() && place.events("logged-on").len() == 2
+    eventually("a command of each is under way", || {
+        commands.load(Ordering::SeqCst) == 2
     });
-    std::thread::sleep(Duration::from_millis(300));
     front.kill();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
@@ -371,7 +381,7 @@ fn servers_without_tls_and_silent_ones_are_told_apart() {
     let ca = authority.path("ca.pem");
     let plain = desk();
     let place_of = |port: u16| place(&tls(port, &ca, "retries = 0"));
-    let output = place_of(plain.port).run(QUICK);
+    let output = place_of(plain.port).run("--steps 2 --ramp 0s --warmup 0s --window 600s");
     let said = stderr(&output);
     assert!(
         output.status.code() == Some(2) && said.contains("made no TLS connection (OpenSSL: "),
@@ -389,7 +399,11 @@ fn servers_without_tls_and_silent_ones_are_told_apart() {
         (closed, "refused"),
     ] {
         let place = place_of(port);
-        let output = place.run(&format!("{QUICK} --logon-timeout 200ms"));
+        // Only the silent one is waited for in vain.
+        let most = if outcome == "timeout" { "200ms" } else { "60s" };
+        let output = place.run(&format!(
+            "--steps 2 --ramp 0s --warmup 0s --window 600s --logon-timeout {most}"
+        ));
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
         let rows = place.rows("transaction");
         assert!(

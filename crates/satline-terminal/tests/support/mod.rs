@@ -1,10 +1,12 @@
 //! Runs the emulator on a workload in a temporary place and reads what it recorded.
 #![allow(dead_code)] // every test file uses its own part
 
+pub mod following;
 pub mod server;
 pub mod sshd;
 pub mod tls;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -13,11 +15,18 @@ use std::time::{Duration, Instant};
 use arrow_array::{Array, Float64Array, Int64Array, StringArray};
 use satline_recording::read_segment;
 
+use following::Following;
+
+/// Longest wait for anything that is to happen, however busy the machine is.
+pub const PATIENCE: Duration = Duration::from_secs(180);
+
 pub type Row = BTreeMap<String, String>;
 
 /// A temporary place with a workload; everything in it goes when it is dropped.
 pub struct Place {
     directory: tempfile::TempDir,
+    /// A run goes on: its segments may end in the middle of what is being written.
+    under_way: Cell<bool>,
 }
 
 /// Short think times, pasted lines, bash with marks, and the scripts given.
@@ -32,7 +41,10 @@ impl Place {
     pub fn new(workload: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("workload.toml"), workload).unwrap();
-        Self { directory }
+        Self {
+            directory,
+            under_way: Cell::new(false),
+        }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -66,17 +78,39 @@ impl Place {
         self.command(words).output().unwrap()
     }
 
+    /// A run whose users go on after its last step until it is told to end.
+    pub fn follow(&self, words: &str) -> Following<'_> {
+        Following::new(self, self.command(words))
+    }
+
+    /// Runs all its steps, and goes on until there is enough in the recording: however long that takes on a busy machine.
+    pub fn run_until(&self, words: &str, enough: impl FnMut() -> bool) -> Output {
+        self.until(self.command(words), enough)
+    }
+
+    /// The same for a command that was made before.
+    pub fn until(&self, command: Command, enough: impl FnMut() -> bool) -> Output {
+        let mut run = Following::new(self, command);
+        run.when("enough is recorded", enough);
+        run.end()
+    }
+
     /// The rows of a table, nulls left out.
     pub fn rows(&self, table: &str) -> Vec<Row> {
-        let mut files: Vec<_> = std::fs::read_dir(self.path("r.satline/segments").join(table))
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .collect();
+        let entries = std::fs::read_dir(self.path("r.satline/segments").join(table));
+        if self.under_way.get() && entries.is_err() {
+            return Vec::new();
+        }
+        let mut files: Vec<_> = entries.unwrap().map(|entry| entry.unwrap().path()).collect();
         files.sort();
         let mut rows = Vec::new();
         for file in files {
-            let contents = read_segment(&file).unwrap();
-            assert!(contents.damage.is_none());
+            let contents = match read_segment(&file) {
+                Ok(contents) => contents,
+                Err(_) if self.under_way.get() => continue,
+                Err(error) => panic!("{}: {error}", file.display()),
+            };
+            assert!(contents.damage.is_none() || self.under_way.get());
             for batch in contents.batches {
                 for index in 0..batch.num_rows() {
                     let fields = batch.schema();
@@ -167,7 +201,7 @@ pub fn number(row: &Row, key: &str) -> i64 {
 pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let began = Instant::now();
     while !condition() {
-        assert!(began.elapsed() < Duration::from_secs(30), "not in 30 s: {what}");
+        assert!(began.elapsed() < PATIENCE, "not in {PATIENCE:?}: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -47,6 +48,49 @@ impl Connection {
 }
 
 impl Connection {
+    /// Says the last of it: with it comes the end of the connection, so that nobody can ask again in between.
+    pub fn say_last(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        // SAFETY: the bytes are as many as said. MSG_MORE holds them until the end goes out with them.
+        let sent = unsafe {
+            libc::send(
+                self.stream.as_raw_fd(),
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                libc::MSG_MORE,
+            )
+        };
+        assert_eq!(usize::try_from(sent).ok(), Some(bytes.len()));
+        self.stream.shutdown(std::net::Shutdown::Write)
+    }
+
+    /// Waits until the other side has read all that was said to it.
+    pub fn until_read(&self) {
+        let port = |address: std::net::SocketAddr| format!(":{:04X}", address.port());
+        let (ours, theirs) = (
+            port(self.stream.local_addr().unwrap()),
+            port(self.stream.peer_addr().unwrap()),
+        );
+        super::eventually("all is read", || {
+            let connections = std::fs::read_to_string("/proc/net/tcp").unwrap();
+            // sl local_address rem_address st tx_queue:rx_queue …; each end of the connection has a line.
+            let queues = |from: &str, to: &str| {
+                let mut lines = connections
+                    .lines()
+                    .map(|line| line.split_whitespace().collect::<Vec<_>>());
+                let found =
+                    lines.find(|word| word.len() > 4 && word[1].ends_with(from) && word[2].ends_with(to));
+                found.and_then(|word| {
+                    word[4]
+                        .split_once(':')
+                        .map(|(tx, rx)| (tx.to_owned(), rx.to_owned()))
+                })
+            };
+            let unsent = queues(&ours, &theirs).is_some_and(|(tx, _)| tx != "00000000");
+            let unread = queues(&theirs, &ours).is_some_and(|(_, rx)| rx != "00000000");
+            !unsent && !unread
+        });
+    }
+
     /// So many bytes.
     pub fn bytes(&mut self, count: usize) -> std::io::Result<String> {
         while self.rest.len() < count {

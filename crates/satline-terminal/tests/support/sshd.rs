@@ -48,31 +48,12 @@ impl Sshd {
         key(&path("host"));
         key(&path("key"));
         fs::copy(path("key.pub"), path("accounts")).unwrap();
-        let port = std::net::TcpListener::bind((address, 0))
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
-        let public = fs::read_to_string(path("host.pub")).unwrap();
-        fs::write(path("known"), format!("[{address}]:{port} {public}")).unwrap();
-        let place = directory.path().display();
-        let config = format!(
-            "Port {port}\nListenAddress {address}\nHostKey {place}/host\nAuthorizedKeysFile {place}/accounts\n\
-             PidFile none\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nUsePAM no\nStrictModes no\n\
-             PermitRootLogin prohibit-password\n{more}\n"
-        );
-        fs::write(path("config"), config).unwrap();
-        let child = Command::new(PROGRAM)
-            .args(["-D", "-f"])
-            .arg(path("config"))
-            .arg("-E")
-            .arg(path("log"))
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap();
         let user = Command::new("id").arg("-un").output().unwrap();
         let user = String::from_utf8(user.stdout).unwrap().trim().to_owned();
-        eventually("sshd listens", || TcpStream::connect((address, port)).is_ok());
+        // Somebody else may take the port before sshd does: then another.
+        let (port, child) = (0..20)
+            .find_map(|_| Self::listening(directory.path(), address, more))
+            .unwrap_or_else(|| panic!("{}", fs::read_to_string(path("log")).unwrap_or_default()));
         Some(Self {
             address: address.to_owned(),
             port,
@@ -80,6 +61,39 @@ impl Sshd {
             directory,
             child,
         })
+    }
+
+    /// Starts it on a port that was free a moment ago; None: it has ended.
+    fn listening(directory: &Path, address: &str, more: &str) -> Option<(u16, Child)> {
+        let path = |name: &str| directory.join(name);
+        let port = std::net::TcpListener::bind((address, 0))
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let public = fs::read_to_string(path("host.pub")).unwrap();
+        fs::write(path("known"), format!("[{address}]:{port} {public}")).unwrap();
+        let place = directory.display();
+        let config = format!(
+            "Port {port}\nListenAddress {address}\nHostKey {place}/host\nAuthorizedKeysFile {place}/accounts\n\
+             PidFile none\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nUsePAM no\nStrictModes no\n\
+             PermitRootLogin prohibit-password\n{more}\n"
+        );
+        fs::write(path("config"), config).unwrap();
+        let mut child = Command::new(PROGRAM)
+            .args(["-D", "-f"])
+            .arg(path("config"))
+            .arg("-E")
+            .arg(path("log"))
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lives = true;
+        eventually("sshd listens", || {
+            lives = child.try_wait().unwrap().is_none();
+            !lives || TcpStream::connect((address, port)).is_ok()
+        });
+        lives.then_some((port, child))
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

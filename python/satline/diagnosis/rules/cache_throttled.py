@@ -41,8 +41,9 @@ RULE = Rule(
     vm_remedies=("Remove the bias against the minidisk cache, or its maximum.",),
 )
 STEALS, FREE = 10.0, 0.25
-# Of what a group holds, and of what it reads again by system calls and not by faults, for it to be a cache.
-FILES, FAULTS = 0.5, 0.5
+# Of what a group holds that is of files, and of its refaults that are faults and not system calls, for it to
+# be a cache. The rest is its programs' own; the cache has what that leaves.
+FILES, FAULTS = 0.25, 0.5
 # Part of their time in which its users wait for devices or run in the kernel.
 FELT = 0.1
 LEAST_SEEN = 5

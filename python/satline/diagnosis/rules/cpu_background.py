@@ -138,15 +138,16 @@ def _by_user(context: Context) -> Finding | None:
             "the processors are full, but not of work that never rests while other users are at work",
             evidence=facts,
         )
-    harmed = f"below {HARMED:g} of the {found.run:.2g} that run"
+    harmed = f"below {HARMED:g} of the {found.run:.2g} that run, or of three quarters of them"
+    unharmed = found.yields or found.spares_most
     facts += [
         Evidence(
             "CPU time of work that never rests", "fraction of all", where, found.part, None, "most", True
         ),
-        Evidence("others waiting for the CPU", "users", where, found.delay, None, harmed, found.yields),
+        Evidence("others waiting for the CPU", "users", where, found.delay, None, harmed, unharmed),
     ]
     who = f"work of {listed(list(found.takers))} that never rests takes {found.part:.0%} of the CPU time used"
-    if not found.yields:
+    if not unharmed:
         return RULE.finding(
             "does-not-hold",
             f"{who}, and {found.others} others wait for the CPU: {found.delay:.2g} of them at any time",
@@ -155,9 +156,13 @@ def _by_user(context: Context) -> Finding | None:
     niced, total = context.high("niced_state"), context.high("total_cpu")
     if niced is not None and total is not None and niced.value >= 0.2 * total.value:
         who += f" ({niced.value / max(total.value, 1e-9):.0%} of it at lowered priority)"
+    calm = found.others if found.yields else found.others - len(found.harmed)
     text = (
-        f"the processors are {mean:.0%} busy all the time: {who}, while {found.others} other user"
-        f"{'s' if found.others > 1 else ''} hardly wait{'' if found.others > 1 else 's'} for the CPU"
-        f" ({found.delay:.2g} at any time)"
+        f"the processors are {mean:.0%} busy all the time: {who}, while {calm} other user"
+        f"{'s' if calm > 1 else ''} hardly wait{'' if calm > 1 else 's'} for the CPU"
     )
+    if found.yields:
+        text += f" ({found.delay:.2g} at any time)"
+    else:
+        text += f"; {listed(list(found.harmed))} wait{'s' if len(found.harmed) == 1 else ''} for it"
     return RULE.finding("holds", text, strength=0.3, evidence=facts)

@@ -12,9 +12,11 @@ References: [Bard].
 
 from __future__ import annotations
 
-from satline.diagnosis._limits import memory_groups
+from collections.abc import Mapping
+
+from satline.diagnosis._limits import LimitedGroup, memory_groups
 from satline.diagnosis._results import Finding
-from satline.diagnosis._use import LEAST_PAGES
+from satline.diagnosis._use import LEAST_PAGES, Mask
 from satline.diagnosis.rules._context import Context, Measure
 from satline.diagnosis.rules._live import inside, mean_over, members, times_of
 from satline.diagnosis.rules._rule import Rule
@@ -38,6 +40,10 @@ RULE = Rule(
     ),
     references=("[Bard]",),
 )
+LIMIT_OF = "memory limit of "
+# Below these a group's pages come and go unnoticed: pages/s, each of which costs the kernel microseconds, and
+# the part of its users' time in which they wait for pages and devices.
+FEW_PAGES, FELT = 500.0, 0.05
 
 
 def judge(context: Context) -> Finding:
@@ -56,7 +62,8 @@ def judge(context: Context) -> Finding:
         return RULE.blind(context, "load_memory_fraction", "memory_used_fraction", "user_eligible")
     if total is None or paging is None:
         return RULE.blind(context, context.busy, "paging_rate")
-    groups = _groups(context)
+    unfelt = _unfelt(context)
+    groups = _groups(context, unfelt)
     looks += groups
     name, most = max(looks, key=lambda item: item[1].value, default=("", Measure(0.0, 0.0)))
     held = held_back(context)
@@ -76,7 +83,13 @@ def judge(context: Context) -> Finding:
     if context.basis == "periods" and (times := times_of(context, inside(context, context.top))) is not None:
         waited = max(waited, times.page.value)
     # A limit that costs its group pages that it needs is a bottleneck, whatever the others wait for.
-    wanted = [u.name for u in context.uses if u.name.startswith("memory limit of ") and u.counted.any()]
+    wanted = [
+        u.name
+        for u in context.uses
+        if u.name.startswith(LIMIT_OF)
+        and u.counted.any()
+        and not unfelt.get(u.name.removeprefix(LIMIT_OF), False)
+    ]
     calm = waited < 0.1 and not wanted
     evidence = [
         *(
@@ -112,20 +125,46 @@ def judge(context: Context) -> Finding:
     return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
 
 
-def _groups(context: Context) -> list[tuple[str, Measure]]:
-    """Control groups with a memory limit that want no page back, and whose users mostly run or wait for
-    processors: how full each is."""
+def _unfelt(context: Context) -> dict[str, bool]:
+    """Of each control group with a memory limit, by its name: are its pages taken and brought back so seldom
+    that neither its users nor the kernel take time for it?"""
+    found: dict[str, bool] = {}
+    if context.history is None:
+        return found
+    where = inside(context, context.top)
+    for group in memory_groups(context.history):
+        rates = _rates(context, group, where)
+        own = members(context, group.name)
+        times = times_of(context, where, own) if own else None
+        found[group.name] = (
+            bool(rates)
+            and all(rate is not None and rate.high <= FEW_PAGES for rate in rates)
+            and times is not None
+            and times.page.value + times.io.value < FELT
+        )
+    return found
+
+
+def _rates(context: Context, group: LimitedGroup, where: Mask) -> list[Measure | None]:
+    """Of what is known of a group's pages that come back, pages/s."""
+    rates = [group.rate(name, context.reduction.seconds) for name in ("major_faults", "refault_pages")]
+    return [mean_over(context, rate, where) for rate in rates if rate is not None]
+
+
+def _groups(context: Context, unfelt: Mapping[str, bool]) -> list[tuple[str, Measure]]:
+    """Control groups with a memory limit that want no page back, or do not feel it, and whose users mostly
+    run or wait for processors: how full each is."""
     if context.history is None or context.basis != "periods":
         return []
     where, found = inside(context, context.top), []
     for group in memory_groups(context.history):
         full = mean_over(context, group.fraction, where)
-        rates = [group.rate(name, context.reduction.seconds) for name in ("major_faults", "refault_pages")]
-        known = [mean_over(context, rate, where) for rate in rates if rate is not None]
-        if not known or any(rate is None or rate.high > LEAST_PAGES for rate in known):
-            continue
+        known = _rates(context, group, where)
+        calm = bool(known) and all(rate is not None and rate.high <= LEAST_PAGES for rate in known)
         own = members(context, group.name)
         times = times_of(context, where, own) if own else None
-        if full is not None and times is not None and times.run.value + times.delay.value >= 0.4:
+        if full is None or times is None or not (calm or unfelt.get(group.name, False)):
+            continue
+        if times.run.value + times.delay.value >= 0.4:
             found.append((f"memory of {group.name}", full))
     return found

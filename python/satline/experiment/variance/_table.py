@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from satline.errors import InputError
 from satline.experiment.variance._coding import Layout
-from satline.outside import parse_json
+from satline.outside import parse_json, read_csv, read_parquet
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,16 +78,12 @@ def _read(path: Path) -> pa.Table:
     import pyarrow as pa
 
     if path.suffix.lower() in (".parquet", ".pq"):
-        import pyarrow.parquet as pq
-
-        return pq.ParquetFile(path).read()
+        return read_parquet(path)
     if path.suffix.lower() in (".json", ".jsonl", ".ndjson"):
         rows = _objects(path)
         names = list(dict.fromkeys(name for row in rows for name in row))
         return pa.table({name: [row.get(name) for row in rows] for name in names})
-    from pyarrow import csv
-
-    return csv.read_csv(path)
+    return read_csv(path)
 
 
 def _objects(path: Path) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from satline.errors import InputError, SatlineError
+from satline.outside import parse_json
 from satline.systems import Configuration, Knobs, Limits, Monitoring, Server, resources
 from satline.systems.cgroups import UnsettableError
 from satline.systems.janitor_process import clean_stale
@@ -215,7 +216,7 @@ def serve(
     while line := requests.get():
         said: dict[str, Any] = {}
         try:
-            request = json.loads(line)
+            request = parse_json(line)
             said["id"] = request["id"]
             busy.set()
             said["answer"] = agent.do(request["do"], request["with"])

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from satline.errors import SatlineError
+from satline.outside import unpack_tar
 from satline.systems.remote.clocks import Shift
 
 if TYPE_CHECKING:
@@ -22,8 +23,7 @@ def unpack(file: Path, directory: Path) -> None:
         It holds anything else, or is broken.
     """
     try:
-        with tarfile.open(file, mode="r:") as archive:
-            archive.extractall(directory, filter="data")
+        unpack_tar(file, directory)
     except (tarfile.TarError, OSError) as error:
         raise SatlineError(f"what the monitor recorded could not be fetched: {error}") from None
 

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 Captured = pytest.CaptureFixture[str]
 TREE = Path(__file__).resolve().parents[4]
-PATIENCE_S = 60.0
+PATIENCE_S = 240.0
 
 
 class Terminal:
