@@ -10,7 +10,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -134,12 +134,16 @@ class Catalogue:
     ----------
     names
         What becomes of text where a recording is pseudonymised, by the name of the rule.
+    places
+        Of `description` and `source`: pattern of a place in recording.toml and in sources/*.toml → name of a
+        rule, keep or drop; the first that fits counts.
     """
 
     common: tuple[Variable, ...]
     tables: Mapping[str, TableDefinition]
     derived_scopes: Mapping[str, tuple[Variable, ...]]
     names: Mapping[str, NameRule] = field(default_factory=dict)
+    places: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
     def table(self, name: str) -> TableDefinition:
         """The table of this name.
@@ -212,15 +216,27 @@ def _toml(text: str, source: str) -> dict[str, Any]:
         raise InputError(f"{source}: {error}", hint="the catalogue must be valid TOML") from error
 
 
-def parse_names(text: str, source: str = "names.toml") -> dict[str, NameRule]:
-    """Read the rules for names from TOML text.
+def parse_names(
+    text: str, source: str = "names.toml"
+) -> tuple[dict[str, NameRule], dict[str, tuple[tuple[str, str], ...]]]:
+    """Read the rules for names, and the places of descriptions that they are for, from TOML text.
 
     Raises
     ------
     InputError
         Naming the rule that is wrong.
     """
-    return {name: _rule(source, name, fields) for name, fields in _toml(text, source).items()}
+    document = _toml(text, source)
+    places = {k: document.pop(k) for k in list(document) if not isinstance(document[k], dict)}
+    rules = {name: _rule(source, name, fields) for name, fields in document.items()}
+    for name, pairs in places.items():
+        for pair in pairs if isinstance(pairs, list) else [pairs]:
+            if not (isinstance(pair, list) and len(pair) == 2 and pair[1] in {*rules, "keep", "drop"}):
+                raise InputError(
+                    f"{source}: {name}: {pair!r}",
+                    hint=f"write a place, and one of keep, drop, {', '.join(rules)}",
+                )
+    return rules, {name: tuple((str(p), str(r)) for p, r in pairs) for name, pairs in places.items()}
 
 
 def _rule(source: str, name: str, fields: Any) -> NameRule:
@@ -273,8 +289,9 @@ def _variable(source: str, scope: str, name: str, fields: Any) -> Variable:
 def catalogue() -> Catalogue:
     """The catalogue that Satline ships."""
     directory = share.path("catalogue")
-    names = parse_names((directory / "names.toml").read_text(encoding="utf-8"))
-    return parse((directory / "variables.toml").read_text(encoding="utf-8"), names=names)
+    names, places = parse_names((directory / "names.toml").read_text(encoding="utf-8"))
+    found = parse((directory / "variables.toml").read_text(encoding="utf-8"), names=names)
+    return replace(found, places=places)
 
 
 def reference_page(of: Catalogue) -> str:

@@ -40,6 +40,10 @@ Examples:
     sudo satline record lab.satline --user-rules users.toml
 
 \b
+  Without names: keyed hashes of users, commands, groups, files and the host:
+    sudo satline record lab.satline --pseudonymise /root/names.key --make-key
+
+\b
   From boot on (--print-unit shows what --install would write):
     sudo satline record --install --interval 10 --delay-accounting --keep 30d --max-size 5G
 """,
@@ -141,6 +145,15 @@ Examples:
     help="Do not say what the recording shows: after 5, 10, 20, 40 … minutes, at the end, and when a probe"
     " has become three times as slow as usual.",
 )
+@click.option(
+    "--pseudonymise",
+    "key",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Replace names of users, control groups, commands, files and the host by keyed hashes before they"
+    " are written; FILE is the key. `satline recording reveal` gives them back.",
+)
+@click.option("--make-key", is_flag=True, help="Make that key, in a new file.")
 @KEEP
 @MAX_SIZE
 @click.option(
@@ -166,6 +179,8 @@ def record(
     budget: float,
     explain_sources: bool,
     quiet: bool,
+    key: Path | None,
+    make_key: bool,
     keep: int | None,
     max_size: int | None,
     install: bool,
@@ -194,6 +209,8 @@ def record(
     for option, time, least in (("--interval", interval, 100), ("--thermometer-every", every, 1000)):
         if time < least:
             raise click.BadParameter(f"less than {least}ms", context, param_hint=option)
+    if make_key and key is None:
+        raise click.UsageError("--make-key goes with --pseudonymise", context)
     monitor = find_binary("satline-monitor")
     if explain_sources:
         return subprocess.run([monitor, "--explain-sources"], check=False).returncode
@@ -238,6 +255,7 @@ def record(
         services=services,
         command_names=command_names,
         budget_percent=budget or None,
+        key=key.absolute() if key is not None and as_service else key,
         keep_s=None if keep is None else keep / 1000,
         max_bytes=max_size,
     )
@@ -246,18 +264,33 @@ def record(
             click.echo(f"note: {note}", err=True)
         if duration is not None:
             raise click.UsageError("--duration does not go with --install", context)
+        if not print_unit:
+            _key_is_there(key, make=make_key)
         units = cli_units.make_units(plan, find_binary("satline"), delay_accounting=delay_accounting)
         if print_unit:
             click.echo("\n".join(f"# {name}\n{text}" for name, text in units.items()), nl=False)
         else:
             cli_units.install(units, plan.recording, root)
         return 0
+    _key_is_there(key, make=make_key)
     with contextlib.ExitStack() as stack:
         problems = stack.enter_context(switched_on()) if delay_accounting else []
         status = foreground(plan, [*notes, *_to_gain(delay_accounting)], headlines=not quiet)
     for problem in problems:
         click.echo(f"warning: not put back: {problem}", err=True)
     return status or (1 if problems else 0)
+
+
+def _key_is_there(key: Path | None, *, make: bool) -> None:
+    """Make the key, or see that it is one."""
+    from satline.recording import make_key, read_key
+    from satline.report._escape import visible
+
+    if key is not None and make:
+        make_key(key)
+        click.echo(f"new key: {visible(key)}; who has it can read the names: keep it to yourself", err=True)
+    elif key is not None:
+        read_key(key)
 
 
 def _to_gain(asked: bool) -> list[str]:

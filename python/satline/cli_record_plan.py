@@ -44,6 +44,8 @@ class Plan:
         Of lines and requests: the names of commands and programs.
     budget_percent
         What the monitor may take of one processor; above it leaves out detail. ``None``: no bound.
+    key
+        The file of the key by which names are replaced before they are written. ``None``: they are written.
     keep_s, max_bytes
         What the recording keeps: days that ended no longer ago; so much. ``None``: all.
     """
@@ -64,6 +66,7 @@ class Plan:
     services: bool = False
     command_names: bool = False
     budget_percent: float | None = None
+    key: Path | None = None
     keep_s: float | None = None
     max_bytes: int | None = None
 
@@ -101,6 +104,8 @@ class Plan:
             words += ["--command-names"]
         if self.budget_percent is not None:
             words += ["--budget", f"{self.budget_percent:g}"]
+        if self.key is not None:
+            words += ["--pseudonymise", str(self.key)]
         if self.duration_ms is not None:
             words += ["--duration", f"{self.duration_ms}ms"]
         return words

@@ -229,4 +229,8 @@ def annotate(recording: Path, text: str) -> None:
 
     if not text.strip():
         raise click.UsageError("the text is empty", click.get_current_context())
-    describe.annotate(recording, text)
+    described = describe.annotate(recording, text)
+    if "pseudonyms" in described:
+        click.echo(
+            "note: this recording has no names, but for those in your text: it stands as it is", err=True
+        )

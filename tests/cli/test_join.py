@@ -45,6 +45,17 @@ def test_requests_become_throughput_and_response(tmp_path: Path, capsys: pytest.
     assert response == pytest.approx(0.5, rel=0.01)
 
 
+def test_names_of_a_log_are_kept_out_of_a_recording_without_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.satline"
+    describe.create(path, "satline-monitor")
+    describe.update(path, {"pseudonyms": {"key": "0"}})
+    (tmp_path / "access.log").write_text("")
+    assert run(["join", str(path), str(tmp_path / "access.log"), "--format", "nginx"]) == 2
+    assert "has pseudonyms in place of names" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -164,20 +164,54 @@ def test_wrong_sizes_and_times(
     assert "hint:" in capsys.readouterr().err
 
 
-MONITOR = """#!/bin/sh
 # A recording that is there already is what it would have written.
-exit 0
+MONITOR = """#!/bin/sh
+echo "$@" > "$(dirname "$0")/../words"
 """
 
 
-def test_record_lets_go_what_is_too_much(
-    recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def binaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "bin").mkdir()
     for name in ("satline-monitor", "satline"):
         (tmp_path / "bin" / name).write_text(MONITOR)
         (tmp_path / "bin" / name).chmod(0o755)
     monkeypatch.setenv("SATLINE_BIN_DIR", str(tmp_path / "bin"))
+    return tmp_path / "bin"
+
+
+@pytest.mark.usefixtures("binaries")
+def test_record_without_names_has_the_monitor_replace_them(
+    recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = tmp_path / "names.key"
+    words = ["record", str(recording), "--quiet", "--pseudonymise", str(key)]
+    assert run(words) == 2
+    assert "--make-key makes a key" in capsys.readouterr().err
+    assert not (tmp_path / "words").exists()
+    assert run([*words, "--make-key"]) == 0
+    assert (tmp_path / "words").read_text().count(f" --pseudonymise {key} ") == 1
+    assert modes(key) == ["600"]
+    key.chmod(0o644)
+    assert run(words) == 2
+    assert "others may read this key" in capsys.readouterr().err
+    assert run(["record", "--make-key"]) == 2
+    assert "goes with --pseudonymise" in capsys.readouterr().err
+    assert run(["record", "--print-unit", "--pseudonymise", "names.key"]) == 0
+    assert f"--pseudonymise {Path.cwd() / 'names.key'}\n" in capsys.readouterr().out
+
+
+def test_an_annotation_of_a_recording_without_names_stands(
+    recording: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    describe.update(recording, {"pseudonyms": {"key": "0"}})
+    assert run(["annotate", str(recording), "alice rebooted it"]) == 0
+    assert "it stands as it is" in capsys.readouterr().err
+
+
+def test_record_lets_go_what_is_too_much(
+    binaries: Path, recording: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["record", str(recording), "--quiet", "--max-size", "1"]) == 0
     assert "gone: 1970-01-01" in capsys.readouterr().err
     assert [d.name for d in sorted((recording / "tables/user").iterdir())] == ["day=1970-01-03"]
@@ -185,6 +219,6 @@ def test_record_lets_go_what_is_too_much(
     assert run(wanted) == 0
     unit = capsys.readouterr().out
     line = "recording prune /var/lib/satline/host.satline --keep 2592000s --max-size 5368709120"
-    assert f"ExecStart={tmp_path / 'bin/satline'} {line}" in unit
+    assert f"ExecStart={binaries / 'satline'} {line}" in unit
     assert run(["record", "--print-unit"]) == 0
     assert " prune " not in capsys.readouterr().out

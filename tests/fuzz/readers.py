@@ -312,6 +312,36 @@ def _join(path: Path) -> object:
     return join.join(host, [path], "nginx", Options())
 
 
+def _copied(path: Path) -> object:
+    """A copy without names, and the same recording without its oldest days."""
+    from satline.recording import Key, prune, pseudonymise
+
+    done = pseudonymise(path, path.with_name(f"copy of {path.name}"), Key(bytes(32)))
+    prune(path, max_bytes=1)
+    return done
+
+
+def _sealed(path: Path) -> None:
+    from satline.recording import Key
+    from satline.recording._sealed_names import sealed_names
+
+    key = Key(bytes(32))
+    path.write_bytes(sealed_names(key, {key.pseudonym(name): name for name in ("ann", "=b", "x" * 100)}))
+
+
+def _names(path: Path) -> object:
+    from satline.recording import Key, read_names
+
+    return read_names(path, Key(bytes(32)))
+
+
+def _key(path: Path) -> object:
+    from satline.recording import read_key
+
+    path.chmod(0o600)
+    return read_key(path)
+
+
 def readers() -> list[Reader]:
     """All whose tools are here."""
     of_recording = (
@@ -323,6 +353,10 @@ def readers() -> list[Reader]:
         Reader("recording without checksums", old_recording, of_recording, ".satline"),
         Reader("segments", live_recording, of_recording, ".satline"),
         Reader("segments without checksums", old_live_recording, of_recording, ".satline"),
+        Reader("copy and pruning", recording, (), ".satline", _copied),
+        Reader("copy and pruning without checksums", old_recording, (), ".satline", _copied),
+        Reader("sealed names", _sealed, (), ".sealed", _names),
+        Reader("key", _text(f"satline-key-1 {'0' * 64}\n"), (), ".key", _key),
         Reader("sar text", _text(SAR), imported, ".txt"),
         Reader("sar text, packed", _packed(_text(SAR)), imported, ".txt.gz"),
         Reader("csv", _text(CSV), imported, ".csv"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from satline.recording import Recording, check
+from satline.recording import NAMES, Recording, check, make_key, pseudonymise, read_names
 from satline.systems.delay_accounting import is_on
 
 from .conftest import Satline, delay_accounting_is_right, wait_for
@@ -161,3 +161,41 @@ def test_it_goes_on_where_nobody_reads_its_errors(satline: Satline) -> None:
     # To its end, though the first sample may be late.
     assert row[0] > 1.5
     assert report.end_reason == "complete"
+
+
+def test_no_name_of_a_busy_program_is_written_where_names_are_replaced(
+    satline: Satline, tmp_path: Path
+) -> None:
+    """Live, and in a copy of a plain recording, the same pseudonyms by the same key."""
+    name = "Zq0Xw1Jk"
+    program = tmp_path / name
+    program.symlink_to(sys.executable)
+    key = make_key(tmp_path / "key")
+    worker = subprocess.Popen([program, "-c", "while True: pass"], cwd="/")
+    try:
+        words = ["--interval", "200ms", "--duration", "3s", "--quiet"]
+        plain = tmp_path / "plain.satline"
+        for path, more in ((plain, []), (satline.recording, ["--pseudonymise", str(tmp_path / "key")])):
+            status, output = ended(satline.start("record", str(path), *words, *more))
+            assert status == 0, output
+    finally:
+        worker.kill()
+        worker.wait()
+    pseudonymise(plain, tmp_path / "copy.satline", key)
+    commands = {}
+    for path in (plain, satline.recording, tmp_path / "copy.satline"):
+        assert check(path).problems == []
+        with Recording.open(path).connect(tables=["task"]) as connection:
+            rows = connection.execute("SELECT DISTINCT name FROM task").fetchall()
+        commands[path] = {row[0] for row in rows}
+    assert name in commands[plain]
+    for path in (satline.recording, tmp_path / "copy.satline"):
+        assert key.pseudonym(name) in commands[path]
+        assert name not in commands[path]
+        for file in (f for f in path.rglob("*") if f.is_file()):
+            assert name.encode() not in file.read_bytes(), file
+        assert read_names(path / NAMES, key)[key.pseudonym(name)] == name
+    hosts = {
+        Recording.open(p).description["host"]["name"] for p in (satline.recording, tmp_path / "copy.satline")
+    }
+    assert len(hosts) == 1

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use satline_recording::{
-    HostFacts, RecordingDescription, RecordingWriter, WriterOptions, create_if_absent, end_recording,
-    reopen_recording, write_toml_at_end,
+    HostFacts, Key, Pseudonymiser, Pseudonyms, RecordingDescription, RecordingWriter, WriterOptions,
+    create_if_absent, end_recording, reopen_recording,
 };
 use satline_scheduling::Scheduling;
 
@@ -154,6 +154,7 @@ impl<C: Clock> Monitor<C> {
         let dir = &options.recording;
         let facts = HostFacts::read(&roots.proc, &options.etc.join("os-release"));
         let mut description = RecordingDescription::plain("satline-monitor", clock.real_ns(), facts)?;
+        let names = open_names(&options, &mut description)?;
         if let (Some(system), Some(_)) = (&mut description.system_under_test, &options.load_cgroup) {
             system.cgroup = Some(LOAD.into());
         }
@@ -170,7 +171,7 @@ impl<C: Clock> Monitor<C> {
             reopen_recording(dir)?;
         }
         let flush_interval = options.interval.max(Duration::from_secs(1));
-        let writer = RecordingWriter::open(
+        let mut writer = RecordingWriter::open(
             dir,
             "monitor",
             WriterOptions {
@@ -178,6 +179,9 @@ impl<C: Clock> Monitor<C> {
                 ..WriterOptions::default()
             },
         )?;
+        if let Some(names) = names {
+            writer.without_names(names);
+        }
         let recorder = Recorder::new(writer)?;
         let scheduling = if options.ordinary_priority {
             Scheduling::Ordinary
@@ -562,8 +566,51 @@ impl<C: Clock> Monitor<C> {
             // A slow disk does not delay the next sample.
             return Ok(self.recorder.writer().replace_toml(&path, &source)?);
         }
-        Ok(write_toml_at_end(&path, &source)?)
+        Ok(self.recorder.writer().write_toml_at_end(&path, &source)?)
     }
+}
+
+/// What replaces names, where that is asked for; the description then has none either. A recording that is there already must
+/// have been begun in the same way.
+fn open_names(
+    options: &Options,
+    description: &mut RecordingDescription,
+) -> Result<Option<Pseudonymiser>, MonitorError> {
+    let dir = &options.recording;
+    let text = std::fs::read_to_string(dir.join("recording.toml")).ok();
+    let there = text.map(|text| text.parse::<toml::Table>().unwrap_or_default());
+    let begun_with = there.as_ref().map(|there| {
+        let key = there.get("pseudonyms").and_then(|p| p.get("key")?.as_str());
+        key.map(str::to_owned)
+    });
+    let key = options.pseudonymise.as_deref().map(Key::read).transpose();
+    let key = key.map_err(|error| {
+        let hint =
+            "`satline record --pseudonymise FILE --make-key` makes a key; chmod 600 one that others may read";
+        MonitorError::input(error.to_string(), hint)
+    })?;
+    let id = key.as_ref().map(Key::id);
+    if begun_with.as_ref().is_some_and(|begun| *begun != id) {
+        let how = match begun_with.flatten() {
+            Some(key) => format!("with the pseudonyms of key {key}"),
+            None => "with names".into(),
+        };
+        let message = format!("{}: this recording was begun {how}", dir.display());
+        return Err(MonitorError::input(message, "begin another recording"));
+    }
+    let Some(key) = key else {
+        return Ok(None);
+    };
+    std::fs::create_dir_all(dir).map_err(|error| {
+        let message = format!("{}: cannot create it: {error}", dir.display());
+        MonitorError::input(message, "name a directory that can be written")
+    })?;
+    let mut names = Pseudonymiser::open(dir, key)?;
+    description.pseudonyms = Some(Pseudonyms { key: names.key_id() });
+    for fact in [&mut description.host.name, &mut description.host.boot_id] {
+        *fact = fact.take().map(|text| names.replace(&text, "text"));
+    }
+    Ok(Some(names))
 }
 
 /// A recording that an earlier run of the monitor began has this one end it.

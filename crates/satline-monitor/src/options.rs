@@ -139,6 +139,13 @@ pub struct Options {
     #[arg(long, requires = "transactions")]
     pub command_names: bool,
 
+    /// Replace names of users, control groups, commands, files and the host by keyed hashes before anything is written
+    ///
+    /// FILE is a key of `satline recording pseudonymise --make-key`, which its owner alone may read. The names are sealed with it in
+    /// DIR/names.sealed.
+    #[arg(long, value_name = "FILE")]
+    pub pseudonymise: Option<PathBuf>,
+
     /// What the monitor may take of one processor, percent; above it leaves out the detail that costs most, and says so [default: no bound]
     ///
     /// Its own processor time counts, and that of its programs in the kernel, where CAP_SYS_ADMIN lets it be read. Left out, from then on,

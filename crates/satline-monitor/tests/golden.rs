@@ -326,3 +326,150 @@ fn devices_that_come_and_go_are_events_and_a_second_run_continues() {
         ]
     );
 }
+
+/// Every byte of a recording's files, and every text of its rows.
+fn all_text(recording: &std::path::Path) -> String {
+    let mut found = String::new();
+    let mut directories = vec![recording.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                let table = path.file_name().unwrap().to_str().unwrap().to_owned();
+                if path.parent().is_some_and(|p| p.ends_with("segments")) {
+                    for row in rows(recording, &table) {
+                        found.push_str(&row.told().join(" "));
+                        found.push('\n');
+                    }
+                }
+                directories.push(path);
+            } else {
+                found.push_str(&String::from_utf8_lossy(&fs::read(path).unwrap()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn no_name_is_written_where_names_are_replaced() {
+    const SECRET: &str = "Zq0Xw1Jk";
+    let key = "satline-key-1 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n";
+    let host = |words: &[&str]| {
+        let root = tempfile::tempdir().unwrap();
+        false_host(root.path());
+        second(root.path(), 0);
+        let uid = unsafe { libc::getuid() };
+        put(
+            root.path(),
+            "etc/passwd",
+            &format!("{SECRET}:x:{uid}:0::/:/bin/sh\n"),
+        );
+        put(
+            root.path(),
+            "proc/sys/kernel/hostname",
+            &format!("{SECRET}.example\n"),
+        );
+        put(root.path(), "proc/sys/kernel/random/boot_id", SECRET);
+        put(root.path(), "key", key);
+        let path = root.path().join("key");
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        let path = path.to_str().unwrap();
+        let words: Vec<_> = words
+            .iter()
+            .map(|word| if *word == "KEY" { path } else { word })
+            .collect();
+        let groups = format!("{SECRET}=/load");
+        record(root.path(), "4s", &[&["--cgroup", &groups][..], &words].concat());
+        root
+    };
+    let (plain, replaced) = (host(&[]), host(&["--pseudonymise", "KEY"]));
+    let (plain, replaced) = (plain.path().join("r.satline"), replaced.path().join("r.satline"));
+    let told = all_text(&plain);
+    for name in [SECRET, "/var/my swap", "/limited"] {
+        assert!(told.contains(name), "{name}");
+    }
+    let told = all_text(&replaced);
+    for name in [SECRET, "my swap", "limited"] {
+        assert!(!told.contains(name), "{name}: {told}");
+    }
+    // All else is the same: figures, the kernel's own names, Satline's.
+    for table in [
+        "system",
+        "processor",
+        "device",
+        "cgroup",
+        "user",
+        "task",
+        "lock",
+        "event",
+    ] {
+        let figures = |recording: &std::path::Path| -> Vec<_> {
+            let told = rows(recording, table).into_iter().map(|row| row.told());
+            let own = [
+                "monitor_",
+                "sample_cpu_us",
+                "device=\"/var",
+                "cgroup=",
+                "user=",
+                "name=",
+            ];
+            told.map(|told| {
+                let kept = told
+                    .into_iter()
+                    .filter(|one| !own.iter().any(|begin| one.starts_with(begin)));
+                kept.filter(|one| !one.starts_with("device=\"/p-"))
+                    .collect::<Vec<_>>()
+            })
+            .collect()
+        };
+        assert_eq!(figures(&plain), figures(&replaced), "{table}");
+    }
+    let users = |recording: &std::path::Path| -> Vec<_> {
+        let rows = rows(recording, "user");
+        rows.iter()
+            .map(|row| row.text("user").unwrap().to_owned())
+            .collect()
+    };
+    let key = satline_recording::Key::read(&replaced.parent().unwrap().join("key")).unwrap();
+    let wanted = |name: &String| match name.as_str() {
+        SECRET => key.pseudonym(SECRET),
+        own => own.to_owned(),
+    };
+    assert_eq!(
+        users(&plain).iter().map(wanted).collect::<Vec<_>>(),
+        users(&replaced)
+    );
+    let description = fs::read_to_string(replaced.join("recording.toml")).unwrap();
+    let description: toml::Table = description.parse().unwrap();
+    assert_eq!(description["pseudonyms"]["key"].as_str(), Some(key.id().as_str()));
+    let sealed = fs::read_to_string(replaced.join("names.sealed")).unwrap();
+    assert!(sealed.contains(&key.sealed(&key.pseudonym(SECRET), SECRET)));
+}
+
+#[test]
+fn a_recording_is_gone_on_with_as_it_was_begun() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    false_host(root);
+    second(root, 0);
+    record(root, "1s", &[]);
+    put(root, "key", &format!("satline-key-1 {}\n", "0".repeat(64)));
+    let key = root.join("key");
+    fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let words = [
+        "satline-monitor",
+        "--recording",
+        root.join("r.satline").to_str().unwrap(),
+        "--pseudonymise",
+    ]
+    .map(str::to_owned);
+    let options = Options::parse_from(words.into_iter().chain([key.display().to_string()]));
+    let clock = FalseClock {
+        now_ns: Cell::new(100 * SECOND),
+        at_second: &|_| {},
+    };
+    let error = Monitor::open(options, clock).err().unwrap().to_string();
+    assert!(error.contains("begun with names"), "{error}");
+    assert!(!root.join("r.satline/names.sealed").exists());
+}

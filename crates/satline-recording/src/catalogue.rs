@@ -41,6 +41,8 @@ pub struct ColumnDefinition {
     pub meaning: String,
     /// Where Linux gives it; empty where the catalogue does not say.
     pub linux: String,
+    /// Of text: the rule by which it is pseudonymised.
+    pub names: String,
 }
 
 /// One table: the common columns first, then its own in the catalogue's order; derived variables are not stored and left out.
@@ -134,6 +136,7 @@ fn column(name: &str, fields: &toml::Value) -> Result<Option<ColumnDefinition>, 
         unit: owned("unit"),
         meaning,
         linux: owned("linux"),
+        names: owned("names"),
     }))
 }
 

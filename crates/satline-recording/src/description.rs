@@ -26,6 +26,8 @@ pub struct RecordingDescription {
     pub system_under_test: Option<SystemUnderTest>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub study: Option<StudyText>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pseudonyms: Option<Pseudonyms>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub annotation: Vec<Annotation>,
 }
@@ -75,6 +77,13 @@ pub struct StudyText {
     pub workload: String,
 }
 
+/// `[pseudonyms]`: names are pseudonyms.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pseudonyms {
+    /// Which key they were made with.
+    pub key: String,
+}
+
 /// `[[annotation]]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Annotation {
@@ -108,6 +117,7 @@ impl RecordingDescription {
                 not_set: toml::Table::new(),
             }),
             study: None,
+            pseudonyms: None,
             annotation: Vec::new(),
         })
     }

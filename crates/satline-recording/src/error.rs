@@ -33,6 +33,8 @@ pub enum RecordingError {
     #[error("{}: not a segment of format 1: {reason}", path.display())]
     NotASegment { path: PathBuf, reason: String },
     #[error("{}: {reason}", path.display())]
+    Key { path: PathBuf, reason: String },
+    #[error("{}: {reason}", path.display())]
     Toml { path: PathBuf, reason: String },
 }
 

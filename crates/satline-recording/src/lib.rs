@@ -10,8 +10,10 @@ mod durable;
 mod error;
 mod frame;
 mod host;
+mod key;
 mod ledger;
 mod names;
+mod pseudonym;
 mod reserve;
 mod rows;
 mod segment;
@@ -20,12 +22,15 @@ mod writer;
 
 pub use catalogue::{Catalogue, ColumnDefinition, ColumnType, Kind, TableDefinition, catalogue};
 pub use description::{
-    Annotation, RecordingDescription, RecordingHead, StudyText, SystemUnderTest, create_if_absent,
-    end_recording, random_id, reopen_recording, utc_datetime, write_toml_at_end, write_toml_atomically,
+    Annotation, Pseudonyms, RecordingDescription, RecordingHead, StudyText, SystemUnderTest,
+    create_if_absent, end_recording, random_id, reopen_recording, utc_datetime, write_toml_at_end,
+    write_toml_atomically,
 };
 pub use error::{RecordingError, harmless};
 pub use frame::{Damage, SegmentContents, read_segment};
 pub use host::HostFacts;
+pub use key::Key;
+pub use pseudonym::Pseudonymiser;
 pub use rows::{ColumnId, TableId};
 pub use writer::{RecordingWriter, WriterOptions};
 

@@ -8,6 +8,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
 use crate::catalogue::{ColumnType, TableDefinition};
+use crate::pseudonym::{Pseudonymiser, RuleId};
 
 /// A table of one writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,6 +66,10 @@ pub(crate) struct Rows {
     text: String,
     rows: usize,
     day: i64,
+    /// By column, the rule by which its text is replaced; none where names are written.
+    rules: Vec<RuleId>,
+    /// The columns of an event's kind and of its text.
+    event: Option<(usize, usize)>,
 }
 
 const NS_PER_DAY: i64 = 86_400_000_000_000;
@@ -88,7 +93,17 @@ impl Rows {
             text: String::new(),
             rows: 0,
             day: 0,
+            rules: Vec::new(),
+            event: None,
         }
+    }
+
+    /// Has texts replaced by the rules that the catalogue says.
+    pub fn without_names(&mut self, names: &Pseudonymiser) {
+        let columns = &self.definition.columns;
+        self.rules = columns.iter().map(|c| names.rule(&c.names)).collect();
+        let text = columns.iter().position(|c| c.names == "event-text");
+        self.event = self.definition.position("event").zip(text);
     }
 
     /// Begins a row: every column is null but the three common ones.
@@ -152,12 +167,38 @@ impl Rows {
     }
 
     /// Adds the row that was made to those that wait.
-    pub fn end(&mut self) {
+    pub fn end(&mut self, names: Option<&mut Pseudonymiser>) {
         self.day = self.row_day();
+        if let Some(names) = names {
+            self.replace_names(names);
+        }
         for (builder, slot) in self.builders.iter_mut().zip(&self.row) {
             builder.append(*slot, &self.text);
         }
         self.rows += 1;
+    }
+
+    /// Puts pseudonyms in place of the names of the row that was made.
+    fn replace_names(&mut self, names: &mut Pseudonymiser) {
+        let mut text = String::with_capacity(self.text.len());
+        let event = self.event.and_then(|(event, text)| match self.row[event] {
+            Slot::Text(from, to) => Some((text, self.text[from..to].to_owned())),
+            _ => None,
+        });
+        for (column, slot) in self.row.iter_mut().enumerate() {
+            let Slot::Text(from, to) = *slot else {
+                continue;
+            };
+            let told = &self.text[from..to];
+            let made = match &event {
+                Some((place, kind)) if *place == column => names.event_text(kind, told),
+                _ => names.by_rule(told, self.rules[column]),
+            };
+            let begin = text.len();
+            text.push_str(&made);
+            *slot = Slot::Text(begin, text.len());
+        }
+        self.text = text;
     }
 
     /// Takes the rows that wait: their day and one batch; none if no row waits.

@@ -1,5 +1,6 @@
 //! The thread that encodes, writes and syncs, so that a slow disk does not delay the next sample.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -18,6 +19,8 @@ const QUEUE: usize = 1024;
 
 enum Message {
     Table(Box<SegmentSeries>),
+    /// A file that others write: it is durable before the rows are that it belongs to.
+    Beside(PathBuf, File),
     Batch {
         table: usize,
         day: i64,
@@ -55,6 +58,7 @@ impl Worker {
         let shared = Arc::new(Shared::default());
         let state = State {
             tables: Vec::new(),
+            beside: None,
             sync_interval,
             last_sync: Instant::now(),
             unsynced: false,
@@ -73,6 +77,11 @@ impl Worker {
     /// Makes the next table; tables are numbered from 0 in the order of these calls.
     pub fn add_table(&self, series: SegmentSeries) {
         self.send(Message::Table(Box::new(series)));
+    }
+
+    /// Syncs this file, too, before every sync of the tables.
+    pub fn beside(&self, path: PathBuf, file: File) {
+        self.send(Message::Beside(path, file));
     }
 
     pub fn append(&self, table: usize, day: i64, batch: RecordBatch) {
@@ -120,6 +129,7 @@ impl Worker {
 
 struct State {
     tables: Vec<SegmentSeries>,
+    beside: Option<(PathBuf, File)>,
     sync_interval: Duration,
     last_sync: Instant,
     unsynced: bool,
@@ -137,6 +147,7 @@ impl State {
             };
             match message {
                 Ok(Message::Table(series)) => self.tables.push(*series),
+                Ok(Message::Beside(path, file)) => self.beside = Some((path, file)),
                 Ok(Message::Batch { table, day, batch }) => self.attempt(|state| {
                     let written = state.tables[table].append(day, &batch)?;
                     state.shared.bytes.fetch_add(written, Ordering::Relaxed);
@@ -166,7 +177,13 @@ impl State {
     }
 
     fn sync(&mut self) {
-        self.attempt(|state| state.tables.iter_mut().try_for_each(SegmentSeries::sync));
+        self.attempt(|state| {
+            if let Some((path, file)) = &state.beside {
+                file.sync_data()
+                    .map_err(|e| RecordingError::io(path, "make it durable", e))?;
+            }
+            state.tables.iter_mut().try_for_each(SegmentSeries::sync)
+        });
         self.unsynced = false;
         self.last_sync = Instant::now();
     }

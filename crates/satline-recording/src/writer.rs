@@ -10,9 +10,10 @@ use serde::Serialize;
 
 use crate::RecordingError;
 use crate::catalogue::catalogue;
-use crate::description::toml_text;
+use crate::description::{toml_text, write_toml_at_end};
 use crate::durable::make_directory;
 use crate::names::{is_writer_name, next_run};
+use crate::pseudonym::Pseudonymiser;
 use crate::reserve;
 use crate::rows::{ColumnId, Rows, TableId};
 use crate::segment::SegmentSeries;
@@ -52,6 +53,7 @@ pub struct RecordingWriter {
     run: i64,
     options: WriterOptions,
     tables: Vec<Rows>,
+    names: Option<Pseudonymiser>,
     worker: Worker,
     last_flush_ns: Option<i64>,
     finished: bool,
@@ -86,10 +88,26 @@ impl RecordingWriter {
             run,
             options,
             tables: Vec::new(),
+            names: None,
             worker,
             last_flush_ns: None,
             finished: false,
         })
+    }
+
+    /// Has names replaced in all that is written from here on, before any table is opened.
+    ///
+    /// # Panics
+    /// If a table is open already.
+    pub fn without_names(&mut self, names: Pseudonymiser) {
+        assert!(
+            self.tables.is_empty(),
+            "names are replaced in all tables or in none"
+        );
+        if let Ok((path, file)) = names.file() {
+            self.worker.beside(path, file);
+        }
+        self.names = Some(names);
     }
 
     /// Number of this run within the recording, from 1.
@@ -115,7 +133,10 @@ impl RecordingWriter {
             .ok_or_else(|| RecordingError::UnknownTable {
                 table: name.to_owned(),
             })?;
-        let rows = Rows::new(definition);
+        let mut rows = Rows::new(definition);
+        if let Some(names) = &self.names {
+            rows.without_names(names);
+        }
         let directory = self.directory.join("segments").join(name);
         self.worker.add_table(SegmentSeries::new(
             directory,
@@ -191,7 +212,7 @@ impl RecordingWriter {
         if self.tables[index].day_changes() {
             self.send(index);
         }
-        self.tables[index].end();
+        self.tables[index].end(self.names.as_mut());
     }
 
     /// Sends the rows that wait to the disk if the flush interval has passed since the last time; does not wait for it.
@@ -208,7 +229,7 @@ impl RecordingWriter {
             self.last_flush_ns = Some(monotonic_ns);
             self.send_all();
         }
-        self.worker.failure()
+        self.failure()
     }
 
     /// Begins to write the rows that wait, and waits for nothing.
@@ -217,7 +238,7 @@ impl RecordingWriter {
     /// As [`flush_due`](Self::flush_due).
     pub fn flush_soon(&mut self) -> Result<(), RecordingError> {
         self.send_all();
-        self.worker.failure()
+        self.failure()
     }
 
     /// Writes the rows that wait, now, and waits until the kernel has them (not until they are durable).
@@ -227,7 +248,7 @@ impl RecordingWriter {
     pub fn flush(&mut self) -> Result<(), RecordingError> {
         self.send_all();
         self.worker.wait(false);
-        self.worker.failure()
+        self.failure()
     }
 
     /// Replaces a file of the recording atomically with `value` as TOML; does not wait for the disk.
@@ -239,7 +260,47 @@ impl RecordingWriter {
         path: &Path,
         value: &T,
     ) -> Result<(), RecordingError> {
-        self.worker.replace(path.to_owned(), toml_text(path, value)?);
+        let text = match self.said(path, value)? {
+            Some(table) => toml_text(path, &table)?,
+            None => toml_text(path, value)?,
+        };
+        self.worker.replace(path.to_owned(), text);
+        self.failure()
+    }
+
+    /// As [`write_toml_at_end`](crate::write_toml_at_end), without names where they are replaced.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn write_toml_at_end<T: Serialize + ?Sized>(
+        &mut self,
+        path: &Path,
+        value: &T,
+    ) -> Result<(), RecordingError> {
+        match self.said(path, value)? {
+            Some(table) => write_toml_at_end(path, &table),
+            None => write_toml_at_end(path, value),
+        }
+    }
+
+    /// What a source says, without names; none where they are written.
+    fn said<T: Serialize + ?Sized>(
+        &mut self,
+        path: &Path,
+        value: &T,
+    ) -> Result<Option<toml::Table>, RecordingError> {
+        let Some(names) = &mut self.names else {
+            return Ok(None);
+        };
+        let table = toml::Table::try_from(value).map_err(|e| RecordingError::Toml {
+            path: path.to_owned(),
+            reason: e.to_string(),
+        })?;
+        Ok(Some(names.source(table)))
+    }
+
+    fn failure(&self) -> Result<(), RecordingError> {
+        self.names.as_ref().map_or(Ok(()), Pseudonymiser::failure)?;
         self.worker.failure()
     }
 
@@ -259,7 +320,7 @@ impl RecordingWriter {
             self.worker.wait(true);
             self.worker.stop();
         }
-        self.worker.failure()
+        self.failure()
     }
 
     fn send_all(&mut self) {

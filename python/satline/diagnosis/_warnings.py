@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import numpy as np
 
 from satline.diagnosis._lateness import Lateness
@@ -100,6 +102,16 @@ def _drift(reduction: Reduction) -> str | None:
     return None
 
 
+def _let_go(pruned: tuple[int, int] | None) -> str:
+    """What retention let go, where anything was."""
+    if pruned is None:
+        return ""
+    try:
+        return f"all before {datetime.fromtimestamp(pruned[1] / 1e9, UTC):%Y-%m-%d %H:%M} UTC, by retention"
+    except (OverflowError, ValueError, OSError):
+        return "the oldest days, by retention"
+
+
 def conditions(recording: Source, reduction: Reduction) -> dict[str, str]:
     """The facts under which the answer is given, in words."""
     host = recording.description.get("host", {})
@@ -118,5 +130,6 @@ def conditions(recording: Source, reduction: Reduction) -> dict[str, str]:
         ),
         "users": str(recording.sources.get("monitor", {}).get("users", {}).get("definition", "")),
         "study": str(recording.description.get("study", {}).get("title", "")),
+        "let go": _let_go(getattr(recording, "pruned", None)),
     }
     return {k: v for k, v in facts.items() if v}

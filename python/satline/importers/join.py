@@ -90,9 +90,14 @@ def join(
     ------
     InputError
         A log cannot be read, has no request in the time of the recording, or one is joined already; the
-        recording has transactions of its own.
+        recording has transactions of its own, or pseudonyms.
     """
     recording = Recording.open(path)
+    if "pseudonyms" in recording.description:
+        raise InputError(
+            f"{path}: has pseudonyms in place of names, and a log has names",
+            hint="join it to a recording with names; `satline recording pseudonymise` makes a copy without",
+        )
     runs = _runs(recording)
     _check_twice(recording, logs, anew)
     done = Joined()

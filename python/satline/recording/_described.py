@@ -1,7 +1,6 @@
-"""recording.toml and sources/*.toml without names: which of their texts stand, which are replaced.
+"""recording.toml and sources/*.toml without names.
 
-Numbers, times and truth values stand. Of a text the first line that fits its place says what becomes of it:
-`keep`, `drop`, or the name of a rule of the catalogue. A text that no line fits is replaced as a whole.
+Numbers, times and truth values stand; catalogue/names.toml says what becomes of texts, by their places.
 """
 
 from __future__ import annotations
@@ -10,49 +9,10 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
+from satline.catalogue import catalogue
 from satline.recording._names import TEXT, Pseudonymiser
 
 Toml = dict[str, Any]
-# Files that a person wrote.
-FILES = ("study.source", "study.workload", "simulation.machine", "simulation.workload")
-_DESCRIPTION = (
-    ("recording.id", "keep"),
-    ("recording.creator", "keep"),
-    ("recording.end_reason", "keep"),
-    ("recording.writers", "keep"),
-    ("host.kernel", "keep"),
-    ("host.machine", "keep"),
-    ("host.os", "keep"),
-    ("system_under_test.kind", "keep"),
-    ("system_under_test.accelerator", "keep"),
-    ("system_under_test.vocabulary", "keep"),
-    ("system_under_test.load_axis", "keep"),
-    ("system_under_test.cgroup", "name"),
-    ("system_under_test.accelerator_why", "sentence"),
-    ("system_under_test.limits.*", "sentence"),
-    ("system_under_test.knobs.*", "sentence"),
-    ("system_under_test.not_set.*", "sentence"),
-    *((place, "drop") for place in FILES),
-    ("study.search.*", "sentence"),
-    ("study.design.levels.*", "sentence"),
-    ("study.design.flags", "sentence"),
-    ("simulation.program", "keep"),
-)
-_SOURCE = (
-    ("writer", "keep"),
-    ("version", "keep"),
-    ("end_reason", "keep"),
-    ("scheduling", "keep"),
-    ("users.definition", "sentence"),
-    ("methods.*", "sentence"),
-    ("thermometers.*", "sentence"),
-    ("missing.*", "sentence"),
-    ("fallbacks.*", "sentence"),
-    ("implausible.*", "sentence"),
-    ("origin.format", "keep"),
-    ("origin.zone", "keep"),
-    ("origin.tool", "sentence"),
-)
 _SECTIONS = frozenset({
     "checksums", "format_version", "recording", "host", "system_under_test", "study", "simulation",
     "annotation",
@@ -71,12 +31,12 @@ def description_without_names(
     keep_files
         The section of the study, and that of the simulation, stand as they are.
     """
+    places = catalogue().places["description"]
     left = sorted(key for key in description if key not in _SECTIONS)
-    left += [] if keep_files else [p for p in FILES if _at(description, p) is not None]
+    dropped = [place for place, rule in places if rule == "drop"]
+    left += [] if keep_files else [place for place in dropped if _at(description, place) is not None]
     kept = {
-        key: value
-        if keep_files and key in ("study", "simulation")
-        else _without(value, key, names, _DESCRIPTION)
+        key: value if keep_files and key in ("study", "simulation") else _without(value, key, names, places)
         for key, value in description.items()
         if key in _SECTIONS
     }
@@ -85,7 +45,8 @@ def description_without_names(
 
 def source_without_names(source: Mapping[str, Any], names: Pseudonymiser) -> Toml:
     """sources/<writer>.toml without names."""
-    return {key: _without(value, key, names, _SOURCE) for key, value in source.items()}
+    places = catalogue().places["source"]
+    return {key: _without(value, key, names, places) for key, value in source.items()}
 
 
 def _without(value: Any, place: str, names: Pseudonymiser, rules: tuple[tuple[str, str], ...]) -> Any:

@@ -219,9 +219,7 @@ def _entry(line: dict[str, Any]) -> Entry:
         bytes=int(line["bytes"]),
         crc32=int(line["crc32"], 16),
         sha256=str(line["sha256"]),
-        rows=line.get("rows"),
-        first_ns=line.get("first_ns"),
-        last_ns=line.get("last_ns"),
+        **{key: None if line.get(key) is None else int(line[key]) for key in ("rows", "first_ns", "last_ns")},
     )
 
 

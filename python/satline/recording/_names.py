@@ -12,7 +12,7 @@ from satline.errors import SatlineError
 from satline.recording._key import Key
 
 # A path in a sentence; what stands in it says nothing of anybody.
-_PATH = re.compile(r"/[^\s:;,'\"`()\[\]]+")
+_PATH = re.compile(r"(?<![^\s:;,='\"`()\[\]])/[^\s:;,='\"`()\[\]]+")
 _KERNEL_PATH = re.compile(r"/(proc|sys)(?!/fs/cgroup)(/[a-z_0-9.-]+)*/?|/dev/(null|zero|kmsg)|/")
 # Shorter names, such as a device's, are also words; numbers are also figures.
 _LEAST_NAME = 3

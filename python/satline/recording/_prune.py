@@ -115,7 +115,13 @@ def prune(
             _delete(gone, on_step)
         report.bytes_before = _bytes_of(recording.path)
         by_day: dict[str, list[RestFile]] = {}
+        inside = (recording.path / "tables").resolve()
         for file in layout(recording.path).rest:
+            if inside not in file.path.resolve().parents:
+                raise InputError(
+                    f"{file.path}: is a link out of the recording",
+                    hint="it was not made by Satline: delete it",
+                )
             if file not in gone:
                 by_day.setdefault(file.day, []).append(file)
         _choose(recording.path, by_day, report, keep_s, max_bytes, now())

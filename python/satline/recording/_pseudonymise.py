@@ -148,7 +148,7 @@ def _tables(source: Recording, making: Path, names: Pseudonymiser, done: Pseudon
     for file in sorted((f for f in files if f.table in known), key=lambda f: (last.index(f.table), f.path)):
         definition = known[file.table]
         if isinstance(file, RestFile):
-            rows, damage, sequences = _read(file), recorded_damage(file.path), (file.first, file.last)
+            rows, damage, sequences = *_read(file), (file.first, file.last)
         else:
             content = read_segment(file.path)
             rows, sequences = content.table, (file.sequence, file.sequence)
@@ -156,22 +156,32 @@ def _tables(source: Recording, making: Path, names: Pseudonymiser, done: Pseudon
             damage = [content.damage] if content.damage is not None and not content.damage.tail else []
         if rows is None or rows.num_rows == 0:
             continue
-        _write(making, file, sequences, _without_names(rows, definition, names), definition, damage)
+        try:
+            rows = _without_names(rows, definition, names)
+        except (pa.ArrowException, ValueError) as error:
+            raise _unreadable(file.path, error) from error
+        _write(making, file, sequences, rows, definition, damage)
         done.rows[file.table] = done.rows.get(file.table, 0) + rows.num_rows
     _carry_gone(source.path, making)
     trace = sorted((source.path / "trace").glob("*"))
     done.left_out += [f"{len(trace)} traces of the kernel"] if trace else []
 
 
-def _read(file: RestFile) -> pa.Table:
+def _read(file: RestFile) -> tuple[pa.Table, list[Damage]]:
+    """Rows of a file at rest, and what was left out of it."""
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_table(file.path, page_checksum_verification=True, partitioning=None)
-    except (pa.ArrowException, ValueError) as error:
-        raise InputError(
-            f"{file.path}: cannot be read: {error}", hint="`satline recording check` says what is broken"
-        ) from error
+        rows = pq.read_table(file.path, page_checksum_verification=True, partitioning=None)
+        return rows, recorded_damage(file.path)
+    except (pa.ArrowException, ValueError, KeyError, TypeError) as error:
+        raise _unreadable(file.path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    return InputError(
+        f"{path}: cannot be read: {error}", hint="`satline recording check` says what is broken"
+    )
 
 
 def _write(

@@ -186,6 +186,13 @@ def test_what_must_not_be_pruned(tmp_path: Path) -> None:
     (tmp_path / "b.satline" / f"{MANIFEST}.sig").write_text("x")
     with pytest.raises(InputError, match="is signed"):
         prune(tmp_path / "b.satline", keep_s=1)
+    record(tmp_path / "c.satline", 2)
+    day = "tables/user/day=1970-01-01"
+    (tmp_path / "c.satline" / day).rename(tmp_path / "elsewhere")
+    (tmp_path / "c.satline" / day).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="a link out of the recording"):
+        prune(tmp_path / "c.satline", keep_s=DAY_S, now=at(2))
+    assert list((tmp_path / "elsewhere").iterdir())
 
 
 def test_one_of_before_checksums(tmp_path: Path) -> None:
