@@ -139,7 +139,7 @@ def judged(
 
 
 def _known_by(state: Tree, *also: int) -> bytes:
-    """Alike for disks of which one need be judged: of a temporary file, which nobody reads, the name counts."""
+    """Alike for disks of which one need be judged: of a temporary file the name counts, as nobody reads it."""
     digest = hashlib.sha256(repr(also).encode())
     for place, data in sorted(state.items()):
         name = place.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""A study and its janitor killed together, at random instants: the next study finds a host without a trace of it.
+"""A study and its janitor killed together, at random instants: the next study leaves no trace of it.
 
 `SATLINE_KILLS` says how often; `make fuzz` kills a hundred.
 """
