@@ -139,7 +139,7 @@ def judged(
 
 
 def _known_by(state: Tree, *also: int) -> bytes:
-    """Alike for disks of which one need be judged: of a temporary file the name counts, as nobody reads it."""
+    """Alike for disks of which one need be judged: of a temporary file only the name counts."""
     digest = hashlib.sha256(repr(also).encode())
     for place, data in sorted(state.items()):
         name = place.rpartition("/")[2]
