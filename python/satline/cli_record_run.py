@@ -56,7 +56,7 @@ def foreground(plan: Plan, notes: Sequence[str], *, headlines: bool = True) -> i
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE if plan.alarms_told else None,
             start_new_session=True,
-            preexec_fn=end_with_parent,
+            preexec_fn=end_with_parent(),
         )
         alarms = Alarms(monitor.stdout) if monitor.stdout is not None else None
         try:

@@ -5,7 +5,8 @@
  *   SATLINE_SHIM_LOG    each change of a file or a name that succeeded, and each sync, is appended there, in order
  *   SATLINE_SHIM_FAULT  KIND:N:ERROR[:COUNT] the N-th call of a kind (from 1) fails by this number; COUNT of them do, 0: all from
  *                       there on. KIND: open write sync rename link unlink mkdir truncate read any. ERROR 0: a write is cut short
- *   SATLINE_SHIM_TOLD   file to which the fault that came is appended: kind, path
+ *                       N 0: none fails, and their number is told at the end
+ *   SATLINE_SHIM_TOLD   file to which the fault that came is appended: kind, path; or "calls", number
  *   SATLINE_SHIM_CLOCK  file with nanoseconds that are added to the real-time clock; read at each call
  *
  * A record of the log is the header below, the first name, the second name, the data.
@@ -58,15 +59,22 @@ static ssize_t raw_write(int fd, const void *data, size_t bytes) {
     return real_write(fd, data, bytes);
 }
 
+/* For a program that has it loaded, and forks a child for each fault. */
+__attribute__((visibility("default"))) void satline_shim_fault(const char *fault, const char *told) {
+    fault_kind[0] = 0;
+    fault_seen = 0;
+    fault_count = 1;
+    told_name = told ? strdup(told) : NULL;
+    if (fault && sscanf(fault, "%15[a-z]:%ld:%ld:%ld", fault_kind, &fault_first, &fault_error, &fault_count) < 3)
+        fault_kind[0] = 0;
+}
+
 __attribute__((constructor)) static void begin(void) {
-    const char *fault = getenv("SATLINE_SHIM_FAULT");
     root = getenv("SATLINE_SHIM_ROOT");
     root_bytes = root ? strlen(root) : 0;
     log_name = getenv("SATLINE_SHIM_LOG");
-    told_name = getenv("SATLINE_SHIM_TOLD");
     clock_name = getenv("SATLINE_SHIM_CLOCK");
-    if (fault && sscanf(fault, "%15[a-z]:%ld:%ld:%ld", fault_kind, &fault_first, &fault_error, &fault_count) < 3)
-        fault_kind[0] = 0;
+    satline_shim_fault(getenv("SATLINE_SHIM_FAULT"), getenv("SATLINE_SHIM_TOLD"));
 }
 
 /* ------------------------------------------------------------------------------------------------ names */
@@ -162,26 +170,41 @@ static void note(int log, enum operation operation, const struct stat *file, int
 
 /* ------------------------------------------------------------------------------------------------ faults */
 
-/* Whether this call is to fail; errno is set then. A short write is one with error 0. */
-static int fails(const char *kind, const char *path) {
-    long number;
-    int fd;
-    if (!fault_kind[0] || (strcmp(fault_kind, kind) != 0 && strcmp(fault_kind, "any") != 0))
-        return 0;
-    number = __atomic_add_fetch(&fault_seen, 1, __ATOMIC_SEQ_CST);
-    if (number < fault_first || (fault_count && number >= fault_first + fault_count))
-        return 0;
-    if (fault_error == 0 && strcmp(kind, "write") != 0)
-        return 0;
-    if (told_name && (fd = raw_open(told_name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) >= 0) {
-        char line[PATH_MAX + 32];
-        int length = snprintf(line, sizeof line, "%s %s\n", kind, path);
+static void tell(const char *kind, const char *path) {
+    char line[PATH_MAX + 32];
+    int length = snprintf(line, sizeof line, "%s %s\n", kind, path);
+    int fd = told_name ? raw_open(told_name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+    if (fd >= 0) {
         raw_write(fd, line, (size_t)length);
         close(fd);
     }
+}
+
+/* Whether this call is to fail; errno is set then. A short write is one with error 0. */
+static int fails(const char *kind, const char *path) {
+    long number;
+    if (!fault_kind[0] || (strcmp(fault_kind, kind) != 0 && strcmp(fault_kind, "any") != 0))
+        return 0;
+    number = __atomic_add_fetch(&fault_seen, 1, __ATOMIC_SEQ_CST);
+    if (!fault_first || number < fault_first || (fault_count && number >= fault_first + fault_count))
+        return 0;
+    if (fault_error == 0 && strcmp(kind, "write") != 0)
+        return 0;
+    tell(kind, path);
     errno = (int)fault_error;
     return 1;
 }
+
+/* How many calls there were, where none was to fail. */
+__attribute__((visibility("default"))) void satline_shim_count(void) {
+    char number[32];
+    if (fault_kind[0] && fault_first == 0) {
+        snprintf(number, sizeof number, "%ld", fault_seen);
+        tell("calls", number);
+    }
+}
+
+__attribute__((destructor)) static void end(void) { satline_shim_count(); }
 
 /* ------------------------------------------------------------------------------------------------ calls */
 

@@ -53,14 +53,18 @@ impl Ledger {
         let mut lines = sealed(&words);
         let mut write = || {
             let mut file: File = OpenOptions::new().create(true).append(true).open(&self.path)?;
-            let first = file.metadata()?.len() == 0;
-            if first {
+            let length = file.metadata()?.len();
+            if length == 0 {
                 let recording = self.path.parent().and_then(Path::parent).unwrap_or(Path::new(""));
                 lines.insert_str(0, &sealed(&format!("recording {} ", recording_id(recording))));
             }
-            file.write_all(lines.as_bytes())?;
+            if let Err(error) = file.write_all(lines.as_bytes()) {
+                // A line that comes after it is to stand alone.
+                file.set_len(length)?;
+                return Err(error);
+            }
             file.sync_data()?;
-            if first {
+            if length == 0 {
                 sync_directory(self.path.parent().unwrap_or(Path::new("")))
             } else {
                 Ok(())

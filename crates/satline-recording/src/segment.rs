@@ -75,8 +75,8 @@ impl SegmentSeries {
                 OpenSegment::create(&self.directory, &self.prefix, self.sequence, day, &self.schema)?;
             written += segment.length;
             self.open = Some(segment);
-            self.ledger.opened(&self.table, self.sequence)?;
             self.sequence += 1;
+            self.ledger.opened(&self.table, self.sequence - 1)?;
         }
         if let Some(segment) = &mut self.open {
             written += segment.append(batch)?;

@@ -12,6 +12,7 @@ from satline.errors import InputError
 from satline.systems.janitor_process import clean_stale
 from satline.systems.ledger import state_directory
 from satline.systems.lock import held, host_held
+from satline.systems.states import note_state
 
 if TYPE_CHECKING:
     from satline.experiment.progress import View
@@ -32,6 +33,8 @@ def only_one(state: Path | None = None) -> Iterator[None]:
         if state is None:
             stack.enter_context(host_held("satline-study", busy=busy, hint=hint))
         stack.enter_context(held(state or state_directory(), variable="XDG_STATE_HOME", busy=busy, hint=hint))
+        if state is None:
+            note_state(state_directory().absolute())
         yield
 
 

@@ -16,7 +16,7 @@ from satline.experiment.swapper_settings import StudySwapper
 from satline.interruption import signals_held
 from satline.systems import Conditions
 from satline.systems.binaries import find_binary
-from satline.systems.child import end
+from satline.systems.child import end, end_with_parent
 
 PROGRAM = "satline-swapper"
 START_S = 0.3
@@ -60,6 +60,7 @@ class Swapper:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
+                preexec_fn=end_with_parent(),
             )
         if conditions.processors is not None:
             os.sched_setaffinity(self._process.pid, conditions.processors)

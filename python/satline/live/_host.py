@@ -46,7 +46,7 @@ def sampled(users: str = "uid", seconds: float = 2.0, interval_ms: int = INTERVA
                     stdin=subprocess.DEVNULL,
                     stderr=errors,
                     start_new_session=True,
-                    preexec_fn=end_with_parent,
+                    preexec_fn=end_with_parent(),
                 )
             yield _opened(path, monitor, seconds, said)
         finally:

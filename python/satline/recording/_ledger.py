@@ -14,6 +14,7 @@ import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from satline.atomic import naming, write_all
 from satline.errors import InputError
 from satline.recording._files import sync_directory
 
@@ -140,11 +141,16 @@ def _sealed(words: str) -> bytes:
 def _append(path: Path, words: str) -> None:
     """Add a line, durable: of two that are not, a loss of power may keep the later only."""
     lines = _sealed(words)
-    with path.open("ab", buffering=0) as file:
-        first = file.tell() == 0
-        if first:
+    with path.open("ab", buffering=0) as file, naming(path):
+        length = file.tell()
+        if length == 0:
             lines = _sealed(f"recording {recording_id(path.parent.parent)} ") + lines
-        file.write(lines)
+        try:
+            write_all(file.fileno(), lines)
+        except OSError:
+            # A line that comes after it is to stand alone.
+            file.truncate(length)
+            raise
         os.fdatasync(file.fileno())
-    if first:
+    if length == 0:
         sync_directory(path.parent)

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from satline.atomic import replace_file
+from satline.atomic import naming, replace_file
 from satline.errors import InputError, SatlineError
 from satline.outside import parse_json
 from satline.recording._files import locked, make_directory, sync_directory
@@ -288,7 +288,7 @@ def checksum(file: Path, also: Callable[[memoryview], object] = lambda _: None) 
     """Bytes and CRC-32 of a file; `also` is called with each piece that is read."""
     crc, length = 0, 0
     buffer = bytearray(_CHUNK)
-    with file.open("rb", buffering=0) as stream:
+    with file.open("rb", buffering=0) as stream, naming(file):
         while count := stream.readinto(buffer):
             piece = memoryview(buffer)[:count]
             crc = zlib.crc32(piece, crc)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from satline.atomic import naming
 from satline.catalogue import TableDefinition
 from satline.errors import SatlineError
 from satline.outside import parse_json
@@ -86,23 +87,32 @@ def write(file: Path, table: pa.Table, definition: TableDefinition, damage: Iter
         metadata["satline.damage"] = json.dumps(tails)
     make_directory(file.parent)
     temporary = file.with_name(f".{file.name}.tmp")
-    pq.write_table(
-        table.replace_schema_metadata(metadata),
-        temporary,
-        compression="zstd",
-        use_dictionary=texts,
-        column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
-        row_group_size=ROW_GROUP_ROWS,
-        version="2.6",
-        write_page_checksum=True,
-    )
-    with temporary.open("rb+") as stream:
+    try:
+        with naming(file):
+            pq.write_table(
+                table.replace_schema_metadata(metadata),
+                temporary,
+                compression="zstd",
+                use_dictionary=texts,
+                column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
+                row_group_size=ROW_GROUP_ROWS,
+                version="2.6",
+                write_page_checksum=True,
+            )
+            _to_disk(temporary)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    _read_back(temporary, table)
+    return temporary
+
+
+def _to_disk(file: Path) -> None:
+    with file.open("rb+") as stream:
         os.fsync(stream.fileno())
         # What is read back must come from the disk, not from memory.
         with contextlib.suppress(OSError):
             os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    _read_back(temporary, table)
-    return temporary
 
 
 def _read_back(file: Path, written: pa.Table) -> None:

@@ -11,6 +11,8 @@ import errno
 import os
 from pathlib import Path
 
+from satline.atomic import naming, write_all
+
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 # `reserve`, which recording.toml may become, holds the study and its workload.
 _DESCRIPTION_BYTES = 64 * 1024
@@ -26,10 +28,9 @@ def make_reserves(recording: Path, writer: str) -> None:
 def become_file(file: Path, data: bytes) -> None:
     """Replace `file` with `data` without taking a new block; FileNotFoundError if its reserve is spent."""
     reserve = _reserve_of(file)
-    with reserve.open("r+b") as stream:
-        stream.write(data)
-        stream.truncate()
-        stream.flush()
+    with reserve.open("r+b", buffering=0) as stream, naming(reserve):
+        write_all(stream.fileno(), data)
+        stream.truncate(len(data))
         os.fsync(stream.fileno())
     reserve.replace(file)
 
@@ -42,14 +43,17 @@ def _reserve_of(file: Path) -> Path:
 def _fill(path: Path, size: int) -> None:
     """Filled, not sparse: its blocks are the point. One that a loss of power left short is filled again."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags, 0o666), "ab") as file:
-        missing = size - file.tell()
+    descriptor = os.open(path, flags, 0o666)
+    try:
+        missing = size - os.fstat(descriptor).st_size
         if missing <= 0:
             return
         try:
-            file.write(bytes(missing))
-            file.flush()
-            os.fsync(file.fileno())
+            with naming(path):
+                write_all(descriptor, bytes(missing))
+                os.fsync(descriptor)
         except OSError:
             path.unlink()
             raise
+    finally:
+        os.close(descriptor)

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from satline.atomic import naming, write_all
 from satline.catalogue import TableDefinition, catalogue
 from satline.errors import InputError, SatlineError
 from satline.recording._files import check_writer_name, layout, make_directory, next_run, sync_directory
@@ -280,16 +281,17 @@ class _Segment:
         return self.file.parent.name, int(self.file.stem.rpartition("-")[2])
 
     def _sync(self) -> None:
-        os.fdatasync(self._stream.fileno())
+        with naming(self.file):
+            os.fdatasync(self._stream.fileno())
         self._synced = time.monotonic()
 
     def _write(self, frame: bytes) -> None:
-        rest = memoryview(frame)
         try:
-            while rest:
-                rest = rest[self._stream.write(rest) :]
+            with naming(self.file):
+                write_all(self._stream.fileno(), frame)
         except OSError as error:
-            self._stream.truncate(self.length)
+            with naming(self.file):
+                self._stream.truncate(self.length)
             if error.errno not in FULL:
                 raise
             raise _disk_full(self.file) from error

@@ -282,7 +282,7 @@ def write_toml_atomically(
             raise
         try:
             become_file(file, data)
-        except FileNotFoundError:
+        except OSError:
             raise error from None
     sync_directory(file.parent)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
+from collections.abc import Callable
 
 STOP_TIMEOUT_S = 30.0
 
@@ -19,9 +21,20 @@ def end(process: subprocess.Popen[bytes], timeout_s: float = STOP_TIMEOUT_S) -> 
             process.wait()
 
 
-def end_with_parent() -> None:
-    """In the child: SIGTERM when this process dies, so that no monitor stays behind."""
+def end_with_parent() -> Callable[[], None]:
+    """For `preexec_fn`: SIGTERM when this process dies, so that no monitor stays behind.
+
+    Call it in the thread that starts the child, and that lives as long as the child is to.
+    """
     import ctypes
 
     pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, int(signal.SIGTERM))
+    parent = os.getpid()
+    prctl = ctypes.CDLL(None).prctl
+
+    def in_child() -> None:
+        prctl(pr_set_pdeathsig, int(signal.SIGTERM))
+        if os.getppid() != parent:  # it died before it was asked for
+            os._exit(1)
+
+    return in_child

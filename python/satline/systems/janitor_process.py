@@ -10,6 +10,7 @@ from pathlib import Path
 
 from satline.outside import parse_json
 from satline.systems.ledger import Ledger, ledgers, state_directory
+from satline.systems.states import noted_states
 from satline.systems.undo import undo
 
 FINISH_TIMEOUT_S = 180.0
@@ -59,14 +60,15 @@ class JanitorProcess:
 
 
 def clean_stale(state: Path | None = None) -> tuple[list[str], list[str], list[str]]:
-    """Undo the ledgers whose owners are dead.
+    """Undo the ledgers whose owners are dead, in `state`, or in all state directories that are known.
 
     Returns
     -------
     Runs that were undone, what could not be undone, and runs that still live.
     """
     undone, problems, living = [], [], []
-    for ledger in ledgers(state or state_directory()):
+    places = [state] if state is not None else list(dict.fromkeys([state_directory(), *noted_states()]))
+    for ledger in (found for place in places for found in ledgers(place)):
         if ledger.owner_lives():
             living.append(ledger.path.stem)
             continue

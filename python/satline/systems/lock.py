@@ -10,6 +10,17 @@ from pathlib import Path
 
 from satline.errors import InputError
 
+# Of the host's locks that this process holds.
+_descriptors: list[int] = []
+
+
+def inherited_locks() -> tuple[int, ...]:
+    """Descriptors of the host's locks that are held: a program that measures inherits them (`pass_fds`).
+
+    So the host stays taken until that program has ended too, whatever became of this process.
+    """
+    return tuple(_descriptors)
+
 
 @contextlib.contextmanager
 def held(directory: Path, *, variable: str, busy: str, hint: str) -> Iterator[None]:
@@ -57,7 +68,7 @@ def host_held(name: str, *, busy: str, hint: str) -> Iterator[None]:
     InputError
         Another process holds it, or the file is none that can be locked.
     """
-    path = Path(os.environ.get("SATLINE_LOCK_DIR") or "/run/lock") / f"{name}.lock"
+    path = lock_directory() / f"{name}.lock"
     try:
         descriptor = _opened(path)
     except FileNotFoundError:
@@ -72,9 +83,17 @@ def host_held(name: str, *, busy: str, hint: str) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(f"{busy}: it holds {path}", hint=hint) from None
+        _descriptors.append(descriptor)
         yield
     finally:
+        if descriptor in _descriptors:
+            _descriptors.remove(descriptor)
         os.close(descriptor)
+
+
+def lock_directory() -> Path:
+    """Where the host's locks are: /run/lock, or what ``SATLINE_LOCK_DIR`` names."""
+    return Path(os.environ.get("SATLINE_LOCK_DIR") or "/run/lock")
 
 
 def _opened(path: Path) -> int:

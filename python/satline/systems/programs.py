@@ -15,7 +15,8 @@ from string import Template
 from satline import share
 from satline.errors import InputError, SatlineError
 from satline.systems import Conditions, Monitoring, Server
-from satline.systems.child import end
+from satline.systems.child import end, end_with_parent
+from satline.systems.lock import inherited_locks
 
 STOP_TIMEOUT_S = 15.0
 FEW_LINES = 6
@@ -149,6 +150,9 @@ class Programs:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
+                preexec_fn=end_with_parent(),
+                # While it measures no other study may begin, whatever became of this process.
+                pass_fds=inherited_locks(),
             )
 
     def check(self) -> None:
