@@ -64,9 +64,9 @@ test test-fast: export CARGO_INCREMENTAL = $(if $(wildcard target/debug/incremen
 test: export SATLINE_SKIPPED = $(CURDIR)/target/skipped.txt
 test: ## Set everything up and run all tests (about 8 minutes on 2 cores).
 	@mkdir -p target && rm -f $(SATLINE_SKIPPED)
-	@$(MAKE) --no-print-directory --jobs=2 test-crates test-python
-	$(BIN)/python -m pytest -m alone tests/system
-	@$(BIN)/python tests/skipped.py $(SATLINE_SKIPPED) target/tests.txt
+	@$(MAKE) --no-print-directory --jobs=2 test-crates test-python && \
+	  $(BIN)/python -m pytest -m alone tests/system; ended=$$?; \
+	  $(BIN)/python tests/skipped.py $(SATLINE_SKIPPED) target/tests.txt; exit $$ended
 
 # Without --release: the tests' own dependencies change features of the others, so that a release build would
 # compile nearly all of them a second time, optimised. --tests: examples are for benches, and the documentation

@@ -28,6 +28,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """One line for each reason for which tests were skipped; `make test` gathers those of all its parts."""
+    if hasattr(terminalreporter.config, "workerinput"):
+        return  # whoever started this worker says it
     reasons = skipped.of_reports(terminalreporter.stats.get("skipped", ()))
     if file := os.environ.get("SATLINE_SKIPPED"):
         skipped.write(reasons, Path(file))

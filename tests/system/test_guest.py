@@ -102,7 +102,7 @@ def _qemu(run_id: str) -> list[int]:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_study_that_is_ended_leaves_no_guest(satline: Satline, number: signal.Signals) -> None:
-    process = satline.study(STUDY.replace("window_seconds = 6", "window_seconds = 60"))
+    process = satline.study(STUDY.replace("window_seconds = 6", "window_seconds = 600"))
     run_id = satline.run_id()
     satline.member("satline-terminal", WAIT_S)
     assert _qemu(run_id)
@@ -113,7 +113,7 @@ def test_a_study_that_is_ended_leaves_no_guest(satline: Satline, number: signal.
 
 
 def test_a_guest_that_dies_ends_the_run(satline: Satline) -> None:
-    process = satline.study(STUDY.replace("window_seconds = 6", "window_seconds = 60"))
+    process = satline.study(STUDY.replace("window_seconds = 6", "window_seconds = 600"))
     run_id = satline.run_id()
     satline.member("satline-terminal", WAIT_S)
     for pid in _qemu(run_id):

@@ -104,7 +104,7 @@ def test_a_study_on_a_remote_host_runs_to_its_verdict_and_leaves_nothing(
 
 
 def test_kill_9_of_the_study_leaves_nothing_on_either_side(far: Satline, server: SshServer) -> None:
-    process = far.study(STUDY.format(remote=server.table()).replace("seconds = 2\n", "seconds = 60\n"))
+    process = far.study(STUDY.format(remote=server.table()).replace("seconds = 2\n", "seconds = 600\n"))
     far.member("satline-terminal")
     process.kill()
     process.communicate()
@@ -113,7 +113,7 @@ def test_kill_9_of_the_study_leaves_nothing_on_either_side(far: Satline, server:
 
 
 def test_a_line_that_is_cut_ends_the_run_and_restores_the_host(far: Satline, server: SshServer) -> None:
-    process = far.study(STUDY.format(remote=server.table()).replace("seconds = 2\n", "seconds = 60\n"))
+    process = far.study(STUDY.format(remote=server.table()).replace("seconds = 2\n", "seconds = 600\n"))
     far.member("satline-terminal")
     server.drop_all()
     status, output = ended(process)
@@ -124,7 +124,7 @@ def test_a_line_that_is_cut_ends_the_run_and_restores_the_host(far: Satline, ser
 
 
 def test_an_early_end_is_told_and_leaves_nothing(far: Satline, server: SshServer) -> None:
-    process = far.study(STUDY.format(remote=server.table()).replace("seconds = 2\n", "seconds = 60\n"))
+    process = far.study(STUDY.format(remote=server.table()).replace("seconds = 2\n", "seconds = 600\n"))
     far.member("satline-terminal")
     process.send_signal(signal.SIGINT)
     status, output = ended(process)

@@ -24,7 +24,7 @@ workload = "working-sets"
 users = [4]
 ramp_seconds = 0.5
 warmup_seconds = 0.5
-window_seconds = 20
+window_seconds = 600
 [limits]
 processors = 1
 memory = "16 MB"

@@ -73,8 +73,8 @@ def test_pytest_says_it_at_its_end_also_that_of_its_workers(tmp_path: Path) -> N
 
 def test_that_of_several_runs_is_gathered(tmp_path: Path) -> None:
     kept, cargo = tmp_path / "skipped.txt", tmp_path / "cargo.txt"
-    for _ in range(2):
-        assert told(pytest_of(tmp_path, file=str(kept))) == {}
+    for words in ((), ("-n", "2")):
+        assert told(pytest_of(tmp_path, *words, file=str(kept))) == {}
     cargo.write_text(CARGO)
     command = [sys.executable, str(TESTS / "skipped.py"), str(kept), str(cargo), str(tmp_path / "none")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
