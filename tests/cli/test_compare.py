@@ -277,6 +277,26 @@ def test_too_short_a_side_never_gives_a_verdict(before: Path, make: Maker, capsy
     assert "cannot tell" in found["headline"]
 
 
+def test_names_replaced_by_different_keys_are_said(
+    before: Path, after: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    made = {}
+    for source, key in ((before, "one"), (after, "one"), (after, "other")):
+        copy = tmp_path / f"{source.stem}-{key}.satline"
+        words = ["recording", "pseudonymise", source, copy, "--key", tmp_path / key]
+        assert run([*map(str, words), *(["--make-key"] if not (tmp_path / key).exists() else [])]) == 0
+        made[source.stem, key] = copy
+    capsys.readouterr()
+    same = compared(capsys, made["before", "one"], made["after", "one"])
+    assert not any("different keys" in note for note in same["notes"])
+    for second in (made["after", "other"], after):
+        notes = compared(capsys, made["before", "one"], second)["notes"]
+        assert sum("different keys" in note and str(second) in note for note in notes) == 1
+    # Names have another order, and sums of floats another last digit.
+    named = compared(capsys, before, after)["matched"]["relative"]["value"]
+    assert same["matched"]["relative"]["value"] == pytest.approx(named, rel=1e-9)
+
+
 def test_expansion_by_class_and_load(before: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert run(["expansion", str(before), "--json"]) == 0

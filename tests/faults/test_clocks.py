@@ -1,4 +1,4 @@
-"""The real-time clock steps, and the recorder is stopped for a while: both are told, and no row is lost or doubled."""
+"""The real-time clock steps, or the recorder is stopped a while: both are told, no row is lost or doubled."""
 
 from __future__ import annotations
 

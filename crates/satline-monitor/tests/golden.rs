@@ -27,6 +27,7 @@ fn every_field_of_the_host() {
         End::Complete
     );
     let recording = root.join("r.satline");
+    // SAFETY: takes no pointers.
     let page_bytes = 25 * unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     let system = rows(&recording, "system");
     assert_eq!(system.len(), 2);
@@ -92,6 +93,7 @@ fn every_field_of_the_host() {
             .map(|row| row.told().join(" "))
             .collect::<Vec<_>>()
     };
+    // SAFETY: takes no pointers.
     let hundredths: fn(i64) -> i64 = |ticks| ticks * 1_000_000 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     let [user, nice, irq, guest] = [910, 190, 13, 100].map(hundredths);
     let [system_us, idle, iowait, steal] = [300, 4000, 50, 8].map(hundredths);
@@ -179,6 +181,7 @@ fn users_and_tasks_as_they_change() {
         .map(|row| row.told().join(" "))
         .filter(|t| t.contains("ann"))
         .collect();
+    // SAFETY: takes no pointers.
     let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     let row = |levels: [i64; 4],
                cpu: i64,
@@ -203,6 +206,7 @@ fn users_and_tasks_as_they_change() {
             pages * page_bytes
         )
     };
+    // SAFETY: takes no pointers.
     let tick = 1_000_000 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     assert_eq!(
         ann,
@@ -359,6 +363,7 @@ fn no_name_is_written_where_names_are_replaced() {
         let root = tempfile::tempdir().unwrap();
         false_host(root.path());
         second(root.path(), 0);
+        // SAFETY: takes no pointers.
         let uid = unsafe { libc::getuid() };
         put(
             root.path(),

@@ -39,6 +39,7 @@ impl Running {
     }
 
     fn end(mut self, signal: i32) -> std::process::Output {
+        // SAFETY: takes no pointers; the child was not waited for, so that its number is its own.
         unsafe { libc::kill(self.0.id() as i32, signal) };
         let status = self.0.wait().unwrap();
         let mut stderr = Vec::new();
@@ -100,6 +101,7 @@ fn run_as(
     lingers: bool,
 ) -> i64 {
     // The leader waits for a line on its input, so that it is listed before it does anything.
+    // SAFETY: between fork and exec only `setsid` is called, which is safe there.
     unsafe {
         command.pre_exec(|| {
             libc::setsid();
@@ -132,6 +134,7 @@ fn run_as(
     }
     drop(input);
     let mut status = 0;
+    // SAFETY: zeros are a valid `rusage`; both places are valid for the call.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         assert!(libc::wait4(child.id() as i32, &mut status, 0, &mut usage) > 0);

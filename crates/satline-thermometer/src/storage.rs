@@ -97,7 +97,9 @@ mod tests {
     use super::*;
 
     fn minor_faults() -> i64 {
+        // SAFETY: a structure of integers, for which zeros are valid.
         let mut usage = unsafe { std::mem::zeroed::<libc::rusage>() };
+        // SAFETY: `usage` is valid for the call.
         assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) }, 0);
         usage.ru_minflt
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from satline.comparison import _observations as observations
@@ -150,6 +150,7 @@ class _Work:
             for name, r in both.items()
             if r.damage
         ]
+        notes += _unlike_names(both)
         absent = ((name, absent_users(r)) for name, r in both.items())
         notes += [f"recording {name}: {why}" for name, why in absent if why is not None]
         if drift is not None and drift.sure:
@@ -193,6 +194,21 @@ class _Work:
             lacking=tuple(lacking),
             filters=self.first[0].filters,
         )
+
+
+def _unlike_names(recordings: Mapping[str, Recording]) -> list[str]:
+    """That one user has several names in these recordings, because of different keys."""
+    keys: dict[object, str] = {}
+    for name, recording in recordings.items():
+        pseudonyms = recording.description.get("pseudonyms")
+        keys.setdefault(pseudonyms.get("key") if isinstance(pseudonyms, dict) else None, name)
+    if len(keys) < 2:
+        return []
+    first, second = list(keys.values())[:2]
+    return [
+        f"{first} and {second} name the same user differently, since names were replaced by different keys or"
+        " in one of them only: users and commands are not matched between them; make copies with one key"
+    ]
 
 
 def unit_of(name: str) -> str:
