@@ -13,7 +13,9 @@ from pathlib import Path
 
 import shim
 from disk import Event, Tree, read_log, read_tree, states
-from recovery import NAME, Writers, judge
+from recovery import NAME, Rows, Writers, judge, rows_of
+
+from satline.recording import Recording
 
 WORK = Path(__file__).with_name("work.py")
 
@@ -54,6 +56,7 @@ SCENARIOS: dict[str, Commands] = {
     "descriptions of a study": _work("descriptions"),
     "compaction": _work("write", "rest"),
     "resumed": _work("write", "rest", "go_on"),
+    "a day let go": _work("days", "let_go"),
     "sealed": _work("write", "rest", "seal"),
     "sealed before compaction": _work("write", "seal", "rest"),
     "monitor": _monitor,
@@ -77,9 +80,11 @@ def log_of(commands: Commands, root: Path, place: Path) -> list[Event]:
     return events
 
 
-def prefixes(events: list[Event], root: Path, place: Path) -> Iterator[tuple[int, Writers]]:
-    """The disk and its writers after each event."""
-    writers = Writers(root, place)
+def prefixes(
+    events: list[Event], root: Path, place: Path, remaining: Rows | None = None
+) -> Iterator[tuple[int, Writers]]:
+    """The disk and its writers after each event; `remaining`: see `Writers`."""
+    writers = Writers(root, place, remaining=remaining)
     for number, event in enumerate(events, start=1):
         writers.play(event)
         yield number, writers
@@ -92,7 +97,8 @@ def replay(
     place = place.resolve()
     root = place / "made"
     events = log_of(SCENARIOS[name], root, place)
-    return judged(name, events, root, place, draw, most=most, drawn=drawn)
+    remaining = rows_of(Recording.open(root / NAME))
+    return judged(name, events, root, place, draw, most=most, drawn=drawn, remaining=remaining)
 
 
 def judged(
@@ -104,6 +110,7 @@ def judged(
     *,
     most: int | None = None,
     drawn: int = 4,
+    remaining: Rows | None = None,
 ) -> Outcome:
     """Judge what the power may leave after each prefix of a log.
 
@@ -113,11 +120,13 @@ def judged(
         At most about so many states, chosen evenly; default: all.
     drawn
         Disks drawn at random for each prefix, beside the extremes.
+    remaining
+        Rows that are there at the end, where days were let go.
     """
     outcome = Outcome(name)
     share = 1.0 if most is None else min(1.0, most / ((8 + drawn) * len(events)))
     seen: set[bytes] = set()
-    for number, writers in prefixes(events, root, place):
+    for number, writers in prefixes(events, root, place, remaining):
         outcome.prefixes += 1
         chosen = [
             (kind, make()) for kind, make in states(writers.disk, draw, drawn=drawn) if draw.random() < share

@@ -51,10 +51,15 @@ class Segment:
 class Writers:
     """Follows a log: what has been written, what was made durable, what was acknowledged.
 
-    Independent of names: rows are promised once their bytes were synced, under whatever name.
+    Independent of names: rows are promised once their bytes were synced, under whatever name. From the mark
+    "pruning" on only those are that `remaining` has, the rows of the end; from "pruned" on there may be no
+    others.
     """
 
-    def __init__(self, root: Path, scratch: Path, before: Disk | None = None) -> None:
+    def __init__(
+        self, root: Path, scratch: Path, before: Disk | None = None, *, remaining: Rows | None = None
+    ) -> None:
+        self._remaining = remaining
         self.disk = before or Disk(root)
         self._scratch = scratch
         self._segments: dict[int, Segment] = {}
@@ -90,11 +95,13 @@ class Writers:
 
     def written(self) -> Rows:
         """All rows that were written."""
-        return self._count(lambda file: len(file.now))
+        found = self._count(lambda file: len(file.now))
+        return found & self._remaining if self._remaining is not None and "pruned" in self.marks else found
 
     def promised(self) -> Rows:
         """Rows whose bytes were made durable."""
-        return self._count(lambda file: len(file.durable))
+        found = self._count(lambda file: len(file.durable))
+        return found & self._remaining if self._remaining is not None and "pruning" in self.marks else found
 
     def _count(self, length: object) -> Rows:
         found: Rows = Counter()

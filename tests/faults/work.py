@@ -11,7 +11,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from satline.recording import RecordingWriter, check, compact, describe
+from satline.recording import RecordingWriter, check, compact, describe, prune
 from satline.recording import seal as seal_recording
 
 SECOND = 10**9
@@ -104,6 +104,28 @@ def descriptions(recording: Path) -> None:
     mark(recording, "ended")
 
 
+def days(recording: Path) -> None:
+    """A continuous recording of two days, at rest."""
+    describe.create(recording, "satline record", created=BEGUN)
+    mark(recording, "created")
+    with RecordingWriter(recording, "study", sync_interval_s=0.0) as writer:
+        rows(writer, range(12))
+    mark(recording, "closed")
+    describe.end(recording, "complete", ended=BEGUN)
+    mark(recording, "ended")
+    compact(recording)
+    mark(recording, "compacted")
+
+
+def let_go(recording: Path) -> None:
+    """The older day goes, as by `--keep`."""
+    mark(recording, "pruning")
+    report = prune(recording, max_bytes=1)
+    if len(report.days) != 1:
+        raise SystemExit(f"days that went: {report.days}")
+    mark(recording, "pruned")
+
+
 def seal(recording: Path) -> None:
     """Accept a recording as it is."""
     seal_recording(recording)
@@ -119,7 +141,7 @@ def look(recording: Path) -> None:
 
 TASKS = {
     task.__name__: task
-    for task in (write, late_write, rest, go_on, descriptions, seal, look)
+    for task in (write, late_write, rest, go_on, descriptions, days, let_go, seal, look)
 }  # fmt: skip
 
 
