@@ -17,7 +17,7 @@ comma := ,
 # Where it is set, each process of the tests would compile every module, and rewrite every test's assertions, anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup study test test-crates test-python test-fast test-guest fuzz lint format bench ebpf docs clean
+.PHONY: help setup study test test-crates test-python test-fast test-guest fuzz sanitize audit lint format bench ebpf docs clean
 
 help: ## List these commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -97,6 +97,23 @@ test-guest: $(VENV)/test ## Build the guests of Debian 12 and 13 where they are 
 test-fast: $(VENV)/test ## The crates' and the package's unit tests, without the slow ones and the studies: about 1.5 minutes.
 	cargo test --workspace --quiet --lib --bins
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow and not system'
+
+# The sanitizer is no stable option of the compiler, though its runtime comes with each: hence RUSTC_BOOTSTRAP. It
+# watches what `unsafe` parts do with memory; those of libraries in C are not compiled with it.
+sanitize: export RUSTC_BOOTSTRAP = 1
+sanitize: export RUSTFLAGS = -Zsanitizer=address
+sanitize: export CARGO_TARGET_DIR = $(CURDIR)/target/sanitized
+sanitize: ## Run the crates' tests under AddressSanitizer (compiles everything anew: about 15 minutes).
+	MAKEFLAGS= cargo test --workspace --lib --bins --tests --quiet --target $$(rustc -vV | sed -n 's/^host: //p')
+
+audit: $(VENV)/product ## Known faults, licences and origins of all dependencies (needs the network and cargo-deny).
+	@command -v cargo-deny >/dev/null || \
+	  { echo "error: cargo-deny is missing"; echo "hint: cargo install --locked cargo-deny"; exit 2; }
+	cargo deny --all-features check bans licenses sources
+	cargo deny --all-features check advisories
+	@test -x $(VENV)/audit/bin/pip-audit || { $(PYTHON) -m venv $(VENV)/audit && $(VENV)/audit/bin/pip --quiet install pip-audit; }
+	@$(PIP) freeze --exclude satline > $(VENV)/audited.txt
+	$(VENV)/audit/bin/pip-audit --strict --disable-pip --no-deps --requirement $(VENV)/audited.txt
 
 lint: $(VENV)/lint ## Check style and types: rustfmt, clippy, ruff, mypy.
 	cargo fmt --all --check

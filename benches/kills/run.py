@@ -2,7 +2,7 @@
 
     python benches/kills/run.py [--kills 1000] [--at-once 12] [--seed 1] [--json]
 
-Each time `satline-monitor` records, every 50 ms or once in a second, into a new recording or, with a second
+Each time `satline-monitor` records, every 100 ms or once in a second, into a new recording or, with a second
 run, into one that a kill has cut; up to 3 s after its first rows, or while it starts, it gets SIGKILL. Then:
 
 - the recording opens, and `satline recording check` finds nothing wrong;
@@ -62,7 +62,8 @@ def killed_run(path: Path, interval: str, alive_s: float) -> int:
     time.sleep(alive_s)
     now = time.monotonic_ns()
     recorder.send_signal(signal.SIGKILL)
-    recorder.wait()
+    if (status := recorder.wait()) != -signal.SIGKILL:
+        raise RuntimeError(f"{' '.join(words)} ended by itself, with {status}")
     return now
 
 
@@ -117,7 +118,7 @@ def one(path: Path, seed: int) -> Outcome:
 
     draw = random.Random(seed)
     outcome, kills_ns = Outcome(), []
-    interval = draw.choice(("50ms", "50ms", "1s"))
+    interval = draw.choice(("100ms", "100ms", "1s"))
     for _ in range(draw.choice((1, 1, 2))):
         kills_ns.append(killed_run(path, interval, draw.uniform(0.0, 3.0)))
         outcome.kills += 1
