@@ -41,6 +41,12 @@ KNOWN = (
     (r"systemd-analyze", "no systemd-analyze", "`apt-get install systemd`"),
     (r"iproute2", "no ip, or not root", "`apt-get install iproute2`, and run as root"),
     (r"setpriv", "no setpriv, or not root", "`apt-get install util-linux`, and run as root"),
+    (
+        r"no unshare|namespaces of an ordinary user",
+        "no user namespaces",
+        "allow them (user.max_user_namespaces)",
+    ),
+    (r"x86-64 alone", "needs x86-64", ""),
     (r"needs root and a switch that is off", "needs a switch of the kernel that is on here", ""),
     (r"(?i)\broot\b|only root|root's|mount|CAP_|Operation not permitted", "needs root", "run as root"),
     (r"no FUSE|FUSE", "no /dev/fuse", "`modprobe fuse`"),

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use crate::files::{self, Roots};
+use crate::missing::Missing;
 use crate::parse;
 
 /// The columns of table `device` after `device` and `device_kind`, in the order of [`DeviceReading::values`].
@@ -165,6 +166,26 @@ fn is_virtual(name: &str) -> bool {
         name.strip_prefix(prefix)
             .is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
     })
+}
+
+/// What this host does not show of its devices. A container may hide it behind an empty file.
+pub fn missing(roots: &Roots) -> Vec<Missing> {
+    let hidden = |(signal, file): (&str, &str)| {
+        let reason = match files::read(&roots.proc.join(file)) {
+            None => format!("/proc/{file} cannot be read"),
+            Some(text) if parse::lines(&text).next().is_none() => format!("/proc/{file} is empty"),
+            Some(_) => return None,
+        };
+        let need = "the host's own /proc, where a container covers this file";
+        Some(Missing::new(signal, reason, need))
+    };
+    [
+        ("device: disks", "diskstats"),
+        ("device: network interfaces", "net/dev"),
+    ]
+    .into_iter()
+    .filter_map(hidden)
+    .collect()
 }
 
 /// `/proc/diskstats`: major, minor, name, then the fields that the kernel's documentation numbers from 1.

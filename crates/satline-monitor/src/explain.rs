@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::abilities::{Kernel, delays_are_on, open_taskstats};
 use crate::accounting::{ExitMethod, ProcessTable, ScanOptions};
 use crate::clockwork::own_cpu_us;
+use crate::device;
 use crate::ebpf::contention::Contention;
 use crate::ebpf::services::Services;
 use crate::ebpf::tasks::TaskIterator;
@@ -187,6 +188,7 @@ pub fn sources(options: &Options) -> String {
         cost,
     ));
     missing.extend(system::missing(&reading, &roots));
+    missing.extend(device::missing(&roots));
     match nfs::missing(&roots) {
         Some(none) => missing.push(none),
         None => lines.push(Line::had(

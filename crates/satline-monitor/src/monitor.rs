@@ -24,7 +24,7 @@ use crate::alarm::Watch;
 use crate::budget::{Budget, ProgramTimes};
 use crate::cgroup::{self, Hierarchy, WatchedGroup};
 use crate::clockwork::{self, Clock, ClockWatch, Lateness, Schedule};
-use crate::device::Devices;
+use crate::device::{self, Devices};
 use crate::ebpf::contention::{Contention, KernelLocks};
 use crate::error::MonitorError;
 use crate::files::{self, DescriptorBudget, Roots};
@@ -483,6 +483,7 @@ impl<C: Clock> Monitor<C> {
         locks.rows.iter().for_each(|lock| self.recorder.lock(at, lock));
         if self.before.is_none() {
             self.missing.extend(system::missing(&reading, &self.roots));
+            self.missing.extend(device::missing(&self.roots));
             self.missing.extend(nfs::missing(&self.roots));
         }
         self.before = Some((at.monotonic_ns, cpu_us));
