@@ -328,7 +328,8 @@ def reclaim(planted: Planted, draw: random.Random) -> Truth:
     """Users fill the processors; in spells they need more memory than their group may have, and then the
     kernel fills them, with compressed swap."""
     preferred(planted)
-    name, users, limit = _name(draw), draw.randint(4, 6), 160 << 20
+    # With less the kernel gives up now and then, and ends one of them.
+    name, users, limit = _name(draw), draw.randint(5, 6), 200 << 20
     group = planted.group("memory", name, {"memory.limit_in_bytes": str(limit)})
     compressed_swap(planted, 1 << 30)
     on, off = draw.uniform(36, 42), draw.uniform(40, 46)
