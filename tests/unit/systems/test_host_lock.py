@@ -22,6 +22,8 @@ def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory = tmp_path / "lock"
     directory.mkdir()
     monkeypatch.setenv("SATLINE_LOCK_DIR", str(directory))
+    # A study may be running on this host, with the usual one.
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return directory
 
 
