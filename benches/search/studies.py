@@ -42,10 +42,10 @@ BURST_S = 0.2
 
 
 def work(processor: int, part: float, seed: int) -> None:
-    """Take this part of a processor for ever: bursts and rests of random length."""
+    """Take this part of a processor in bursts and rests of random length, as long as its parent lives."""
     os.sched_setaffinity(0, {processor})
-    drawn = random.Random(seed)
-    while True:
+    drawn, parent = random.Random(seed), os.getppid()
+    while os.getppid() == parent:
         burst_s = drawn.expovariate(1 / BURST_S)
         until = time.thread_time() + burst_s
         begun = time.monotonic()
@@ -135,6 +135,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.work:
         work(int(options.work[1]), float(options.work[0]), int(options.seeds))
+        return
     if options.results is None:
         parser.error("which directory is for the results?")
     rows = []
