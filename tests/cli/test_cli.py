@@ -10,7 +10,7 @@ import pytest
 
 from satline import __version__
 from satline.cli import run
-from satline.cli_analysis import USUAL
+from satline.cli.analyse.reduce import USUAL
 from satline.experiment.study import shipped_studies
 from satline.recording import RecordingWriter, describe, write_parquet_table
 from satline.reduction._variables import variables

@@ -1,0 +1,90 @@
+"""`satline calibrate`: free constants of a simulated machine, fitted to a measured table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from satline.cli.options import JSON
+from satline.cli.simulate.running import TERMINATED, progress, stoppable
+from satline.errors import InputError
+
+if TYPE_CHECKING:
+    from satline.simulation.calibration import Calibrated
+
+
+@click.command(
+    short_help="Fit constants of a simulated machine to measurements.",
+    epilog="""\b
+Examples:
+  satline calibrate 3081D                      a shipped calibration: table of fit, patch, page
+  satline calibrate mine.toml --out mine       kept in mine/; the same command goes on
+  satline calibrate mine.toml --apply          and write the constants into the files
+""",
+)
+@click.argument("file")
+@click.option("--out", type=click.Path(path_type=Path), help="Directory. [default: NAME-calibrated]")
+@click.option("--apply", "applied", is_flag=True, help="Write the constants into machine and workload file.")
+@click.option("--workers", type=click.IntRange(1), help="Runs at a time. [default: one per processor]")
+@JSON
+def calibrate(file: str, out: Path | None, applied: bool, workers: int | None, as_json: bool) -> int:
+    """Fit free constants of a simulated machine and its workload to a measured table.
+
+    FILE names machine, workload, the measured lines with their tolerances, and the constants with the ranges
+    in which they are free. The fit is by simulation, with the same random numbers at every point; it is
+    checked with numbers that it never saw. The constants go into a patch, marked with what they rest on.
+    """
+    from satline.simulation._files import find_calibration
+    from satline.simulation.calibration import calibrate as run
+    from satline.simulation.calibration import read_calibration
+    from satline.simulation.calibration._show import content, page
+    from satline.simulation.calibration._write import patch, save, written
+
+    calibration = read_calibration(find_calibration(file))
+    directory = out or Path(f"{calibration.name}-calibrated")
+    if directory.exists() and not directory.is_dir():
+        raise InputError(f"{directory} is not a directory", hint="name another one with --out")
+    notes: list[str] = []
+    with stoppable() as stopped:
+        try:
+            with progress(notes) as show:
+                result = run(
+                    calibration,
+                    workers=workers,
+                    out=directory / "runs.jsonl",
+                    progress=show,
+                    note=notes.append,
+                )
+        except KeyboardInterrupt:
+            hint = f"what is done is kept in {directory}; the same command goes on"
+            click.echo(f"error: interrupted\nhint: {hint}", err=True)
+            return TERMINATED if stopped else 130
+    files = written(result)
+    shown = content(result)
+    save(directory / "constants.patch", patch(files))
+    save(directory / "fit.md", page(result))
+    save(directory / "fit.json", json.dumps(shown, indent=2) + "\n")
+    if applied:
+        for path, (_, after) in files.items():
+            save(path, after)
+    if as_json:
+        click.echo(json.dumps(shown, indent=2))
+        return 0
+    _say(result, directory, applied)
+    return 0
+
+
+def _say(result: Calibrated, directory: Path, applied: bool) -> None:
+    from rich.console import Console
+
+    from satline.report._escape import visible
+    from satline.simulation.calibration._show import print_calibrated
+
+    print_calibrated(result, Console())
+    machine, workload = result.calibration.machine, result.calibration.workload
+    if applied:
+        click.echo(f"written: {visible(machine)}, {visible(workload)}")
+    click.echo(f"kept: {visible(directory)}: constants.patch, fit.md, fit.json, runs.jsonl")
