@@ -15,25 +15,7 @@ if TYPE_CHECKING:
     from satline.systems.guest.snapshot import Snapshot
 
 
-@click.group(
-    short_help="Small machines for studies: build, list, remove, shell.",
-    epilog="""\b
-Examples:
-  sudo satline guest build                    some minutes, once
-  sudo satline guest build --release trixie   another kernel, kept beside it
-  satline study guest-paging                  a study on a guest
-  satline guest shell --memory '256 MB'       look into one
-  satline guest list
-""",
-)
-def guest() -> None:
-    """Small machines of QEMU's, on which a study chooses the storage, the processors and the paging devices.
-
-    A study with target = "guest" starts one, and throws it away.
-    """
-
-
-@guest.command(short_help="Make what guests start from; some minutes, once.")
+@click.command(short_help="Build the disk and the kernel that guests start from.")
 @click.option("--release", help="Debian's release, such as bookworm; default: the host's.")
 @click.option("--mirror", help="Debian's archive; default: the one that the host's apt is set to.")
 @click.option("--again", is_flag=True, help="Make it anew.")
@@ -56,7 +38,7 @@ def build(release: str | None, mirror: str | None, again: bool) -> None:
     click.echo("try `satline study guest-paging`")
 
 
-@guest.command(name="list", short_help="What is kept for guests.")
+@click.command(name="list", short_help="List what is kept for guests.")
 @JSON
 def list_command(as_json: bool) -> None:
     """What is kept for guests: what they start from, and a snapshot of each kind that was started."""
@@ -95,7 +77,7 @@ def _kind(one: Snapshot) -> str:
     )
 
 
-@guest.command(short_help="Delete what is kept for guests.")
+@click.command(short_help="Delete what is kept for guests.")
 @click.option("--snapshots", is_flag=True, help="The snapshots only; the next run of each kind boots again.")
 def remove(snapshots: bool) -> None:
     """Delete what is kept for guests: the snapshots, and what they start from.
@@ -117,7 +99,7 @@ def remove(snapshots: bool) -> None:
     click.echo(f"deleted {_size(freed)}")
 
 
-@guest.command(short_help="Start a guest and log on to it.")
+@click.command(short_help="Start a guest and log on to it.")
 @click.option("--memory", default="256 MB", show_default=True, help="Its main storage.")
 @click.option("--processors", type=click.IntRange(1, 64), default=1, show_default=True)
 @click.option("--swap-disks", type=click.IntRange(0, 16), default=1, show_default=True)

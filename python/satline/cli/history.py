@@ -34,22 +34,7 @@ HISTORY = click.option(
 AS_OF = click.option("--as-of", metavar="DAY", help="As if today were DAY.")
 
 
-@click.group(
-    short_help="Keep recordings under rules; hold a day against good ones.",
-    epilog="""\b
-Examples:
-  satline history add /var/tmp/host.satline       a copy goes into the history
-  satline history mark 2026-11-02 good            that was a good day
-  satline history compare today.satline           against the last good day
-  satline history keep --full 14 --hourly 730     full detail for two weeks, hours for two years
-  satline history prune --dry-run                 what the rules would let go
-""",
-)
-def history() -> None:
-    """Keep recordings: full detail for days, hourly readings for years, annotations for ever."""
-
-
-@history.command(short_help="Bring recordings into the history.")
+@click.command(short_help="Bring recordings into the history.")
 @click.argument("recordings", type=click.Path(path_type=Path), nargs=-1, required=True)
 @HISTORY
 @JSON
@@ -79,7 +64,7 @@ def add(recordings: tuple[Path, ...], place: Path, as_json: bool) -> None:
         click.echo(json.dumps(rows, indent=2))
 
 
-@history.command("list", short_help="List days and what is kept of them.")
+@click.command("list", short_help="List days and what is kept of them.")
 @HISTORY
 @JSON
 def list_days(place: Path, as_json: bool) -> None:
@@ -118,7 +103,7 @@ def list_days(place: Path, as_json: bool) -> None:
     )
 
 
-@history.command(short_help="Show or set the rules; keep days whatever the rules.")
+@click.command(short_help="Show or set the rules; keep days whatever the rules.")
 @click.argument("days", metavar="[DAY]…", nargs=-1)
 @click.option("--full", type=click.IntRange(min=1), metavar="DAYS", help="Keep full detail so long.")
 @click.option("--hourly", metavar="DAYS|ever", help="Keep hourly readings so long.")
@@ -154,7 +139,7 @@ def keep(
             click.echo(f"{day} is kept at full detail")
 
 
-@history.command(short_help="Say that a day was good or bad.")
+@click.command(short_help="Say that a day was good or bad.")
 @click.argument("day")
 @click.argument("mark", type=click.Choice(["good", "bad", "none"]))
 @click.option("--note", default=None, metavar="TEXT", help="Why.")
@@ -174,7 +159,7 @@ def mark(day: str, mark: str, note: str | None, place: Path) -> None:
     click.echo(f"{parsed}: {mark}")
 
 
-@history.command(short_help="Let go what the rules do not keep.")
+@click.command(short_help="Delete what the rules do not keep.")
 @click.option("--dry-run", is_flag=True, help="Say what would go; delete nothing.")
 @AS_OF
 @HISTORY
@@ -209,7 +194,7 @@ def prune(dry_run: bool, as_of: str | None, place: Path, as_json: bool) -> None:
     click.echo(f"{found.bytes_freed:,} bytes {'would be free' if dry_run else 'freed'}")
 
 
-@history.command(short_help="Show what is kept of a day.")
+@click.command(short_help="Show what is kept of a day.")
 @click.argument("day")
 @HISTORY
 def show(day: str, place: Path) -> None:
@@ -252,7 +237,7 @@ def show(day: str, place: Path) -> None:
         )
 
 
-@history.command(short_help="Hold a day against a good one and against what is usual.")
+@click.command(short_help="Compare a day with a good one, and with what is usual.")
 @click.argument("today_", metavar="TODAY")
 @click.option(
     "--with",

@@ -1,4 +1,4 @@
-"""The command `satline`: options → work → result. Everything heavy is imported where it is used."""
+"""The program `satline`: options → work → result. Commands are loaded when they are run."""
 
 from __future__ import annotations
 
@@ -10,34 +10,8 @@ from typing import NoReturn
 import click
 
 from satline import __version__
-from satline.cli.analyse.capacity import capacity
-from satline.cli.analyse.correlate import correlate
-from satline.cli.analyse.device import device
-from satline.cli.analyse.expansion import expansion
-from satline.cli.analyse.explain import explain
-from satline.cli.analyse.indicate import indicate
-from satline.cli.analyse.plan import plan
-from satline.cli.analyse.predict import predict
-from satline.cli.analyse.reduce import reduce
-from satline.cli.analyse.states import states
-from satline.cli.compare import compare
-from satline.cli.diagnose import diagnose
-from satline.cli.experiment.design import anova, design
-from satline.cli.experiment.power import power
-from satline.cli.experiment.study import clean, studies, study
-from satline.cli.guest import guest
-from satline.cli.history import history
-from satline.cli.importing import import_command
-from satline.cli.info import info
-from satline.cli.record.command import record
-from satline.cli.recording.files import annotate, recording
-from satline.cli.recording.join import join
-from satline.cli.report import report
-from satline.cli.simulate.calibrate import calibrate
-from satline.cli.simulate.command import simulate
-from satline.cli.swapper import swapper
-from satline.cli.trace import trace
-from satline.cli.workload import record_session, workload
+from satline.cli.lazy import LazyGroup
+from satline.cli.tree import FORMER, SECTIONS
 from satline.errors import SatlineError
 
 # NumPy's threads wait for each other by spinning. The matrices here are small, and on a busy host that is
@@ -46,60 +20,30 @@ from satline.errors import SatlineError
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-@click.group(
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="""\b
-Examples:
-  satline study this-host                     how many users this machine carries
-  satline record /var/tmp/host.satline        record the real users; Ctrl-C ends
-  satline diagnose /var/tmp/host.satline      the verdict, with its evidence
-""",
-)
-@click.version_option(__version__, prog_name="satline", message="%(prog)s %(version)s")
-@click.option("--private", is_flag=True, help="What is written is for this user alone: umask 077.")
-def commands(private: bool) -> None:
-    """How many users a shared machine carries, what holds it back, and what to do about it."""
+def _private(private: bool) -> None:
     if private:
         # The programs that a command starts inherit it.
         os.umask(0o077)
 
 
-for command in (
-    study,
-    studies,
-    clean,
-    guest,
-    record,
-    import_command,
-    join,
-    info,
-    diagnose,
-    explain,
-    report,
-    indicate,
-    states,
-    device,
-    reduce,
-    plan,
-    capacity,
-    compare,
-    expansion,
-    correlate,
-    history,
-    predict,
-    simulate,
-    calibrate,
-    design,
-    anova,
-    power,
-    swapper,
-    trace,
-    record_session,
-    workload,
-    recording,
-    annotate,
-):
-    commands.add_command(command)
+commands = LazyGroup(
+    "satline",
+    SECTIONS,
+    former=FORMER,
+    callback=_private,
+    params=[
+        click.Option(["--private"], is_flag=True, help="What is written is for this user alone: umask 077.")
+    ],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    help="How many users a shared machine carries, what holds it back, and what to do about it.",
+    epilog="""\b
+Examples:
+  satline study this-host                   how many users this machine carries
+  satline record /var/tmp/host.satline      record the real users; Ctrl-C ends
+  satline diagnose /var/tmp/host.satline    the verdict, with its evidence
+""",
+)
+click.version_option(__version__, prog_name="satline", message="%(prog)s %(version)s")(commands)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -121,6 +65,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except SatlineError as error:
         _say(error.message, error.hint)
         return error.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return 2
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         hint = f"`{context.command_path} --help` shows how" if context is not None else ""

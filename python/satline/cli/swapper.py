@@ -21,25 +21,7 @@ STATUS = click.option(
 )
 
 
-@click.group(
-    short_help="Swap idle users' working sets out and back as sets.",
-    epilog="""\b
-Examples:
-  satline swapper explain --policy policy.toml        what the policy means
-  sudo satline swapper run policy.toml --dry-run      what would be done
-  sudo satline swapper run policy.toml --recording host.satline
-  satline swapper status
-  satline swapper explain /user.slice/user-1000.slice
-  satline swapper replay host.satline other.toml      what another policy would have done
-""",
-)
-def swapper() -> None:
-    """A daemon that writes idle users out in order of address when storage is short, and reads their recorded
-    working sets when they return, a limited number of swap sets at once.
-    """
-
-
-@swapper.command(short_help="Watch the users of a policy until Ctrl-C or SIGTERM.")
+@click.command(short_help="Watch the users of a policy until Ctrl-C or SIGTERM.")
 @click.argument("policy", type=_FILE)
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @click.option("--recording", type=_FILE, help="Write a recording, or into one that is there.")
@@ -63,7 +45,7 @@ def run(
     os.execv(program, words)
 
 
-@swapper.command(short_help="Users and their states now.")
+@click.command(short_help="Show the users and their states now.")
 @STATUS
 @JSON
 def status(status_path: Path | None, as_json: bool) -> None:
@@ -117,7 +99,7 @@ def _print_status(found: Status) -> None:
         console.print(block)
 
 
-@swapper.command(short_help="Why a user is in his state; what a policy means.")
+@click.command(short_help="Say why a user is in a state, or what a policy means.")
 @click.argument("user", required=False)
 @click.option("--policy", type=_FILE, help="Say what this policy means, key by key.")
 @STATUS
@@ -138,7 +120,7 @@ def explain(user: str | None, policy: Path | None, status_path: Path | None) -> 
         click.echo(fill(visible(line), 80, subsequent_indent="  ", break_long_words=False))
 
 
-@swapper.command(short_help="Tell the daemon that a user is about to come back.")
+@click.command(short_help="Tell the daemon that a user is about to come back.")
 @click.argument("user")
 @STATUS
 def touch(user: str, status_path: Path | None) -> None:
@@ -151,7 +133,7 @@ def touch(user: str, status_path: Path | None) -> None:
     announce(status_path or default_status(), user)
 
 
-@swapper.command(short_help="What another policy would have done.")
+@click.command(short_help="Say what another policy would have done.")
 @click.argument("recording", type=_FILE)
 @click.argument("policies", type=_FILE, nargs=-1, required=True, metavar="POLICY...")
 @JSON
@@ -183,7 +165,7 @@ def replay(recording: Path, policies: tuple[Path, ...], as_json: bool) -> None:
         )
 
 
-@swapper.command(short_help="Print a systemd unit.")
+@click.command(short_help="Print a systemd unit.")
 @click.argument("policy", type=_FILE)
 @click.option("--metrics", metavar="ADDRESS:PORT", help="Answer Prometheus there, such as 127.0.0.1:9477.")
 def unit(policy: Path, metrics: str | None) -> None:

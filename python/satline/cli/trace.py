@@ -16,20 +16,7 @@ if TYPE_CHECKING:
     from satline.traces._program import Progress
 
 
-@click.group(
-    short_help="Replay replacement policies on page-reference traces.",
-    epilog="""\b
-Examples:
-  satline trace record -o sort.trace -- sort -n numbers.txt
-  satline trace import proj_0.csv -o proj.trace
-  satline trace replay sort.trace --policies lru,clock,opt --sizes 64,128,10%
-""",
-)
-def trace() -> None:
-    """Which page-replacement policy misses least, on the references of a real program or disk."""
-
-
-@trace.command("import", short_help="Read another tool's trace into the compact form.")
+@click.command("import", short_help="Read another tool's trace into the compact form.")
 @click.argument("source", required=False, metavar="SOURCE")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="File to write. [default: SOURCE.trace, here]"
@@ -80,7 +67,7 @@ def import_trace(
     _print_kept(kept, as_json)
 
 
-@trace.command(
+@click.command(
     short_help="Run a command and keep its page references.",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
@@ -106,7 +93,7 @@ def record(command: tuple[str, ...], output: Path, page_bytes: int, first: int |
     return 130 if kept["interrupted"] else 0
 
 
-@trace.command(short_help="Misses of replacement policies at sizes of storage.")
+@click.command(short_help="Count misses of replacement policies at sizes of memory.")
 @click.argument("source", required=False, metavar="TRACE")
 @click.option("--policies", metavar="A,B", help="Which. [default: all]")
 @click.option("--sizes", metavar="N,P%", help="Pages, or parts of the footprint. [default: 1% to 80%]")

@@ -54,21 +54,7 @@ def record_session(command: tuple[str, ...], out: Path | None) -> int:
     return status
 
 
-@click.group(
-    short_help="Turn recorded sessions into workloads for emulated users.",
-    epilog="""\b
-Examples:
-  satline record-session --out mon.cast
-  satline workload import-session mon.cast     mon.session.json and mon.workload.toml
-  satline workload fit mon.session.json        mon.blocks.toml
-  satline workload generate mon.blocks.toml --users 40 --out forty.toml
-""",
-)
-def workload() -> None:
-    """Recorded sessions become scripts, scripts building blocks, and blocks a load of any number of users."""
-
-
-@workload.command("import-session", short_help="Recorded sessions to a script with their own think times.")
+@click.command("import-session", short_help="Turn sessions into scripts with think times.")
 @click.argument("files", nargs=-1, required=True, type=PathType, metavar="FILE...")
 @click.option("-o", "--out", type=PathType, help="Workload to write. [default: NAME.workload.toml, here]")
 @click.option("--session", type=PathType, help="Session to write, where one FILE is given.")
@@ -125,7 +111,7 @@ def import_session(
     click.echo(f"next: satline workload fit {' '.join(_shown(path) for path in paths)}")
 
 
-@workload.command(short_help="Sessions to building blocks: mix, think and typing times, order.")
+@click.command(short_help="Turn sessions into building blocks: mix, times, order.")
 @click.argument("sessions", nargs=-1, required=True, type=PathType, metavar="SESSION...")
 @click.option("-o", "--out", type=PathType, help="Blocks to write. [default: NAME.blocks.toml, here]")
 @JSON
@@ -153,7 +139,7 @@ def fit(sessions: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
     click.echo(f"next: satline workload generate {_shown(out)} --users 20 --out {_shown(name)}-20.toml")
 
 
-@workload.command(short_help="Building blocks to a workload, and the proof that it has what they state.")
+@click.command(short_help="Turn building blocks into a workload, and check it.")
 @click.argument("blocks_file", type=PathType, metavar="BLOCKS")
 @click.option("--users", type=click.IntRange(1, 10_000), required=True, help="For how many users.")
 @click.option("-o", "--out", type=PathType, required=True, help="Workload to write.")
@@ -187,7 +173,7 @@ def generate(blocks_file: Path, users: int, out: Path, seed: int, length: int | 
     return _status(blocks, draws)
 
 
-@workload.command(short_help="Set what emulated users typed in a recording against building blocks.")
+@click.command(short_help="Compare what emulated users typed with the blocks.")
 @click.argument("blocks_file", type=PathType, metavar="BLOCKS")
 @click.argument("recording", type=PathType)
 @JSON

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Say how many users are carried within a response, and what limits it.",
+    short_help="Say how many users get quick responses.",
     epilog="""\b
 Examples:
   satline capacity cpu.satline

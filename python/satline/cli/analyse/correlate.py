@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Say which users, devices and processors move with a measure of trouble.",
+    short_help="Say what moves with a measure of trouble.",
     epilog="""\b
 Examples:
   satline correlate host.satline --pqm response

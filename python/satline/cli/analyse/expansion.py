@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Say how contention stretches transactions, by class and load.",
+    short_help="Say how contention stretches transactions.",
     epilog="""\b
 Examples:
   satline expansion host.satline

@@ -20,7 +20,7 @@ STATES = {"holds": "It holds", "does-not-hold": "It does not hold", "cannot-judg
 
 
 @click.command(
-    short_help="Explain a finding: signs, false readings, remedies, sources.",
+    short_help="Explain a finding: signs, false readings, remedies.",
     epilog="""\b
 Examples:
   satline explain --list

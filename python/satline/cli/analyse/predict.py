@@ -20,7 +20,7 @@ _SPAN = re.compile(r"(\d*\.?\d*)\.\.(\d*\.?\d*)(?::(\d+))?")
 
 
 @click.command(
-    short_help="Predict throughput and response at other loads, or after a change.",
+    short_help="Predict other loads, or the load after a change.",
     epilog="""\b
 Examples:
   satline predict host.satline

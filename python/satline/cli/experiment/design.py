@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Plan an experiment: which combinations to run, in which order.",
+    short_help="Plan which combinations to run, in which order.",
     epilog="""\b
 Examples:
   satline design memory=640,768,896,1024 channels=1,2 --skip memory=1024,channels=2
@@ -139,7 +139,7 @@ def _part(
 
 
 @click.command(
-    short_help="Analyse a designed experiment: effects, variance, significance.",
+    short_help="Analyse results: effects, variance, significance.",
     epilog="""\b
 Examples:
   satline anova results.csv --response reaction_ms --factors memory,channels

@@ -21,7 +21,7 @@ LEVEL = click.option(
 
 
 @click.command(
-    short_help="Say how many replicates, or how long a window, an effect needs to be seen.",
+    short_help="Say how many replicates, or what length, are needed.",
     epilog="""\b
 Examples:
   satline power memory=640,1024 channels=1,2 --difference 0.2 --sd 0.15

@@ -1,4 +1,4 @@
-"""`satline recording …`, `satline annotate`."""
+"""`satline recording`: check, compact, seal, sign, verify, info, annotate."""
 
 from __future__ import annotations
 
@@ -10,32 +10,9 @@ from typing import Any
 import click
 
 from satline.cli.options import JSON, RECORDING
-from satline.cli.recording.privacy import pseudonymise, reveal
-from satline.cli.recording.retention import prune
 
 
-@click.group(
-    short_help="Look after recordings: check, compact, prune, sign, pseudonymise.",
-    epilog="""\b
-Examples:
-  satline recording check host.satline        is it whole, what is missing; exit code 1 if not
-  satline recording compact host.satline      also while it is being written
-  satline recording info host.satline --json | jq .sources.monitor.cost
-  satline recording sign host.satline --key ~/.ssh/id_ed25519
-  satline recording verify host.satline --signers allowed_signers
-  satline recording prune host.satline --keep 30d --max-size 5G --dry-run
-  satline recording pseudonymise host.satline to-vendor.satline --key names.key --make-key
-""",
-)
-def recording() -> None:
-    """Look after recordings."""
-
-
-for command in (prune, pseudonymise, reveal):
-    recording.add_command(command)
-
-
-@recording.command(short_help="Can it be read, what does it hold, what is missing.")
+@click.command(short_help="Check that a recording is whole; say what is missing.")
 @RECORDING
 @JSON
 def check(recording: Path, as_json: bool) -> int:
@@ -75,7 +52,7 @@ def _moment(time_ns: int) -> str:
         return f"{time_ns} ns"
 
 
-@recording.command("delay-accounting", hidden=True)
+@click.command("delay-accounting", short_help="Hold delay accounting on for a unit.", hidden=True)
 @click.argument("switch", type=click.Choice(["on", "off"]))
 @click.argument("unit")
 def delay_accounting(switch: str, unit: str) -> int:
@@ -93,7 +70,7 @@ def delay_accounting(switch: str, unit: str) -> int:
     return 0
 
 
-@recording.command(short_help="Turn what is closed into Parquet.")
+@click.command(short_help="Turn finished segments into Parquet.")
 @RECORDING
 @JSON
 def compact(recording: Path, as_json: bool) -> None:
@@ -124,7 +101,7 @@ def compact(recording: Path, as_json: bool) -> None:
     )
 
 
-@recording.command(short_help="Accept a recording as it is.")
+@click.command(short_help="Accept a recording as it is, after damage or a change.")
 @RECORDING
 def seal(recording: Path) -> None:
     """Accept a recording as it is, after damage that cannot be mended or a change by hand.
@@ -143,7 +120,7 @@ def seal(recording: Path) -> None:
     click.echo(f"{visible(recording)}: sealed")
 
 
-@recording.command(short_help="Sign a recording with an SSH key.")
+@click.command(short_help="Sign a recording with an SSH key.")
 @RECORDING
 @click.option(
     "--key", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
@@ -160,7 +137,7 @@ def sign(recording: Path, key: Path) -> None:
     click.echo(f"signed: {visible(make(recording, key))}")
 
 
-@recording.command(short_help="Verify a recording's signature and every file.")
+@click.command(short_help="Verify a recording's signature and every file.")
 @RECORDING
 @click.option(
     "--signers", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
@@ -176,7 +153,7 @@ def verify(recording: Path, signers: Path, signer: str | None) -> None:
     click.echo(f"{visible(recording)}: as {visible(name)} signed it")
 
 
-@recording.command(short_help="Show what a recording says of itself.")
+@click.command(short_help="Show what a recording says of itself.")
 @RECORDING
 @JSON
 def info(recording: Path, as_json: bool) -> None:

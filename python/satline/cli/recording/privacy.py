@@ -18,7 +18,7 @@ KEY = click.option(
 
 
 @click.command(
-    short_help="Make a copy without names, to give away.",
+    short_help="Make a copy without names.",
     epilog="""\b
 Examples:
   satline recording pseudonymise host.satline to-vendor.satline --key names.key --make-key

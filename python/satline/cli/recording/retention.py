@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Let go the oldest days, by age and size.",
+    short_help="Delete the oldest days, by age and size.",
     epilog="""\b
 Examples:
   satline recording prune host.satline --keep 30d --max-size 5G --dry-run    what would go

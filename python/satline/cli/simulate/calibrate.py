@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Fit constants of a simulated machine to measurements.",
+    short_help="Fit constants of a machine to measurements.",
     epilog="""\b
 Examples:
   satline calibrate 3081D                      a shipped calibration: table of fit, patch, page

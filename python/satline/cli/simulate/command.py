@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Simulate a machine under a workload, or run a simulated study.",
+    short_help="Simulate a machine under a workload, or run a study.",
     epilog="""\b
 Examples:
   satline simulate --list
