@@ -29,12 +29,8 @@ if TYPE_CHECKING:
     epilog="""\b
 Examples:
   satline compare before.satline after.satline
-  satline compare 'week44-*.satline' 'week45-*.satline' --hours 9-17 --days mon-fri
-  satline compare host.satline --at 2026-11-01T12:00
-  satline compare host.satline --at-annotation "new kernel" --html change.html
-  satline compare today.satline --with last-good
-  satline compare old.satline new.satline --measure pressure_io --load run_queue
-  satline compare old.satline new.satline --measure device_service@sda
+  satline compare 'oct-*.satline' 'nov-*.satline' --hours 9-17 --days mon-fri
+  satline compare host.satline --at-annotation 'new kernel' --html change.html
 """,
 )
 @click.argument("recordings", nargs=-1, metavar="[BEFORE] [AFTER]")

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     epilog="""\b
 Examples:
   satline diagnose host.satline
-  satline diagnose host.satline --load active_users
-  satline diagnose host.satline --hours 9-17 --days mon-fri --timezone Europe/Berlin
+  satline diagnose host.satline --hours 9-17 --timezone Europe/Berlin
   satline diagnose host.satline --json | jq -r .headline
-  satline diagnose loadtest.csv              a table of loads and throughputs
 """,
 )
 @RECORDING

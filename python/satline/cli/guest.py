@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from satline.systems.guest.snapshot import Snapshot
 
 
-@click.command(short_help="Build the disk and the kernel that guests start from.")
+@click.command(
+    short_help="Build the disk and the kernel that guests start from.",
+    epilog="""\b
+Examples:
+  sudo satline guest build
+  sudo satline guest build --release trixie     another kernel, kept beside it
+""",
+)
 @click.option("--release", help="Debian's release, such as bookworm; default: the host's.")
 @click.option("--mirror", help="Debian's archive; default: the one that the host's apt is set to.")
 @click.option("--again", is_flag=True, help="Make it anew.")
@@ -38,7 +45,14 @@ def build(release: str | None, mirror: str | None, again: bool) -> None:
     click.echo("try `satline study guest-paging`")
 
 
-@click.command(name="list", short_help="List what is kept for guests.")
+@click.command(
+    name="list",
+    short_help="List what is kept for guests.",
+    epilog="""\b
+Example:
+  satline guest list
+""",
+)
 @JSON
 def list_command(as_json: bool) -> None:
     """What is kept for guests: what they start from, and a snapshot of each kind that was started."""
@@ -77,7 +91,13 @@ def _kind(one: Snapshot) -> str:
     )
 
 
-@click.command(short_help="Delete what is kept for guests.")
+@click.command(
+    short_help="Delete what is kept for guests.",
+    epilog="""\b
+Example:
+  satline guest remove --snapshots
+""",
+)
 @click.option("--snapshots", is_flag=True, help="The snapshots only; the next run of each kind boots again.")
 def remove(snapshots: bool) -> None:
     """Delete what is kept for guests: the snapshots, and what they start from.
@@ -99,7 +119,14 @@ def remove(snapshots: bool) -> None:
     click.echo(f"deleted {_size(freed)}")
 
 
-@click.command(short_help="Start a guest and log on to it.")
+@click.command(
+    short_help="Start a guest and log on to it.",
+    epilog="""\b
+Examples:
+  satline guest shell --memory '256 MB'
+  satline guest shell --processors 2 --command 'uname -a'
+""",
+)
 @click.option("--memory", default="256 MB", show_default=True, help="Its main storage.")
 @click.option("--processors", type=click.IntRange(1, 64), default=1, show_default=True)
 @click.option("--swap-disks", type=click.IntRange(0, 16), default=1, show_default=True)

@@ -34,7 +34,13 @@ HISTORY = click.option(
 AS_OF = click.option("--as-of", metavar="DAY", help="As if today were DAY.")
 
 
-@click.command(short_help="Bring recordings into the history.")
+@click.command(
+    short_help="Bring recordings into the history.",
+    epilog="""\b
+Example:
+  satline history add /var/tmp/host.satline
+""",
+)
 @click.argument("recordings", type=click.Path(path_type=Path), nargs=-1, required=True)
 @HISTORY
 @JSON
@@ -64,7 +70,15 @@ def add(recordings: tuple[Path, ...], place: Path, as_json: bool) -> None:
         click.echo(json.dumps(rows, indent=2))
 
 
-@click.command("list", short_help="List days and what is kept of them.")
+@click.command(
+    "list",
+    short_help="List days and what is kept of them.",
+    epilog="""\b
+Examples:
+  satline history list
+  satline history list --json | jq '.[] | select(.mark == "good") | .day'
+""",
+)
 @HISTORY
 @JSON
 def list_days(place: Path, as_json: bool) -> None:
@@ -103,7 +117,14 @@ def list_days(place: Path, as_json: bool) -> None:
     )
 
 
-@click.command(short_help="Show or set the rules; keep days whatever the rules.")
+@click.command(
+    short_help="Show or set the rules; keep days whatever the rules.",
+    epilog="""\b
+Examples:
+  satline history keep --full 14 --hourly 730
+  satline history keep 2026-11-02              whatever the rules
+""",
+)
 @click.argument("days", metavar="[DAY]…", nargs=-1)
 @click.option("--full", type=click.IntRange(min=1), metavar="DAYS", help="Keep full detail so long.")
 @click.option("--hourly", metavar="DAYS|ever", help="Keep hourly readings so long.")
@@ -139,7 +160,13 @@ def keep(
             click.echo(f"{day} is kept at full detail")
 
 
-@click.command(short_help="Say that a day was good or bad.")
+@click.command(
+    short_help="Say that a day was good or bad.",
+    epilog="""\b
+Example:
+  satline history mark 2026-11-02 good --note 'before the new disk'
+""",
+)
 @click.argument("day")
 @click.argument("mark", type=click.Choice(["good", "bad", "none"]))
 @click.option("--note", default=None, metavar="TEXT", help="Why.")
@@ -159,7 +186,13 @@ def mark(day: str, mark: str, note: str | None, place: Path) -> None:
     click.echo(f"{parsed}: {mark}")
 
 
-@click.command(short_help="Delete what the rules do not keep.")
+@click.command(
+    short_help="Delete what the rules do not keep.",
+    epilog="""\b
+Example:
+  satline history prune --dry-run
+""",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would go; delete nothing.")
 @AS_OF
 @HISTORY
@@ -194,7 +227,13 @@ def prune(dry_run: bool, as_of: str | None, place: Path, as_json: bool) -> None:
     click.echo(f"{found.bytes_freed:,} bytes {'would be free' if dry_run else 'freed'}")
 
 
-@click.command(short_help="Show what is kept of a day.")
+@click.command(
+    short_help="Show what is kept of a day.",
+    epilog="""\b
+Example:
+  satline history show 2026-11-02
+""",
+)
 @click.argument("day")
 @HISTORY
 def show(day: str, place: Path) -> None:
@@ -237,7 +276,14 @@ def show(day: str, place: Path) -> None:
         )
 
 
-@click.command(short_help="Compare a day with a good one, and with what is usual.")
+@click.command(
+    short_help="Compare a day with a good one, and with what is usual.",
+    epilog="""\b
+Examples:
+  satline history compare today.satline
+  satline history compare 2026-11-09 --with 2026-11-02 --html day.html
+""",
+)
 @click.argument("today_", metavar="TODAY")
 @click.option(
     "--with",

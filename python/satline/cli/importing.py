@@ -29,9 +29,9 @@ DAMAGE_SHOWN = 5
     short_help="Turn another collector's archive into a recording.",
     epilog="""\b
 Examples:
-  satline import /var/log/sysstat                     all days that sysstat kept
-  satline import sar.txt --timezone Europe/Berlin     text of sar, of any system
-  satline import --formats                            what can be read
+  satline import /var/log/sysstat -o host.satline
+  satline import sar.txt --timezone Europe/Berlin   text of sar, of any system
+  satline import --formats                          what can be read
 """,
 )
 @click.argument("sources", nargs=-1, metavar="SOURCE...")

@@ -28,7 +28,7 @@ NEEDS_SHOWN = 8
     epilog="""\b
 Examples:
   satline info host.satline
-  satline info host.satline --json | jq '.rules[] | select(.judgeable | not) | .would_need'
+  satline info host.satline --json | jq '.axes[].axis'
 """,
 )
 @RECORDING

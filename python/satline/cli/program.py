@@ -38,9 +38,9 @@ commands = LazyGroup(
     help="How many users a shared machine carries, what holds it back, and what to do about it.",
     epilog="""\b
 Examples:
-  satline study this-host                   how many users this machine carries
-  satline record /var/tmp/host.satline      record the real users; Ctrl-C ends
-  satline diagnose /var/tmp/host.satline    the verdict, with its evidence
+  satline study this-host                 how many users this machine carries
+  satline record /var/tmp/host.satline    record the real users; Ctrl-C ends
+  satline diagnose /var/tmp/host.satline  the verdict, with its evidence
 """,
 )
 click.version_option(__version__, prog_name="satline", message="%(prog)s %(version)s")(commands)

@@ -28,14 +28,9 @@ _ONE_SAMPLE_S = 1e-3  # shorter than any interval: an observation is then one sa
     short_help="Write a recording's report, or show one of many.",
     epilog="""\b
 Examples:
-  satline report host.satline                       writes host.satline/report.html
-  satline report host.satline -o /tmp/host.html
-  satline report --list                             all reports
-  satline report processors host.satline            as a table
+  satline report host.satline -o host.html
   satline report users host.satline --svg users.svg
-  satline report standard host.satline --plots figures --format png --ppi 300
-  satline report --show users > mine.toml           a copy to change
-  satline report mine.toml host.satline --csv
+  satline report --show users > mine.toml         a definition to change
 """,
 )
 @click.argument("arguments", metavar="[REPORT] RECORDING", nargs=-1)

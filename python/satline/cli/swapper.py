@@ -21,7 +21,14 @@ STATUS = click.option(
 )
 
 
-@click.command(short_help="Watch the users of a policy until Ctrl-C or SIGTERM.")
+@click.command(
+    short_help="Watch the users of a policy until Ctrl-C or SIGTERM.",
+    epilog="""\b
+Examples:
+  sudo satline swapper run policy.toml --dry-run
+  sudo satline swapper run policy.toml --recording host.satline
+""",
+)
 @click.argument("policy", type=_FILE)
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @click.option("--recording", type=_FILE, help="Write a recording, or into one that is there.")
@@ -45,7 +52,14 @@ def run(
     os.execv(program, words)
 
 
-@click.command(short_help="Show the users and their states now.")
+@click.command(
+    short_help="Show the users and their states now.",
+    epilog="""\b
+Examples:
+  satline swapper status
+  satline swapper status --json | jq '.users[].state'
+""",
+)
 @STATUS
 @JSON
 def status(status_path: Path | None, as_json: bool) -> None:
@@ -99,7 +113,14 @@ def _print_status(found: Status) -> None:
         console.print(block)
 
 
-@click.command(short_help="Say why a user is in a state, or what a policy means.")
+@click.command(
+    short_help="Say why a user is in a state, or what a policy means.",
+    epilog="""\b
+Examples:
+  satline swapper explain --policy policy.toml
+  satline swapper explain /user.slice/user-1000.slice
+""",
+)
 @click.argument("user", required=False)
 @click.option("--policy", type=_FILE, help="Say what this policy means, key by key.")
 @STATUS
@@ -120,7 +141,13 @@ def explain(user: str | None, policy: Path | None, status_path: Path | None) -> 
         click.echo(fill(visible(line), 80, subsequent_indent="  ", break_long_words=False))
 
 
-@click.command(short_help="Tell the daemon that a user is about to come back.")
+@click.command(
+    short_help="Tell the daemon that a user is about to come back.",
+    epilog="""\b
+Example:
+  satline swapper touch /user.slice/user-1000.slice
+""",
+)
 @click.argument("user")
 @STATUS
 def touch(user: str, status_path: Path | None) -> None:
@@ -133,7 +160,13 @@ def touch(user: str, status_path: Path | None) -> None:
     announce(status_path or default_status(), user)
 
 
-@click.command(short_help="Say what another policy would have done.")
+@click.command(
+    short_help="Say what another policy would have done.",
+    epilog="""\b
+Example:
+  satline swapper replay host.satline policy.toml other.toml
+""",
+)
 @click.argument("recording", type=_FILE)
 @click.argument("policies", type=_FILE, nargs=-1, required=True, metavar="POLICY...")
 @JSON
@@ -165,7 +198,13 @@ def replay(recording: Path, policies: tuple[Path, ...], as_json: bool) -> None:
         )
 
 
-@click.command(short_help="Print a systemd unit.")
+@click.command(
+    short_help="Print a systemd unit.",
+    epilog="""\b
+Example:
+  satline swapper unit policy.toml > satline-swapper.service
+""",
+)
 @click.argument("policy", type=_FILE)
 @click.option("--metrics", metavar="ADDRESS:PORT", help="Answer Prometheus there, such as 127.0.0.1:9477.")
 def unit(policy: Path, metrics: str | None) -> None:

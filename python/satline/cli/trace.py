@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from satline.traces._program import Progress
 
 
-@click.command("import", short_help="Read another tool's trace into the compact form.")
+@click.command(
+    "import",
+    short_help="Read another tool's trace into the compact form.",
+    epilog="""\b
+Examples:
+  satline trace import proj_0.csv -o proj.trace
+  satline trace import --formats
+""",
+)
 @click.argument("source", required=False, metavar="SOURCE")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="File to write. [default: SOURCE.trace, here]"
@@ -70,6 +78,10 @@ def import_trace(
 @click.command(
     short_help="Run a command and keep its page references.",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog="""\b
+Example:
+  satline trace record -o sort.trace -- sort -n numbers.txt
+""",
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND...")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="File to write.")
@@ -93,7 +105,15 @@ def record(command: tuple[str, ...], output: Path, page_bytes: int, first: int |
     return 130 if kept["interrupted"] else 0
 
 
-@click.command(short_help="Count misses of replacement policies at sizes of memory.")
+@click.command(
+    short_help="Count misses of replacement policies at sizes of memory.",
+    epilog="""\b
+Examples:
+  satline trace replay sort.trace
+  satline trace replay sort.trace --policies lru,clock,opt --sizes 64,128,10%
+  satline trace replay sort.trace --curve --json
+""",
+)
 @click.argument("source", required=False, metavar="TRACE")
 @click.option("--policies", metavar="A,B", help="Which. [default: all]")
 @click.option("--sizes", metavar="N,P%", help="Pages, or parts of the footprint. [default: 1% to 80%]")

@@ -68,7 +68,7 @@ with Satline, and undo what killed ones left behind.
 Examples:
   satline experiment studies
   satline experiment design memory=640,1024 channels=1,2 --csv > plan.csv
-  satline experiment anova results.csv --response reaction_ms --factors memory,channels
+  satline experiment anova results.csv --response ms --factors memory,channels
 """,
     commands={
         "studies": Entry("experiment.study", "studies", "List the studies that come with Satline."),
@@ -115,9 +115,9 @@ users.
 """,
     epilog="""\b
 Examples:
-  satline workload record --output mon.cast    one person's work in a shell
-  satline workload import-session mon.cast     mon.session.json and mon.workload.toml
-  satline workload fit mon.session.json        mon.blocks.toml
+  satline workload record --out mon.cast      one person's work in a shell
+  satline workload import-session mon.cast    a session and a workload
+  satline workload fit mon.session.json       building blocks
 """,
     commands={
         "record": Entry("workload", "record_session", "Record what one person types in a shell, with times."),

@@ -27,9 +27,9 @@ LEAST_DRAWN = 2000
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     epilog="""\b
 Examples:
-  satline record-session                       your shell; `exit` ends the recording
-  satline record-session --out mon.cast bash
-  satline workload import-session mon.cast     next: turn it into a script
+  satline workload record                       your shell; `exit` ends it
+  satline workload record --out mon.cast bash
+  satline workload import-session mon.cast      next: turn it into a script
 """,
 )
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND...]")
@@ -54,7 +54,15 @@ def record_session(command: tuple[str, ...], out: Path | None) -> int:
     return status
 
 
-@click.command("import-session", short_help="Turn sessions into scripts with think times.")
+@click.command(
+    "import-session",
+    short_help="Turn sessions into scripts with think times.",
+    epilog="""\b
+Examples:
+  satline workload import-session mon.cast
+  satline workload import-session times --typescript out --prompt '\\$ '
+""",
+)
 @click.argument("files", nargs=-1, required=True, type=PathType, metavar="FILE...")
 @click.option("-o", "--out", type=PathType, help="Workload to write. [default: NAME.workload.toml, here]")
 @click.option("--session", type=PathType, help="Session to write, where one FILE is given.")
@@ -111,7 +119,13 @@ def import_session(
     click.echo(f"next: satline workload fit {' '.join(_shown(path) for path in paths)}")
 
 
-@click.command(short_help="Turn sessions into building blocks: mix, times, order.")
+@click.command(
+    short_help="Turn sessions into building blocks: mix, times, order.",
+    epilog="""\b
+Example:
+  satline workload fit mon.session.json tue.session.json -o both.blocks.toml
+""",
+)
 @click.argument("sessions", nargs=-1, required=True, type=PathType, metavar="SESSION...")
 @click.option("-o", "--out", type=PathType, help="Blocks to write. [default: NAME.blocks.toml, here]")
 @JSON
@@ -139,7 +153,13 @@ def fit(sessions: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
     click.echo(f"next: satline workload generate {_shown(out)} --users 20 --out {_shown(name)}-20.toml")
 
 
-@click.command(short_help="Turn building blocks into a workload, and check it.")
+@click.command(
+    short_help="Turn building blocks into a workload, and check it.",
+    epilog="""\b
+Example:
+  satline workload generate mon.blocks.toml --users 40 -o forty.toml
+""",
+)
 @click.argument("blocks_file", type=PathType, metavar="BLOCKS")
 @click.option("--users", type=click.IntRange(1, 10_000), required=True, help="For how many users.")
 @click.option("-o", "--out", type=PathType, required=True, help="Workload to write.")
@@ -173,7 +193,13 @@ def generate(blocks_file: Path, users: int, out: Path, seed: int, length: int | 
     return _status(blocks, draws)
 
 
-@click.command(short_help="Compare what emulated users typed with the blocks.")
+@click.command(
+    short_help="Compare what emulated users typed with the blocks.",
+    epilog="""\b
+Example:
+  satline workload compare mon.blocks.toml study.satline
+""",
+)
 @click.argument("blocks_file", type=PathType, metavar="BLOCKS")
 @click.argument("recording", type=PathType)
 @JSON

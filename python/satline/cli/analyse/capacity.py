@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     short_help="Say how many users get quick responses.",
     epilog="""\b
 Examples:
-  satline capacity cpu.satline
-  satline capacity cpu.satline --within 0.5 --part 95% --of response
-  satline capacity cpu.satline --json | jq .users
+  satline analyse capacity host.satline
+  satline analyse capacity host.satline --within 0.5 --part 95% --of response
+  satline analyse capacity host.satline --json | jq .users
 """,
 )
 @RECORDING

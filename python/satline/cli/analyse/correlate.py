@@ -22,11 +22,9 @@ if TYPE_CHECKING:
     short_help="Say what moves with a measure of trouble.",
     epilog="""\b
 Examples:
-  satline correlate host.satline --pqm response
-  satline correlate host.satline --pqm device_response@sda --given load,time-of-day
-  satline correlate host.satline --then 3               go on with the third hit
-  satline correlate --story host.satline.walk.toml      tell the walk so far
-  satline correlate host.satline --layers user_cpu      who had the processors, when
+  satline analyse correlate host.satline --pqm response --given load
+  satline analyse correlate host.satline --then 3    go on with the third hit
+  satline analyse correlate --story host.satline.walk.toml
 """,
 )
 @click.argument("recording", type=click.Path(path_type=Path), required=False)

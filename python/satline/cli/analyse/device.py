@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     short_help="Show one device in detail, with the users on it.",
     epilog="""\b
 Examples:
-  satline report devices host.satline         which devices there are, the busiest first
-  satline device vda host.satline
-  satline device vda host.satline --hours 9-17 --json
+  satline report devices host.satline    which there are, the busiest first
+  satline analyse device vda host.satline
+  satline analyse device vda host.satline --hours 9-17 --json
 """,
 )
 @click.argument("name")

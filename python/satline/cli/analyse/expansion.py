@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     short_help="Say how contention stretches transactions.",
     epilog="""\b
 Examples:
-  satline expansion host.satline
-  satline expansion host.satline --load in_queue --json
+  satline analyse expansion host.satline
+  satline analyse expansion host.satline --load in_queue --json
 """,
 )
 @RECORDING

@@ -23,9 +23,9 @@ STATES = {"holds": "It holds", "does-not-hold": "It does not hold", "cannot-judg
     short_help="Explain a finding: signs, false readings, remedies.",
     epilog="""\b
 Examples:
-  satline explain --list
-  satline explain paging_bound
-  satline explain paging_bound --recording host.satline
+  satline analyse explain --list
+  satline analyse explain paging_bound
+  satline analyse explain paging_bound --recording host.satline
 """,
 )
 @click.argument("finding", required=False)

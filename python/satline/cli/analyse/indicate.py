@@ -73,10 +73,9 @@ def looked_at(
     short_help="Show the load now, in a line.",
     epilog="""\b
 Examples:
-  satline indicate                            this host, sampled for two seconds
-  satline indicate --long
-  satline indicate host.satline --watch 10    while `satline record` writes it
-  satline indicate host.satline --json | jq .values.mpl
+  satline analyse indicate                            this host, for 2 seconds
+  satline analyse indicate host.satline --watch 10    while it is written
+  satline analyse indicate host.satline --json | jq .values.mpl
 """,
 )
 @source_options

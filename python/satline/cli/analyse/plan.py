@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     short_help="Say how many users may be allowed, or what a load needs.",
     epilog="""\b
 Examples:
-  satline plan host.satline --saturated 'total_cpu_fraction > 0.9' --chance 25%
-  satline plan host.satline --variable memory_used --at in_queue=6 --percentile 90
+  satline analyse plan host.satline --saturated 'total_cpu_fraction > 0.9'
+  satline analyse plan host.satline --variable memory_used --at in_queue=6
 """,
 )
 @RECORDING

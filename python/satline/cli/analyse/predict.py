@@ -23,15 +23,9 @@ _SPAN = re.compile(r"(\d*\.?\d*)\.\.(\d*\.?\d*)(?::(\d+))?")
     short_help="Predict other loads, or the load after a change.",
     epilog="""\b
 Examples:
-  satline predict host.satline
-  satline predict host.satline --users 10..60
-  satline predict host.satline --what-if cpu=2x --what-if processors=4
-  satline predict host.satline --what-if device:sda=2x,storage=2x
-  satline predict host.satline --from-loads ..half
-  satline predict host.satline --by-class
-  satline predict --network central.toml --users 1..200
-  satline predict loadtest.csv --at 64,128
-  satline predict loadtest.csv --users VUs --throughput "req/s" --response avg_ms
+  satline analyse predict host.satline --users 10..60
+  satline analyse predict host.satline --what-if cpu=2x --what-if processors=4
+  satline analyse predict loadtest.csv --at 64,128    a table of a load test
 
 \b
 What may be changed:

@@ -26,9 +26,9 @@ USUAL = ("transaction_rate", "response", "total_cpu", "page_wait", "io_wait", "p
     short_help="Show a recording's variables against load.",
     epilog="""\b
 Examples:
-  satline reduce host.satline --variables total_cpu,page_wait
-  satline reduce host.satline --load requests --classes equal-count:8
-  satline reduce host.satline --hours 9-17 --exclude-users backup --csv > curves.csv
+  satline analyse reduce host.satline --variables total_cpu,page_wait
+  satline analyse reduce host.satline --load requests --classes equal-count:8
+  satline analyse reduce host.satline --hours 9-17 --csv > curves.csv
 """,
 )
 @RECORDING

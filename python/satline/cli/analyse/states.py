@@ -37,9 +37,9 @@ _SORTS = {
     short_help="Show what users do and wait for, as it goes.",
     epilog="""\b
 Examples:
-  satline states                              this host, until Ctrl-C
-  satline states host.satline --sort page     while `satline record` writes it
-  satline states host.satline --once --json
+  satline analyse states                             this host, until Ctrl-C
+  satline analyse states host.satline --sort page    while it is written
+  satline analyse states host.satline --once --json
 """,
 )
 @source_options

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     short_help="Plan which combinations to run, in which order.",
     epilog="""\b
 Examples:
-  satline design memory=640,768,896,1024 channels=1,2 --skip memory=1024,channels=2
-  satline design a=0,1 b=0,1 c=0,1 d=0,1 e=0,1 --fraction 1/2 --seed 7 --csv > plan.csv
-  satline design a=0,1 b=0,1 c=0,1 --blocks 2      two days, four runs on each
+  satline experiment design memory=640,768,1024 channels=1,2 --csv > plan.csv
+  satline experiment design a=0,1 b=0,1 c=0,1 d=0,1 e=0,1 --fraction 1/2
+  satline experiment design a=0,1 b=0,1 c=0,1 --blocks 2
 """,
 )
 @click.argument("factors", nargs=-1, metavar="FACTOR=LEVEL,LEVEL[,…]…")
@@ -142,10 +142,9 @@ def _part(
     short_help="Analyse results: effects, variance, significance.",
     epilog="""\b
 Examples:
-  satline anova results.csv --response reaction_ms --factors memory,channels
-  satline anova one-each.csv --response reaction_ms --factors a,b,c --pool 2
-  satline anova transactions.parquet --response reaction_us --factors memory,algorithm \\
-      --run run --by class --transform log --plots pictures
+  satline experiment anova results.csv --response ms --factors memory,cpus
+  satline experiment anova results.csv --response ms --factors a,b,c --pool 2
+  satline experiment anova results.csv --response ms --factors a,b --by class
 """,
 )
 @click.argument("table", type=click.Path(path_type=Path))

@@ -24,11 +24,9 @@ LEVEL = click.option(
     short_help="Say how many replicates, or what length, are needed.",
     epilog="""\b
 Examples:
-  satline power memory=640,1024 channels=1,2 --difference 0.2 --sd 0.15
-  satline power memory=640,1024 channels=1,2 --difference 0.2 --sd 0.15 --replicates 2
-  satline power memory=640,1024 channels=1,2 --difference 0.2 --sd 0.9 --autocorrelation 0.8 \\
-      --interval 10 --run-sd 0.05 --replicates 3
-  satline power memory=640,1024 --difference 0.2 --pilot earlier.csv --response reaction_s --replicates 3
+  satline experiment power memory=640,1024 cpus=1,2 --difference 0.2 --sd 0.15
+  satline experiment power a=1,2 --difference 9 --sd 30 --autocorrelation 0.8
+  satline experiment power a=1,2 --difference 9 --pilot old.csv --response ms
 """,
 )
 @click.argument("factors", nargs=-1, metavar="FACTOR=LEVEL,LEVEL[,…]…")

@@ -61,13 +61,8 @@ def _targets(_context: click.Context, _option: click.Parameter, values: tuple[st
     epilog="""\b
 Examples:
   satline study this-host
-  satline study this-host --within 10% --for 15min --most 100
-  satline study this-host --target "90% within 2s" --target knee
-  satline study this-host --resume half.satline --for 10min
-  satline study --explain half.satline
+  satline study this-host --target "90% within 2s" --within 10% --for 15min
   satline study my-study.toml --out try.satline --seed 7
-  satline study cpu-bound --quick --json | jq .diagnosis.headline
-  satline study my-design.toml --out tried     with [[factor]] tables: a run for each cell; again: goes on
 """,
 )
 @click.argument("name_or_file", required=False)
@@ -294,7 +289,14 @@ def _print_json(result: Result) -> None:
     click.echo(json.dumps(content, indent=2))
 
 
-@click.command()
+@click.command(
+    short_help="List the studies that come with Satline.",
+    epilog="""\b
+Examples:
+  satline experiment studies
+  satline experiment studies --json | jq -r '.[].name'
+""",
+)
 @JSON
 def studies(as_json: bool) -> None:
     """List the studies that come with Satline."""
@@ -348,7 +350,13 @@ def runs_of(study: Study) -> int:
     return len(designed_study(study).plan(1).runs) if study.file.factor else 1
 
 
-@click.command(short_help="Undo what killed studies left behind.")
+@click.command(
+    short_help="Undo what killed studies left behind.",
+    epilog="""\b
+Example:
+  satline experiment clean
+""",
+)
 @JSON
 def clean(as_json: bool) -> int:
     """Undo what killed studies left behind: control groups, swap files, processes, files, settings.

@@ -17,34 +17,9 @@ from satline.cli.options import KEEP, MAX_SIZE, Duration
     short_help="Record this host with its real users.",
     epilog="""\b
 Examples:
-  satline record                                    here, until Ctrl-C
-  satline record /var/tmp/host.satline --duration 8h --users session
-
-\b
-  What a service gets, how long its users' waits are, and a probe's response times:
-    sudo satline record web.satline --cgroup /system.slice/nginx.service \\
-        --delay-accounting --thermometer trivial,io --thermometer-every 10s
-
-\b
-  How long users at terminals wait, by the number of terminals in use:
-    sudo satline record --terminals --users terminal lab.satline
-
-\b
-  How long clients of this host's services wait, by service:
-    sudo satline record --services --users cgroup web.satline
-
-\b
-  Users by rules of yours; first see what the rules make of this host:
-    satline record --user-rules users.toml --print-users
-    sudo satline record lab.satline --user-rules users.toml
-
-\b
-  Without names: keyed hashes of users, commands, groups, files and the host:
-    sudo satline record lab.satline --pseudonymise /root/names.key --make-key
-
-\b
-  From boot on (--print-unit shows what --install would write):
-    sudo satline record --install --interval 10 --delay-accounting --keep 30d --max-size 5G
+  satline record /var/tmp/host.satline --duration 8h
+  sudo satline record lab.satline --terminals --users terminal --waits
+  sudo satline record --install --keep 30d --max-size 5G       from boot on
 """,
 )
 @click.argument("directory", required=False, type=click.Path(path_type=Path))

@@ -12,7 +12,14 @@ import click
 from satline.cli.options import JSON, RECORDING
 
 
-@click.command(short_help="Check that a recording is whole; say what is missing.")
+@click.command(
+    short_help="Check that a recording is whole; say what is missing.",
+    epilog="""\b
+Examples:
+  satline recording check host.satline
+  satline recording check host.satline --json | jq .problems
+""",
+)
 @RECORDING
 @JSON
 def check(recording: Path, as_json: bool) -> int:
@@ -70,7 +77,13 @@ def delay_accounting(switch: str, unit: str) -> int:
     return 0
 
 
-@click.command(short_help="Turn finished segments into Parquet.")
+@click.command(
+    short_help="Turn finished segments into Parquet.",
+    epilog="""\b
+Example:
+  satline recording compact host.satline
+""",
+)
 @RECORDING
 @JSON
 def compact(recording: Path, as_json: bool) -> None:
@@ -101,7 +114,13 @@ def compact(recording: Path, as_json: bool) -> None:
     )
 
 
-@click.command(short_help="Accept a recording as it is, after damage or a change.")
+@click.command(
+    short_help="Accept a recording as it is, after damage or a change.",
+    epilog="""\b
+Example:
+  satline recording seal host.satline
+""",
+)
 @RECORDING
 def seal(recording: Path) -> None:
     """Accept a recording as it is, after damage that cannot be mended or a change by hand.
@@ -120,7 +139,13 @@ def seal(recording: Path) -> None:
     click.echo(f"{visible(recording)}: sealed")
 
 
-@click.command(short_help="Sign a recording with an SSH key.")
+@click.command(
+    short_help="Sign a recording with an SSH key.",
+    epilog="""\b
+Example:
+  satline recording sign host.satline --key ~/.ssh/id_ed25519
+""",
+)
 @RECORDING
 @click.option(
     "--key", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
@@ -137,7 +162,13 @@ def sign(recording: Path, key: Path) -> None:
     click.echo(f"signed: {visible(make(recording, key))}")
 
 
-@click.command(short_help="Verify a recording's signature and every file.")
+@click.command(
+    short_help="Verify a recording's signature and every file.",
+    epilog="""\b
+Example:
+  satline recording verify host.satline --signers allowed_signers
+""",
+)
 @RECORDING
 @click.option(
     "--signers", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
@@ -153,7 +184,14 @@ def verify(recording: Path, signers: Path, signer: str | None) -> None:
     click.echo(f"{visible(recording)}: as {visible(name)} signed it")
 
 
-@click.command(short_help="Show what a recording says of itself.")
+@click.command(
+    short_help="Show what a recording says of itself.",
+    epilog="""\b
+Examples:
+  satline recording info host.satline
+  satline recording info host.satline --json | jq .sources.monitor.cost
+""",
+)
 @RECORDING
 @JSON
 def info(recording: Path, as_json: bool) -> None:
@@ -194,7 +232,7 @@ def _flat(value: Any, key: str = "") -> list[tuple[str, Any]]:
     short_help="Add a note of yours to a recording.",
     epilog="""\b
 Example:
-  satline annotate host.satline "second drum installed"
+  satline recording annotate host.satline "second disk installed"
 """,
 )
 @RECORDING

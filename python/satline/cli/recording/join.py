@@ -15,10 +15,9 @@ from satline.cli.options import JSON, RECORDING
     short_help="Add an application's log of requests to a recording.",
     epilog="""\b
 Examples:
-  satline join host.satline access.log --format nginx
-  satline join host.satline requests.csv --mapping requests.toml --timezone Europe/Berlin
-  satline join host.satline access.log access.log.1 --format apache --anew
-  satline diagnose host.satline               throughput and response times are now in it
+  satline recording join host.satline access.log --format nginx
+  satline recording join host.satline requests.csv --mapping requests.toml
+  satline recording join host.satline access.log --format apache --anew
 
 \b
 A mapping file for a CSV of requests:

@@ -21,8 +21,8 @@ KEY = click.option(
     short_help="Make a copy without names.",
     epilog="""\b
 Examples:
-  satline recording pseudonymise host.satline to-vendor.satline --key names.key --make-key
-  satline diagnose to-vendor.satline | satline recording reveal to-vendor.satline --key names.key -
+  satline recording pseudonymise a.satline b.satline --key k.key --make-key
+  satline recording pseudonymise a.satline b.satline --key k.key
 """,
 )
 @RECORDING
@@ -81,9 +81,9 @@ def pseudonymise(
     short_help="Give back the names behind pseudonyms.",
     epilog="""\b
 Examples:
-  satline recording reveal copy.satline --key names.key                   all names
-  satline recording reveal copy.satline --key names.key p-k3v7q2m9xw4t    these
-  satline diagnose copy.satline | satline recording reveal copy.satline --key names.key -
+  satline recording reveal a.satline --key k.key
+  satline recording reveal a.satline --key k.key p-k3v7q2m9xw4t
+  satline info a.satline | satline recording reveal a.satline --key k.key -
 """,
 )
 @RECORDING

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     short_help="Delete the oldest days, by age and size.",
     epilog="""\b
 Examples:
-  satline recording prune host.satline --keep 30d --max-size 5G --dry-run    what would go
+  satline recording prune host.satline --keep 30d --max-size 5G --dry-run
   satline recording prune host.satline --keep 30d
 """,
 )

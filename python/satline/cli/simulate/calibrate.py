@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     short_help="Fit constants of a machine to measurements.",
     epilog="""\b
 Examples:
-  satline calibrate 3081D                      a shipped calibration: table of fit, patch, page
-  satline calibrate mine.toml --out mine       kept in mine/; the same command goes on
-  satline calibrate mine.toml --apply          and write the constants into the files
+  satline simulate calibrate 3081D                 a shipped calibration
+  satline simulate calibrate mine.toml --out mine  kept there; again: goes on
+  satline simulate calibrate mine.toml --apply     and write the constants
 """,
 )
 @click.argument("file")

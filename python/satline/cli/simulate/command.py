@@ -22,14 +22,9 @@ if TYPE_CHECKING:
     short_help="Simulate a machine under a workload, or run a study.",
     epilog="""\b
 Examples:
-  satline simulate --list
-  satline simulate 155-II-1mb cms --users 4..32/4
-  satline simulate 155-II-1mb cms --users 24 --until response_s:5%
-  satline simulate 155-II-1mb cms --users 24 --vary storage.pageable_frames=150..250/50 --differences
-  satline simulate 155-II-1mb cms --users 4..32/4 --record try.satline; satline diagnose try.satline
-  satline simulate 155-II-1mb cms --users 4,12,30 --watch
-  satline simulate ideal-mpl                   a study: tables and figures
-  satline simulate 3081D --explain
+  satline simulate run 155-II-1mb cms --users 4..32/4
+  satline simulate run 155-II-1mb cms --users 4,12,30 --watch
+  satline simulate run ideal-mpl                 a study: tables and figures
 """,
 )
 @click.argument("names", nargs=-1, metavar="[MACHINE WORKLOAD | STUDY]")
