@@ -15,7 +15,8 @@ import click
 from satline.cli.filters import filter_options, moment_named
 from satline.cli.history import HISTORY
 from satline.cli.history import compare as compare_with_history
-from satline.cli.options import JSON, LOAD
+from satline.cli.options import LOAD
+from satline.cli.outputs import JSON, SVG, html_option, write_pictures
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ Examples:
 @filter_options
 @click.option("--full", is_flag=True, help="The points of the trade-off curves too.")
 @JSON
-@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a page with plots.")
-@click.option("--svg", type=click.Path(path_type=Path), metavar="DIR", help="Write the plots as SVG files.")
+@html_option("Write a page with plots.")
+@SVG
 @click.pass_context
 def compare(
     context: click.Context,
@@ -109,12 +110,12 @@ def compare(
     options = Options(load_axis, measure, throughput, filters, class_observations)
     found = held(opened[0], opened[1], options, at_s=_cut(opened[0], at, at_annotation, zone))
     if html is not None or svg is not None:
-        from satline.report.compare import write_comparison, write_pictures
+        from satline.report.compare import plots, write_comparison
 
         if html is not None:
             write_comparison(html, found)
         if svg is not None:
-            write_pictures(svg, found)
+            write_pictures(plots(found), svg, "svg")
     if as_json:
         click.echo(json.dumps(content(found), indent=2))
         return

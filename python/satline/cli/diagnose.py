@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from satline.cli.filters import filter_options
-from satline.cli.options import JSON, LOAD, RECORDING, class_options, require_loads
+from satline.cli.options import LOAD, RECORDING, class_options, require_loads
+from satline.cli.outputs import JSON
 
 if TYPE_CHECKING:
     from satline.reduction import Filters

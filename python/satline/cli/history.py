@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from satline.cli.options import JSON
+from satline.cli.outputs import JSON, html_option
 from satline.errors import InputError
 
 
@@ -296,7 +296,7 @@ Examples:
 @click.option(
     "--top", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Show so many."
 )
-@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a page.")
+@html_option("Write a page.")
 @HISTORY
 @JSON
 def compare(today_: str, with_: str, top: int, html: Path | None, place: Path, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.options import JSON
+from satline.cli.outputs import JSON, output_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,12 +35,7 @@ Examples:
 """,
 )
 @click.argument("sources", nargs=-1, metavar="SOURCE...")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="Name of the recording; default: that of the source, here, with .satline.",
-)
+@output_option("The recording to make; default: named like the source, here.", metavar="RECORDING", former=())
 @click.option("--format", "format_name", metavar="NAME", help="What the source is; default: guessed.")
 @click.option("--timezone", metavar="ZONE", help="Zone of times that do not say theirs: Europe/Berlin.")
 @click.option(

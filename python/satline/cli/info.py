@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.options import JSON, RECORDING
+from satline.cli.options import RECORDING
+from satline.cli.outputs import JSON
 
 if TYPE_CHECKING:
     from satline.diagnosis import Suffices

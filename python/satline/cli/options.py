@@ -22,7 +22,6 @@ LOAD = click.option(
     help="What to call load: users (of a study's steps), active_users, in_queue, in_flight, run_queue,"
     " load_average, sessions, in_system, requests, or any variable.",
 )
-JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 
 
 def class_options(command: Callable[..., Any]) -> Callable[..., Any]:

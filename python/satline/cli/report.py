@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 import click
 
 from satline.cli.filters import filter_options
-from satline.cli.options import JSON, LOAD
+from satline.cli.options import LOAD
+from satline.cli.outputs import JSON, PNG, SVG, csv_option, html_option, write_pictures
 
 if TYPE_CHECKING:
     from satline.recording import Recording
@@ -38,30 +39,11 @@ Examples:
 @filter_options
 @click.option("--list", "show_list", is_flag=True, help="List the reports.")
 @click.option("--show", metavar="NAME", help="Print a report's definition, to copy and change.")
-@click.option(
-    "-o",
-    "--html",
-    "--output",
-    "html",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write an HTML page there.",
-)
-@click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Write its plots as SVG.")
-@click.option("--png", type=click.Path(path_type=Path, dir_okay=False), help="Write its plots as PNG.")
-@click.option(
-    "--plots",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Write every plot there, a file each.",
-)
-@click.option(
-    "--format",
-    "kind",
-    type=click.Choice(["svg", "png"]),
-    default="svg",
-    show_default=True,
-    help="Of --plots.",
-)
+@html_option("Write an HTML page there.", "-o", "--output")
+@SVG
+@PNG
+@click.option("--plots", type=click.Path(path_type=Path, file_okay=False), hidden=True)
+@click.option("--format", "kind", type=click.Choice(["svg", "png"]), default="svg", hidden=True)
 @click.option(
     "--ppi",
     type=click.IntRange(48, 1200),
@@ -69,7 +51,7 @@ Examples:
     show_default=True,
     help="Pixels per inch of a PNG; a plot is 5 inches wide.",
 )
-@click.option("--csv", "as_csv", is_flag=True, help="As CSV: a row for each group and variable.")
+@csv_option("As CSV: a row for each group and variable.")
 @JSON
 def report(
     arguments: tuple[str, ...],
@@ -112,28 +94,28 @@ def report(
     if load_axis is not None and by != "load" and definition.body.variables:
         raise click.UsageError(f"--load: the report {definition.name} is by {by}, not by load", context)
     opened = Recording.open(Path(arguments[-1]))
+    # Each place with the kind of the pictures that go there.
+    places = [
+        (path, ending) for path, ending in ((svg, "svg"), (png, "png"), (plots, kind)) if path is not None
+    ]
     if definition.body.verdict:
-        if svg or png or as_csv or as_json:
+        if as_csv or as_json:
             hint = "name a report: `satline report --list`; `satline diagnose --json` gives the verdict"
             raise click.UsageError(f"the whole report is an HTML page; {hint}", context)
-        drawn = _whole(opened, definition, load_axis, filters, html, page=html is not None or plots is None)
-        if plots is not None:
-            _draw_all(drawn, plots, kind, ppi)
+        drawn = _whole(opened, definition, load_axis, filters, html, page=html is not None or not places)
+        _draw(drawn, places, ppi)
         return
     sheets = _sheets(opened, definition, load_axis, filters)
-    for path, ending in ((svg, "svg"), (png, "png")):
-        if path is not None:
-            _draw(sheets, path, ending, ppi)
-    if plots is not None:
+    if places:
         from satline.report._plot import make_plots
 
-        _draw_all([plot for sheet in sheets for plot in make_plots(sheet)], plots, kind, ppi)
+        _draw([plot for sheet in sheets for plot in make_plots(sheet)], places, ppi)
     if html is not None:
         from satline.report.html import render_sheets, write_page
 
         write_page(html, render_sheets(opened, definition, sheets))
         _say(html)
-    if as_csv or as_json or not (svg or png or html or plots):
+    if as_csv or as_json or not (places or html):
         _print(definition, sheets, as_csv, as_json)
 
 
@@ -287,39 +269,19 @@ def _print(definition: Definition, sheets: list[Sheet], as_csv: bool, as_json: b
             print_sheet(sheet, console)
 
 
-def _draw(sheets: list[Sheet], path: Path, kind: str, ppi: int) -> None:
-    """Writes the plots; where there are several, each has its name behind the file's."""
-    from satline.report._plot import make_plots
-
-    drawn = _drawable([plot for sheet in sheets for plot in make_plots(sheet)])
-    for plot in drawn:
-        target = path if len(drawn) == 1 else path.with_name(f"{path.stem}-{plot.name}{path.suffix}")
-        _write(plot, target, kind, ppi)
-
-
-def _draw_all(plots: list[Plot], directory: Path, kind: str, ppi: int) -> None:
-    """Writes each plot as a file of its own name."""
-    directory.mkdir(parents=True, exist_ok=True)
-    for plot in _drawable(plots):
-        _write(plot, directory / f"{plot.name}.{kind}", kind, ppi)
-
-
-def _drawable(plots: list[Plot]) -> list[Plot]:
-    """Those with lines; of the others it is said why they have none."""
+def _draw(plots: Sequence[Plot], places: Sequence[tuple[Path, str]], ppi: int) -> None:
+    """Writes the plots that have lines to each place; of the others it is said why they have none."""
     from satline.report._escape import visible
 
+    if not places:
+        return
     for plot in plots:
         if not plot.lines:
             click.echo(f"{plot.name}: nothing to draw. {visible(' '.join(plot.notes))}", err=True)
-    return [plot for plot in plots if plot.lines]
-
-
-def _write(plot: Plot, target: Path, kind: str, ppi: int) -> None:
-    from satline.report._draw import picture, png
-    from satline.report.html import write_page
-
-    write_page(target, picture(plot) if kind == "svg" else png(plot, ppi=ppi))
-    _say(target)
+    drawn = [plot for plot in plots if plot.lines]
+    for path, kind in places:
+        for file in write_pictures(drawn, path, kind, ppi=ppi):
+            _say(file)
 
 
 def _say(path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli.options import JSON
+from satline.cli.outputs import JSON
 
 if TYPE_CHECKING:
     from satline.swapper import Status

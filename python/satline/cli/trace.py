@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.options import JSON
+from satline.cli.outputs import JSON, output_option
 
 if TYPE_CHECKING:
     from satline.traces._program import Progress
@@ -26,9 +26,7 @@ Examples:
 """,
 )
 @click.argument("source", required=False, metavar="SOURCE")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="File to write. [default: SOURCE.trace, here]"
-)
+@output_option("Trace to write. [default: SOURCE.trace, here]", former=())
 @click.option("--format", "format_name", metavar="NAME", help="What the source is; default: guessed.")
 @click.option("--page-bytes", type=click.IntRange(16), help="Size of a page. [default: 4096]")
 @click.option(
@@ -84,7 +82,7 @@ Example:
 """,
 )
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND...")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="File to write.")
+@output_option("Trace to write.", required=True, former=())
 @click.option(
     "--page-bytes", type=click.IntRange(16), default=4096, show_default=True, help="Size of a page."
 )

@@ -115,7 +115,7 @@ users.
 """,
     epilog="""\b
 Examples:
-  satline workload record --out mon.cast      one person's work in a shell
+  satline workload record -o mon.cast         one person's work in a shell
   satline workload import-session mon.cast    a session and a workload
   satline workload fit mon.session.json       building blocks
 """,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.options import JSON
+from satline.cli.outputs import JSON, output_option
 
 if TYPE_CHECKING:
     from satline.workload._blocks import Blocks
@@ -28,13 +28,13 @@ LEAST_DRAWN = 2000
     epilog="""\b
 Examples:
   satline workload record                       your shell; `exit` ends it
-  satline workload record --out mon.cast bash
+  satline workload record -o mon.cast bash
   satline workload import-session mon.cast      next: turn it into a script
 """,
 )
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND...]")
-@click.option("--out", type=PathType, help="File to write. [default: session-DATE-TIME.cast, here]")
-def record_session(command: tuple[str, ...], out: Path | None) -> int:
+@output_option("Session to write. [default: session-DATE-TIME.cast, here]")
+def record_session(command: tuple[str, ...], output: Path | None) -> int:
     """Run a shell, or COMMAND, and keep what is typed and shown, with times, as an asciicast.
 
     What is typed without echo (passwords) is never stored, nor how long it was. What is shown is stored: do
@@ -44,13 +44,13 @@ def record_session(command: tuple[str, ...], out: Path | None) -> int:
 
     from satline.workload._recorder import record
 
-    if out is None:
-        out = Path(f"session-{datetime.now():%Y%m%d-%H%M%S}.cast")
-    status = record(out, command)
+    if output is None:
+        output = Path(f"session-{datetime.now():%Y%m%d-%H%M%S}.cast")
+    status = record(output, command)
     from satline.report._escape import visible
 
-    click.echo(f"recorded: {visible(out)}", err=True)
-    click.echo(f"next: satline workload import-session {visible(out)}", err=True)
+    click.echo(f"recorded: {visible(output)}", err=True)
+    click.echo(f"next: satline workload import-session {visible(output)}", err=True)
     return status
 
 
@@ -64,7 +64,7 @@ Examples:
 """,
 )
 @click.argument("files", nargs=-1, required=True, type=PathType, metavar="FILE...")
-@click.option("-o", "--out", type=PathType, help="Workload to write. [default: NAME.workload.toml, here]")
+@output_option("Workload to write. [default: NAME.workload.toml, here]")
 @click.option("--session", type=PathType, help="Session to write, where one FILE is given.")
 @click.option("--prompt", metavar="REGEX", help=r"How a prompt ends, where it has no marks: '\$ '.")
 @click.option("--classes", type=PathType, help="Mapping of commands to classes (TOML).")
@@ -72,7 +72,7 @@ Examples:
 @JSON
 def import_session(
     files: tuple[Path, ...],
-    out: Path | None,
+    output: Path | None,
     session: Path | None,
     prompt: str | None,
     classes: Path | None,
@@ -103,18 +103,18 @@ def import_session(
         )
     for one, path in zip(found, paths, strict=True):
         write_session(one, path)
-    out = out or Path(f"{files[0].stem}.workload.toml")
+    output = output or Path(f"{files[0].stem}.workload.toml")
     content, left = replay(found, files[0].stem)
-    write_private(out, check(content, str(out)))
+    write_private(output, check(content, str(output)))
     if as_json:
         sessions = [{"session": str(path), **_summary(one)} for one, path in zip(found, paths, strict=True)]
-        click.echo(json.dumps({"workload": str(out), "left_out": left, "sessions": sessions}, indent=2))
+        click.echo(json.dumps({"workload": str(output), "left_out": left, "sessions": sessions}, indent=2))
         return
     for one, path in zip(found, paths, strict=True):
         _show_session(one, path)
     _listed("not in the workload", left)
     click.echo(
-        f"{_shown(out)}: {sum(len(s['command']) for s in content['script'])} commands to be typed again"
+        f"{_shown(output)}: {sum(len(s['command']) for s in content['script'])} commands to be typed again"
     )
     click.echo(f"next: satline workload fit {' '.join(_shown(path) for path in paths)}")
 
@@ -127,9 +127,9 @@ Example:
 """,
 )
 @click.argument("sessions", nargs=-1, required=True, type=PathType, metavar="SESSION...")
-@click.option("-o", "--out", type=PathType, help="Blocks to write. [default: NAME.blocks.toml, here]")
+@output_option("Blocks to write. [default: NAME.blocks.toml, here]")
 @JSON
-def fit(sessions: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
+def fit(sessions: tuple[Path, ...], output: Path | None, as_json: bool) -> None:
     """Fit building blocks to sessions: a mix of classes, distributions of times, an order of classes.
 
     Every figure comes with its 95 % interval and the number it is from. Think times are lognormal or
@@ -143,14 +143,14 @@ def fit(sessions: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
     read = [read_session(path) for path in sessions]
     name = sessions[0].name.split(".")[0] or "blocks"
     blocks = fit_blocks(read, name)
-    out = out or Path(f"{name}.blocks.toml")
-    write_private(out, blocks_toml(blocks))
+    output = output or Path(f"{name}.blocks.toml")
+    write_private(output, blocks_toml(blocks))
     if as_json:
-        click.echo(json.dumps({"blocks": str(out), **_without_inputs(blocks)}, indent=2))
+        click.echo(json.dumps({"blocks": str(output), **_without_inputs(blocks)}, indent=2))
         return
     _show_blocks(blocks)
-    click.echo(f"{_shown(out)}: written; change it as you like")
-    click.echo(f"next: satline workload generate {_shown(out)} --users 20 --out {_shown(name)}-20.toml")
+    click.echo(f"{_shown(output)}: written; change it as you like")
+    click.echo(f"next: satline workload generate {_shown(output)} --users 20 -o {_shown(name)}-20.toml")
 
 
 @click.command(
@@ -162,11 +162,13 @@ Example:
 )
 @click.argument("blocks_file", type=PathType, metavar="BLOCKS")
 @click.option("--users", type=click.IntRange(1, 10_000), required=True, help="For how many users.")
-@click.option("-o", "--out", type=PathType, required=True, help="Workload to write.")
+@output_option("Workload to write.", required=True)
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Of all draws.")
 @click.option("--length", type=click.IntRange(1, 10_000), help="Commands of a sequence. [default: 100]")
 @JSON
-def generate(blocks_file: Path, users: int, out: Path, seed: int, length: int | None, as_json: bool) -> int:
+def generate(
+    blocks_file: Path, users: int, output: Path, seed: int, length: int | None, as_json: bool
+) -> int:
     """Make a workload of stated characteristics for any number of users, and test draws from it.
 
     The table sets what users of this workload would type, drawn by the emulator's own rules, against the
@@ -179,16 +181,16 @@ def generate(blocks_file: Path, users: int, out: Path, seed: int, length: int | 
 
     blocks = read_blocks(blocks_file)
     content, remarks = make(blocks, users, seed, length or LENGTH)
-    write_private(out, check(content, str(out)))
+    write_private(output, check(content, str(output)))
     lines = max(DRAWN_LINES, -(-LEAST_DRAWN // users))
     draws = draw(content, users, lines, seed + 1)
     if as_json:
         click.echo(
-            json.dumps({"workload": str(out), "remarks": remarks, **_compared(blocks, draws)}, indent=2)
+            json.dumps({"workload": str(output), "remarks": remarks, **_compared(blocks, draws)}, indent=2)
         )
     else:
         _listed("remark", remarks)
-        click.echo(f"{_shown(out)}: {len(content['script'])} scripts; what {users} users would type:")
+        click.echo(f"{_shown(output)}: {len(content['script'])} scripts; what {users} users would type:")
         _show_compared(blocks, draws)
     return _status(blocks, draws)
 

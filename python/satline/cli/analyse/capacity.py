@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli.options import JSON, RECORDING, part_of
+from satline.cli.options import RECORDING, part_of
+from satline.cli.outputs import JSON
 from satline.errors import InputError
 
 if TYPE_CHECKING:

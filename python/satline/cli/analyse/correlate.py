@@ -10,6 +10,7 @@ import click
 
 from satline.cli.filters import filter_options
 from satline.cli.options import part_of
+from satline.cli.outputs import SVG, html_option, json_option, picture_files
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -69,13 +70,9 @@ Examples:
     help="Keep the walk here; default: beside the recording.",
 )
 @click.option("--no-walk", is_flag=True, help="Keep no walk.")
-@click.option(
-    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a page with stacked charts."
-)
-@click.option(
-    "--svg", "picture", type=click.Path(path_type=Path), metavar="FILE", help="Write the stacked charts."
-)
-@click.option("--json", "as_json", is_flag=True, help="As JSON, all series.")
+@html_option("Write a page with stacked charts.")
+@SVG
+@json_option("As JSON, all series.")
 def correlate(
     recording: Path | None,
     pqm: str | None,
@@ -95,7 +92,7 @@ def correlate(
     walk_file: Path | None,
     no_walk: bool,
     html: Path | None,
-    picture: Path | None,
+    svg: Path | None,
     as_json: bool,
 ) -> None:
     """Hold every variable of every user, device and processor against a performance quality measure (PQM).
@@ -131,14 +128,14 @@ def correlate(
     if list_names:
         _list(panel, as_json)
     elif layers is not None:
-        _layers(panel, layers, opened, html, picture, as_json)
+        _layers(panel, layers, opened, html, svg, as_json)
     else:
         reach = min(asked, panel.values.shape[1] // 4) if lags is None else asked
         found = correlation.correlate(
             panel, pqm or "", lags=reach, given=words, rate=part, control=control, related=related
         )
         kept = "" if no_walk else _keep(walk, recording, found, then)
-        _show(found, opened, html, picture, as_json, top, kept)
+        _show(found, opened, html, svg, as_json, top, kept)
 
 
 def _keep(walk: Path, recording: Path, found: Correlation, then: str | None) -> str:
@@ -176,7 +173,7 @@ def _list(panel: Panel, as_json: bool) -> None:
 
 
 def _layers(
-    panel: Panel, variable: str, opened: Recording, html: Path | None, picture: Path | None, as_json: bool
+    panel: Panel, variable: str, opened: Recording, html: Path | None, svg: Path | None, as_json: bool
 ) -> None:
     from rich.console import Console
 
@@ -187,8 +184,8 @@ def _layers(
     found = correlation.layers(panel, variable)
     if html is not None:
         write_page(html, face.layers_page(opened, found))
-    if picture is not None:
-        write_page(picture, face.layers_svg(found))
+    if svg is not None:
+        write_page(picture_files(svg, ["layers"], "svg")[0], face.layers_svg(found))
     if as_json:
         rows = [{"name": n, "share": s} for n, s in zip(found.names, found.share, strict=True)]
         click.echo(json.dumps({"variable": found.variable, "unit": found.unit, "layers": rows}, indent=2))
@@ -200,7 +197,7 @@ def _show(
     found: Correlation,
     opened: Recording,
     html: Path | None,
-    picture: Path | None,
+    svg: Path | None,
     as_json: bool,
     top: int,
     kept: str,
@@ -210,8 +207,8 @@ def _show(
 
     if html is not None:
         write_page(html, face.page(opened, found, top=top))
-    if picture is not None:
-        write_page(picture, face.svg(found, top=top))
+    if svg is not None:
+        write_page(picture_files(svg, ["correlation"], "svg")[0], face.svg(found, top=top))
     if as_json:
         click.echo(json.dumps(face.content(found, opened.path), indent=2))
         return

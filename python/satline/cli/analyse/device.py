@@ -12,6 +12,7 @@ import click
 
 from satline.cli.filters import filter_options
 from satline.cli.options import RECORDING
+from satline.cli.outputs import json_option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,7 +36,7 @@ Examples:
 @click.option(
     "--top", type=click.IntRange(1), default=10, show_default=True, help="Users of each kind shown."
 )
-@click.option("--json", "as_json", is_flag=True, help="As JSON, all users.")
+@json_option("As JSON, all users.")
 def device(name: str, recording: Path, filters: Filters | None, top: int, as_json: bool) -> None:
     """Show the device NAME in detail: rate, time busy, the parts of a request's time, queue, the areas on it
     and the users.

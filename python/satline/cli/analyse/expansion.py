@@ -11,7 +11,8 @@ import click
 
 from satline.cli.compare import plain
 from satline.cli.filters import filter_options
-from satline.cli.options import JSON, LOAD, RECORDING
+from satline.cli.options import LOAD, RECORDING
+from satline.cli.outputs import JSON
 
 if TYPE_CHECKING:
     from satline.reduction import Filters

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.options import JSON
+from satline.cli.outputs import JSON
 
 if TYPE_CHECKING:
     from satline.diagnosis import Finding

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from satline.cli.outputs import json_option
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ Examples:
     "--watch", type=click.FloatRange(0.5), metavar="SECONDS", help="Again every SECONDS, until Ctrl-C."
 )
 @click.option("--count", type=click.IntRange(1), help="With --watch: end after so many.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON; with --watch a line each.")
+@json_option("As JSON; with --watch a line each.")
 def indicate(
     recording: Path | None,
     live: bool,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from satline.cli.filters import filter_options
-from satline.cli.options import JSON, LOAD, RECORDING, part_of
+from satline.cli.options import LOAD, RECORDING, part_of
+from satline.cli.outputs import JSON
 from satline.errors import InputError
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.options import JSON, LOAD, require_loads
+from satline.cli.options import LOAD, require_loads
+from satline.cli.outputs import JSON
 from satline.errors import InputError
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from satline.cli.filters import filter_options
-from satline.cli.options import JSON, LOAD, RECORDING, class_options, require_loads
+from satline.cli.options import LOAD, RECORDING, class_options, require_loads
+from satline.cli.outputs import JSON, csv_option
 from satline.errors import InputError
 from satline.spreadsheet import Writer
 
@@ -37,7 +38,7 @@ Examples:
 @filter_options
 @click.option("--variables", metavar="A,B", help="Only these variables.")
 @JSON
-@click.option("--csv", "as_csv", is_flag=True, help="As CSV: a row for each class and variable.")
+@csv_option("As CSV: a row for each class and variable.")
 def reduce(
     recording: Path,
     load_axis: str | None,

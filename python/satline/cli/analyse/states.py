@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from satline.cli.analyse.indicate import again, ended_by_hand, looked_at, say_stale, source_options
+from satline.cli.outputs import json_option
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -55,7 +56,7 @@ Examples:
     "--every", type=click.FloatRange(0.5), default=5.0, show_default=True, help="Seconds between two views."
 )
 @click.option("--once", is_flag=True, help="Show it once. So it is for a recording that has ended.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON, all users; a line for each view.")
+@json_option("As JSON, all users; a line for each view.")
 def states(
     recording: Path | None,
     live: bool,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from satline.cli.experiment.power import LEVEL
-from satline.cli.options import JSON
+from satline.cli.outputs import JSON, csv_option, picture_option, write_pictures
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ Examples:
 )
 @click.option("--skip", multiple=True, metavar="F=L,G=M", help="A cell that cannot be run; repeatable.")
 @click.option("--seed", type=click.IntRange(0), help="Of the random order. [default: a new one]")
-@click.option("--csv", "as_csv", is_flag=True, help="As CSV: add a column of results for `satline anova`.")
+@csv_option("As CSV: add a column of results for `satline anova`.")
 @JSON
 def design(
     factors: tuple[str, ...],
@@ -197,7 +197,7 @@ Examples:
     help="Significances for many effects together.",
 )
 @LEVEL
-@click.option("--plots", type=click.Path(path_type=Path), metavar="DIR", help="Write plots there, as SVG.")
+@picture_option("svg", former=("--plots",))
 @JSON
 def anova(
     table: Path,
@@ -214,7 +214,7 @@ def anova(
     transform: str,
     adjust: str,
     level: float,
-    plots: Path | None,
+    svg: Path | None,
     as_json: bool,
 ) -> None:
     """Analyse the results of a designed experiment: a table, CSV, Parquet or JSON, with a row for
@@ -246,7 +246,7 @@ def anova(
             )
             made.append(
                 _analysed(
-                    results, name, response, pool, kind, by_lenth, transform, adjust, level, plots, as_json
+                    results, name, response, pool, kind, by_lenth, transform, adjust, level, svg, as_json
                 )
             )
         except InputError as error:
@@ -268,7 +268,7 @@ def _analysed(
     transform: str,
     adjust: str,
     level: float,
-    plots: Path | None,
+    svg: Path | None,
     as_json: bool,
 ) -> dict[str, Any]:
     import numpy as np
@@ -294,7 +294,7 @@ def _analysed(
         level=level,
         order=results.order,
     )
-    files = _write_plots(found, response, plots, name) if plots is not None else []
+    files = _write_plots(found, response, svg, name) if svg is not None else []
     if as_json:
         return content(found, name, results.notes)
     what = f"{response} of {len(y)} runs" + (", logarithms" if transform == "log" else "")
@@ -308,20 +308,13 @@ def _analysed(
     return {}
 
 
-def _write_plots(found: Any, response: str, directory: Path, name: str | None) -> list[Path]:
+def _write_plots(found: Any, response: str, path: Path, name: str | None) -> list[Path]:
     import re
 
     from satline.experiment.variance._plots import plots
-    from satline.report._draw import picture
 
-    directory.mkdir(parents=True, exist_ok=True)
     lead = "" if name is None else re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:40] + "-"
-    files = []
-    for plot in plots(found, response):
-        file = directory / f"{lead}{plot.name}.svg"
-        file.write_text(picture(plot), encoding="utf-8")
-        files.append(file)
-    return files
+    return write_pictures(plots(found, response), path, "svg", lead=lead, several=name is not None)
 
 
 def _console() -> Any:

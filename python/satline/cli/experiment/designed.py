@@ -150,7 +150,7 @@ def _print_interrupted(carried: Carried, place: Path, as_json: bool) -> None:
     from satline.report._escape import visible
 
     done = sum(carried.store.finished(run, carried.digest) for run in carried.plan.runs)
-    words = f"ended early: {done} of {len(carried.plan.runs)} runs are done; the same command with --out "
+    words = f"ended early: {done} of {len(carried.plan.runs)} runs are done; the same command with --output "
     words += f"{visible(place)} goes on"
     if as_json:
         click.echo(

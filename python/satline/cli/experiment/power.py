@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from satline.cli.options import JSON
+from satline.cli.outputs import JSON
 from satline.errors import InputError
 
 LEVEL = click.option(

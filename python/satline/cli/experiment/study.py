@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli.options import JSON
+from satline.cli.outputs import JSON, json_option, output_option
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _targets(_context: click.Context, _option: click.Parameter, values: tuple[st
 Examples:
   satline study this-host
   satline study this-host --target "90% within 2s" --within 10% --for 15min
-  satline study my-study.toml --out try.satline --seed 7
+  satline study my-study.toml -o try.satline --seed 7
 """,
 )
 @click.argument("name_or_file", required=False)
@@ -101,10 +101,9 @@ Examples:
     metavar="RECORDING",
     help="Run nothing; print how the steps of this recording were chosen.",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="The recording to make, a new directory here by default; of a design, the directory of its runs.",
+@output_option(
+    "The recording to make, a new directory here by default; of a design, the directory of its runs.",
+    metavar="PATH",
 )
 @click.option(
     "--seed",
@@ -112,12 +111,7 @@ Examples:
     help="Seed of think times and choices, in place of the study's.",
 )
 @click.option("--quick", is_flag=True, help="Shorter windows and fewer steps; the verdict is less sure.")
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="The result as JSON on standard output; progress goes to standard error.",
-)
+@json_option("The result as JSON on standard output; progress goes to standard error.")
 @click.option(
     "--scratch",
     type=click.Path(path_type=Path),
@@ -139,7 +133,7 @@ def study(
     grid: bool,
     resume: Path | None,
     explain: Path | None,
-    out: Path | None,
+    output: Path | None,
     seed: int | None,
     quick: bool,
     as_json: bool,
@@ -179,18 +173,20 @@ def study(
     if seed is not None:
         found = found.with_load(seed=seed)
     found = with_steps(found, grid=grid, within=within, seconds=for_s, most=most, targets=targets)
-    if resume is not None and out is not None:
-        raise InputError("--resume goes on in its recording, --out makes one", hint="leave one of them out")
+    if resume is not None and output is not None:
+        raise InputError(
+            "--resume goes on in its recording, --output makes one", hint="leave one of them out"
+        )
     if resume is not None and found.file.factor:
         raise InputError(
-            "--resume is of one recording, and a design has many", hint="give its directory: --out"
+            "--resume is of one recording, and a design has many", hint="give its directory: --output"
         )
     if found.file.factor:
         from satline.cli.experiment.designed import run_design
 
         return run_design(
             found,
-            out,
+            output,
             quick=quick,
             scratch=scratch,
             as_json=as_json,
@@ -199,7 +195,7 @@ def study(
     if leave_out_flagged:
         raise InputError("--leave-out-flagged is of a design", hint="add [[factor]] tables to the study")
     view = make_view(Console(stderr=as_json))
-    result = run_study(found, Options(out=out, resume=resume, scratch=scratch, quick=quick), view)
+    result = run_study(found, Options(out=output, resume=resume, scratch=scratch, quick=quick), view)
     if as_json:
         _print_json(result)
     else:

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from satline.cli.options import JSON, RECORDING
+from satline.cli.options import RECORDING
+from satline.cli.outputs import JSON
 
 
 @click.command(

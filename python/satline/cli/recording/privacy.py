@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from satline.cli.options import JSON, RECORDING
+from satline.cli.options import RECORDING
+from satline.cli.outputs import JSON
 from satline.errors import InputError
 
 KEY = click.option(

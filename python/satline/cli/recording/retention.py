@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli.options import JSON, KEEP, MAX_SIZE, RECORDING
+from satline.cli.options import KEEP, MAX_SIZE, RECORDING
+from satline.cli.outputs import JSON
 
 if TYPE_CHECKING:
     from satline.recording import PruneReport

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli.options import JSON
+from satline.cli.outputs import JSON, output_option
 from satline.cli.simulate.running import TERMINATED, progress, stoppable
 from satline.errors import InputError
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     epilog="""\b
 Examples:
   satline simulate calibrate 3081D                 a shipped calibration
-  satline simulate calibrate mine.toml --out mine  kept there; again: goes on
+  satline simulate calibrate mine.toml -o mine  kept there; again: goes on
   satline simulate calibrate mine.toml --apply     and write the constants
 """,
 )
 @click.argument("file")
-@click.option("--out", type=click.Path(path_type=Path), help="Directory. [default: NAME-calibrated]")
+@output_option("Directory of the results. [default: NAME-calibrated]", metavar="DIR")
 @click.option("--apply", "applied", is_flag=True, help="Write the constants into machine and workload file.")
 @click.option("--workers", type=click.IntRange(1), help="Runs at a time. [default: one per processor]")
 @JSON
-def calibrate(file: str, out: Path | None, applied: bool, workers: int | None, as_json: bool) -> int:
+def calibrate(file: str, output: Path | None, applied: bool, workers: int | None, as_json: bool) -> int:
     """Fit free constants of a simulated machine and its workload to a measured table.
 
     FILE names machine, workload, the measured lines with their tolerances, and the constants with the ranges
@@ -44,9 +44,9 @@ def calibrate(file: str, out: Path | None, applied: bool, workers: int | None, a
     from satline.simulation.calibration._write import patch, save, written
 
     calibration = read_calibration(find_calibration(file))
-    directory = out or Path(f"{calibration.name}-calibrated")
+    directory = output or Path(f"{calibration.name}-calibrated")
     if directory.exists() and not directory.is_dir():
-        raise InputError(f"{directory} is not a directory", hint="name another one with --out")
+        raise InputError(f"{directory} is not a directory", hint="name another one with --output")
     notes: list[str] = []
     with stoppable() as stopped:
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.options import JSON
+from satline.cli.outputs import JSON, markdown_option, output_option
 from satline.cli.simulate.running import TERMINATED, measures, progress, stoppable
 from satline.cli.simulate.study import find_study, run_study, study_directory
 from satline.errors import InputError
@@ -48,10 +48,9 @@ Examples:
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of all random numbers. [default: 1]")
 @click.option("--measures", metavar="A,B", help="What to show; --json has all.")
 @click.option("--workers", type=click.IntRange(1), help="Runs at a time. [default: one per processor]")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="Keep the results here, and go on from them. A file; for a study a directory.",
+@output_option(
+    "Keep the results here, and go on from them. A file; for a study a directory.",
+    metavar="PATH",
 )
 @click.option("--record", type=click.Path(path_type=Path), help="One run, recorded: --users are its steps.")
 @click.option("--schedule", is_flag=True, help="With --record: the workload's own population.")
@@ -66,7 +65,7 @@ Examples:
     type=click.FloatRange(0, min_open=True),
     help="With --watch: simulated seconds in a real one. [default: 10]",
 )
-@click.option("--page", type=click.Path(path_type=Path), help="A study as a Markdown page with its figures.")
+@markdown_option("A study as a page with its figures.")
 @JSON
 @click.option("--explain", is_flag=True, help="Print the machine: every figure, its unit and source.")
 @click.option("--list", "as_list", is_flag=True, help="List shipped machines, workloads and studies.")
@@ -102,11 +101,11 @@ def simulate(names: tuple[str, ...], as_json: bool, explain: bool, as_list: bool
         except KeyboardInterrupt:
             if options["watch"]:
                 return TERMINATED if stopped else 130
-            kept = options["out"] if len(names) == 2 else options["out"] or study_directory(names[0])
+            kept = options["output"] if len(names) == 2 else options["output"] or study_directory(names[0])
             hint = (
                 f"what is done is kept in {kept}; the same command goes on"
                 if kept
-                else "--out keeps what is done"
+                else "--output keeps what is done"
             )
             click.echo(f"error: interrupted\nhint: {hint}", err=True)
             return TERMINATED if stopped else 130
@@ -123,11 +122,12 @@ def _points(machine: str, workload: str, as_json: bool, options: dict[str, Any])
     for name, why in (
         ("schedule", "a population that changes is recorded: --record DIR"),
         ("sample_seconds", "what is not recorded has no samples: --record DIR"),
-        ("page", "a page is made of a study: name one"),
+        ("markdown", "a page is made of a study: name one"),
     ):
         if options[name]:
             raise InputError(
-                f"--{name.replace('_', '-')} without {'a study' if name == 'page' else '--record'}", hint=why
+                f"--{name.replace('_', '-')} without {'a study' if name == 'markdown' else '--record'}",
+                hint=why,
             )
     goals = [Goal.parse(text) for text in options["until"]]
     names = measures(options["measures"]) or list(USUAL)
@@ -151,7 +151,7 @@ def _points(machine: str, workload: str, as_json: bool, options: dict[str, Any])
             until=goals,
             most=options["most"],
             workers=options["workers"],
-            out=options["out"],
+            out=options["output"],
             progress=show,
         )
     if as_json:
@@ -183,7 +183,7 @@ def _record(machine: str, workload: str, as_json: bool, options: dict[str, Any])
     from satline.simulation._grid import parse_set, parse_users
     from satline.simulation._measures import USUAL
 
-    for name in ("vary", "until", "out", "page"):
+    for name in ("vary", "until", "output", "markdown"):
         if options[name]:
             raise InputError(f"--record with --{name}", hint="one run is recorded; leave one of them out")
     if (options["replications"] or 1) > 1:

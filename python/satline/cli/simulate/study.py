@@ -47,7 +47,7 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
                 f"--{'set' if option == 'sets' else option.replace('_', '-')} with a study", hint=hint
             )
     study = read_simulated_study(find_study(name))
-    out = options["out"] or study_directory(name)
+    out = options["output"] or study_directory(name)
     if is_designed(study):
         _run_designed(study, out, as_json, options)
         return
@@ -63,7 +63,7 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
             note=notes.append,
         )
     figures = write_figures(result, out)
-    pages = write_study_page(result, options["page"])[:1] if options["page"] else []
+    pages = write_study_page(result, options["markdown"])[:1] if options["markdown"] else []
     planted = result.planted
     if as_json:
         shown = {
@@ -126,7 +126,7 @@ def _run_designed(study: SimulatedStudy, out: Path, as_json: bool, options: dict
     from satline.simulation._designed import run_designed
 
     for option, instead in (
-        ("page", f"it writes {out / 'report.html'}"),
+        ("markdown", f"it writes {out / 'report.html'}"),
         ("measures", "say them in [design]"),
     ):
         if options[option]:
