@@ -112,19 +112,23 @@ class LazyGroup(click.Group):
                     formatter.write_dl(rows)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Names and options that begin so; nothing is loaded but the default, whose options are meant too."""
+        """Names and options that begin so; nothing is loaded but the default, whose words are meant too."""
         found = [
             CompletionItem(name, help=entry.short)
             for name, entry in self._entries.items()
             if name.startswith(incomplete) and not entry.hidden
         ]
         found += click.Command.shell_complete(self, ctx, incomplete)
-        if self.default is not None:
-            command = _loaded(self.default, self._entries[self.default])
-            with command.make_context(self.default, [], parent=ctx, resilient_parsing=True) as inner:
-                known = {item.value for item in found}
-                found += [i for i in command.shell_complete(inner, incomplete) if i.value not in known]
-        return found
+        if self.default is None:
+            return found
+        command = _loaded(self.default, self._entries[self.default])
+        known = {item.value for item in found}
+        with command.make_context(self.default, [], parent=ctx, resilient_parsing=True) as inner:
+            options = [i for i in command.shell_complete(inner, incomplete) if i.value not in known]
+            arguments = [one for one in command.params if isinstance(one, click.Argument)]
+            values = [] if incomplete.startswith("-") else arguments[0].shell_complete(inner, incomplete)
+        # Values first: where files are among them, bash forgets what was before.
+        return [*values, *found, *options]
 
 
 _made: dict[Entry | Group, click.Command] = {}

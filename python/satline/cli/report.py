@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
+from satline.cli.completion import names_in, report_definitions
 from satline.cli.filters import filter_options
 from satline.cli.options import LOAD
 from satline.cli.outputs import JSON, PNG, SVG, csv_option, html_option, write_pictures
@@ -34,7 +35,9 @@ Examples:
   satline report --show users > mine.toml         a definition to change
 """,
 )
-@click.argument("arguments", metavar="[REPORT] RECORDING", nargs=-1)
+@click.argument(
+    "arguments", metavar="[REPORT] RECORDING", nargs=-1, shell_complete=names_in(report_definitions)
+)
 @LOAD
 @filter_options
 @click.option("--list", "show_list", is_flag=True, help="List the reports.")

@@ -271,9 +271,15 @@ GROUPS = {
     "history": HISTORY,
 }
 
+SETTING_UP = {
+    "completion": Entry("completion", "completion", "Print what makes bash, zsh or fish complete commands."),
+    "man": Entry("manual", "man", "Write the manual pages."),
+}
+
 SECTIONS = (
     Section("Every day", DAILY),
     Section("Groups (satline GROUP --help lists the commands)", GROUPS),
+    Section("Setting up", SETTING_UP),
 )
 
 # Names that were on top of `satline` before there were groups: scripts go on working.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from satline.cli.completion import names_in, shipped
 from satline.cli.outputs import JSON, json_option, output_option
 from satline.errors import InputError
 
@@ -65,7 +66,7 @@ Examples:
   satline study my-study.toml -o try.satline --seed 7
 """,
 )
-@click.argument("name_or_file", required=False)
+@click.argument("name_or_file", required=False, shell_complete=names_in(shipped("studies")))
 @click.option(
     "--within",
     metavar="PART",

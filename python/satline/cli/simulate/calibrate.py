@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from satline.cli.completion import names_in, shipped
 from satline.cli.outputs import JSON, output_option
 from satline.cli.simulate.running import TERMINATED, progress, stoppable
 from satline.errors import InputError
@@ -25,7 +26,7 @@ Examples:
   satline simulate calibrate mine.toml --apply     and write the constants
 """,
 )
-@click.argument("file")
+@click.argument("file", shell_complete=names_in(shipped("studies", "calibration")))
 @output_option("Directory of the results. [default: NAME-calibrated]", metavar="DIR")
 @click.option("--apply", "applied", is_flag=True, help="Write the constants into machine and workload file.")
 @click.option("--workers", type=click.IntRange(1), help="Runs at a time. [default: one per processor]")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from satline.cli.completion import names_in, shipped
 from satline.cli.outputs import JSON, markdown_option, output_option
 from satline.cli.simulate.running import TERMINATED, measures, progress, stoppable
 from satline.cli.simulate.study import find_study, run_study, study_directory
@@ -27,7 +28,14 @@ Examples:
   satline simulate run ideal-mpl                 a study: tables and figures
 """,
 )
-@click.argument("names", nargs=-1, metavar="[MACHINE WORKLOAD | STUDY]")
+@click.argument(
+    "names",
+    nargs=-1,
+    metavar="[MACHINE WORKLOAD | STUDY]",
+    shell_complete=names_in(
+        shipped("machines"), shipped("workloads", "simulated"), shipped("studies", "simulated")
+    ),
+)
 @click.option("--users", metavar="N,N..N/STEP", help="Numbers of users, each a run of its own.")
 @click.option("--replications", type=click.IntRange(1, 1000), help="Independent runs of each. [default: 5]")
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Another value of a file's key.")
