@@ -17,7 +17,7 @@ comma := ,
 # Where it is set, each process of the tests would compile every module, and rewrite every test's assertions, anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup study test test-crates test-python test-fast test-guest fuzz sanitize audit lint format bench ebpf docs clean
+.PHONY: help setup study test test-crates test-python test-fast test-guest fuzz sanitize audit lint format bench ebpf docs man clean
 
 help: ## List these commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -155,6 +155,9 @@ ebpf: ## Compile the kernel's programs anew (needs clang, llvm and libbpf-dev; 1
 docs: $(VENV)/product ## Make the reference pages from the catalogue and the rules.
 	$(BIN)/python -m satline.catalogue docs/reference/variables.md
 	$(BIN)/python -m satline.diagnosis.reference docs/reference/rules.md
+
+man: $(VENV)/product ## Make the manual pages from the commands, in target/man/man1.
+	@$(BIN)/satline man -o target/man/man1
 
 clean: ## Remove what was built.
 	rm -rf target $(VENV) build dist *.egg-info python/*.egg-info

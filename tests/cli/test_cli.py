@@ -10,42 +10,10 @@ import pytest
 
 from satline import __version__
 from satline.cli import run
-from satline.cli_analysis import USUAL
+from satline.cli.analyse.reduce import USUAL
 from satline.experiment.study import shipped_studies
 from satline.recording import RecordingWriter, describe, write_parquet_table
 from satline.reduction._variables import variables
-
-COMMANDS = (
-    "study",
-    "studies",
-    "clean",
-    "record",
-    "import",
-    "join",
-    "info",
-    "diagnose",
-    "predict",
-    "simulate",
-    "explain",
-    "report",
-    "reduce",
-    "recording",
-    "annotate",
-    "capacity",
-    "design",
-    "anova",
-    "power",
-    "record-session",
-    "workload",
-    "compare",
-    "expansion",
-    "correlate",
-    "history",
-    "guest",
-    "indicate",
-    "states",
-    "device",
-)
 
 
 @pytest.fixture(autouse=True)
@@ -73,16 +41,6 @@ def programs(tmp_path: Path, **scripts: str) -> str:
         file.write_text(f"#!/bin/sh\n{script}\n")
         file.chmod(0o755)
     return str(directory)
-
-
-def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--help"]) == 0
-    shown = capsys.readouterr().out
-    assert "Examples:" in shown
-    for name in COMMANDS:
-        assert f"  {name} " in shown
-        assert run([name, "--help"]) == 0
-        assert "Usage: satline " + name in capsys.readouterr().out
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:

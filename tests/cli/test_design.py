@@ -44,7 +44,7 @@ def test_a_plan_is_carried_out_and_analysed(tmp_path: Path, capsys: pytest.Captu
     skip = ["--skip", "memory=1024,channels=2", "--replicates", "2", "--blocks", "replicates"]
     path = results(tmp_path / "results.csv", capsys, *skip)
     arguments = ["anova", str(path), "--response", "reaction_ms", "--factors", "memory,channels,algorithm"]
-    assert run([*arguments, "--plots", str(tmp_path / "pictures")]) == 0
+    assert run([*arguments, "--svg", str(tmp_path / "pictures")]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("reaction_ms of 28 runs\n")
     assert "Sums of squares: type II" in shown

@@ -7,11 +7,11 @@ import click
 import pytest
 
 from satline import share
-from satline.cli_analysis import curves_content, write_csv
-from satline.cli_record_plan import Plan
-from satline.cli_record_run import status_line
-from satline.cli_times import Duration
-from satline.cli_units import make_units
+from satline.cli.analyse.reduce import curves_content, write_csv
+from satline.cli.options import Duration
+from satline.cli.record.foreground import status_line
+from satline.cli.record.plan import Plan
+from satline.cli.record.units import make_units
 from satline.errors import InputError, SatlineError
 from satline.reduction import Curve, Curves, LoadClass, Point
 

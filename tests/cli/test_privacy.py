@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from satline.cli import run
-from satline.cli_retention import Size
+from satline.cli.options import Size
 from satline.recording import Recording, RecordingWriter, compact, describe
 
 pytestmark = pytest.mark.slow

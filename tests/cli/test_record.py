@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from satline.cli import run
-from satline.cli_record_plan import closed_to_probes, group_path, hierarchies, thermometers_of
+from satline.cli.record.plan import closed_to_probes, group_path, hierarchies, thermometers_of
 from satline.errors import InputError
 from satline.systems.binaries import find_binary
 from satline.systems.delay_accounting import shared

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from satline.cli_record_headline import Headlines
+from satline.cli.record.headline import Headlines
 from satline.headline_process import headline
 from satline.recording import RecordingWriter, describe
 from satline.systems.janitor_process import python_environment

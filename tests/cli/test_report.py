@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -259,14 +260,25 @@ def test_pages_and_pictures_are_written(
 def test_every_plot_is_written_as_a_file_of_its_own(
     recordings: dict[str, Path], report: Callable[..., str], tmp_path: Path
 ) -> None:
-    shown = report("processors-activity", recordings["sar"], "--plots", tmp_path / "figures").split()
+    shown = report("processors-activity", recordings["sar"], "--svg", tmp_path / "figures").split()
     names = sorted(Path(path).name for path in shown)
     assert names == sorted(path.name for path in (tmp_path / "figures").iterdir())
     assert names[0] == "processors-activity-2.svg"
-    drawn = report("wait", recordings["sar"], "--plots", tmp_path, "--format", "png", "--ppi", 300)
+    drawn = report("wait", recordings["sar"], "--png", tmp_path, "--ppi", 300)
     content = Path(drawn.strip()).read_bytes()
     assert content.startswith(b"\x89PNG")
     assert int.from_bytes(content[16:20], "big") == 5 * 300
+
+
+def test_plots_of_the_whole_report_are_written_without_its_page(
+    recordings: dict[str, Path], report: Callable[..., str], tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.satline"
+    shutil.copytree(recordings["rich"], copy, ignore=shutil.ignore_patterns("report.html"))
+    shown = report(copy, "--svg", tmp_path / "figures").split()
+    assert {Path(path) for path in shown} == {*(tmp_path / "figures").iterdir()}
+    assert len(shown) > 3
+    assert not (copy / "report.html").exists()
 
 
 def test_states_in_percent_make_a_whole_of_what_the_source_tells(

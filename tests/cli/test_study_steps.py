@@ -45,7 +45,7 @@ def test_the_help_teaches_and_fits(capsys: pytest.CaptureFixture[str]) -> None:
             "runs the steps that it states",
             "leave --within",
         ),
-        ("users = [1, 2]", ["--resume", "r", "--out", "o"], "--out makes one", "leave one of them out"),
+        ("users = [1, 2]", ["--resume", "r", "--out", "o"], "--output makes one", "leave one of them out"),
         ("most_users = 3", ["--resume", "r"], "no such recording", "a directory NAME.satline"),
         ("most_users = 3", ["--explain", "r"], "runs no study", "leave the study's name out"),
         ("users = [1]\n[trace]\nstep = 2", [], "no step 2 in load.users", "shipped studies"),

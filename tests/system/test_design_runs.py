@@ -112,7 +112,7 @@ def test_a_design_killed_between_and_within_runs_goes_on_and_leaves_nothing(
     satline.started[-1].send_signal(signal.SIGINT)
     status, output = ended(satline)
     assert status == 130, output
-    assert "runs are done; the same command with --out out goes on" in output
+    assert "runs are done; the same command with --output out goes on" in output
     assert is_clean(satline, page_cluster, run)
 
     start(satline, "--json")

@@ -27,28 +27,6 @@ def write_comparison(path: Path, found: Comparison, *, now: datetime | None = No
     write_page(path, render_comparison(found, now=now))
 
 
-def write_pictures(directory: Path, found: Comparison) -> list[Path]:
-    """Writes each plot as an SVG file that stands by itself; returns the files.
-
-    Raises
-    ------
-    InputError
-        One cannot be written.
-    """
-    from satline.errors import InputError
-    from satline.report import _draw
-
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{directory}: {error.strerror}", hint="name a directory that may be made") from None
-    made = []
-    for plot in plots(found):
-        made.append(directory / f"{plot.name}.svg")
-        write_page(made[-1], _draw.picture(plot))
-    return made
-
-
 def render_comparison(found: Comparison, *, now: datetime | None = None) -> str:
     """The page as text; it opens without a network and without scripts."""
     across, along = words.equal_rows(found)

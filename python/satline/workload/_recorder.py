@@ -79,7 +79,7 @@ def record(out: Path, command: tuple[str, ...]) -> int:
     try:
         descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError:
-        raise InputError(f"{out} is there already", hint="name another file: --out FILE") from None
+        raise InputError(f"{out} is there already", hint="name another file: --output FILE") from None
     header = {
         "version": 3,
         "term": {

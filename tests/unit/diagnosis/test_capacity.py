@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from made_study import Made
 
 from satline.cli import run
-from satline.cli_capacity import words
+from satline.cli.analyse.capacity import words
 from satline.diagnosis import Diagnosis, Estimate, Finding, Saturation
 from satline.diagnosis.capacity import Capacity, capacity, crossing, falling
 from satline.errors import InputError

@@ -12,7 +12,7 @@ from made_recording import MadeRecording, schema
 from made_signs import add_tier
 from made_study import Made
 
-from satline.cli_explain import explain, named
+from satline.cli.analyse.explain import explain, named
 from satline.diagnosis import RULES
 from satline.errors import InputError
 from satline.recording import describe, write_parquet_table

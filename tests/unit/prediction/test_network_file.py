@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from satline import cli_predict
 from satline.cli import run
+from satline.cli.analyse.predict import loads_of, users_of
 from satline.errors import InputError
 from satline.prediction import read_network
 
@@ -145,12 +145,12 @@ def test_wrong_input_ends_with_2_and_a_hint(
 
 
 def test_spans_of_users() -> None:
-    assert cli_predict._users("10..60:25") == [10, 35, 60]
-    assert cli_predict._users("3..5") == [3, 4, 5]
-    made = cli_predict._users("1..1000")
+    assert users_of("10..60:25") == [10, 35, 60]
+    assert users_of("3..5") == [3, 4, 5]
+    made = users_of("1..1000")
     assert (made[0], made[-1]) == (1, 1000)
     assert len(made) <= 13
-    assert cli_predict._users("9, 4,9") == [4, 9]
-    assert cli_predict._loads("..20") == (0, 20)
-    assert cli_predict._loads("2..") == (2, float("inf"))
-    assert cli_predict._loads("1.5..7") == (1.5, 7)
+    assert users_of("9, 4,9") == [4, 9]
+    assert loads_of("..20") == (0, 20)
+    assert loads_of("2..") == (2, float("inf"))
+    assert loads_of("1.5..7") == (1.5, 7)

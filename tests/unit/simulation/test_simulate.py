@@ -198,7 +198,7 @@ def test_a_recorded_run_tells_its_steps(
         (["{machine}", "{workload}", "--differences"], "without --vary", "--vary"),
         (["{machine}", "{workload}", "--schedule"], "without --record", "--record"),
         (["{machine}", "{workload}", "--sample-seconds", "5"], "without --record", "--record"),
-        (["{machine}", "{workload}", "--page", "x.md"], "--page without a study", "name one"),
+        (["{machine}", "{workload}", "--page", "x.md"], "--markdown without a study", "name one"),
         (
             ["{machine}", "{workload}", "--record", "x", "--sample-seconds", "900"],
             "longer than 600 s",

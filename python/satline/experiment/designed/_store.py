@@ -65,7 +65,7 @@ class Store:
         if not file.is_file():
             raise InputError(
                 f"{self.path} is there already, and holds no runs of a designed study",
-                hint="name another directory with --out, or delete it",
+                hint="name another directory with --output, or delete it",
             )
         try:
             content = parse_json(file.read_text(encoding="utf-8"))
@@ -73,7 +73,7 @@ class Store:
             version = content["satline_design"]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
-                f"{file}: not a plan: {error!r}", hint="name another directory with --out"
+                f"{file}: not a plan: {error!r}", hint="name another directory with --output"
             ) from None
         if version != VERSION:
             raise InputError(
@@ -82,7 +82,7 @@ class Store:
         if not same:
             raise InputError(
                 f"{study}, or a file or program that it uses, has changed since {self.path} was begun",
-                hint="undo the change to go on, or begin anew in another directory with --out",
+                hint="undo the change to go on, or begin anew in another directory with --output",
             )
         return plan
 
@@ -91,7 +91,9 @@ class Store:
         try:
             (self.path / "runs").mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"{self.path}: {error.strerror}", hint="name another place with --out") from None
+            raise InputError(
+                f"{self.path}: {error.strerror}", hint="name another place with --output"
+            ) from None
         content = {
             "satline_design": VERSION,
             "study": study,

@@ -1,0 +1,217 @@
+"""`satline correlate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from satline.cli.filters import filter_options
+from satline.cli.options import part_of
+from satline.cli.outputs import SVG, html_option, json_option, picture_files
+from satline.errors import InputError
+
+if TYPE_CHECKING:
+    from satline.correlation import Correlation, Panel
+    from satline.recording import Recording
+    from satline.reduction import Filters
+
+
+@click.command(
+    short_help="Say what moves with a measure of trouble.",
+    epilog="""\b
+Examples:
+  satline analyse correlate host.satline --pqm response --given load
+  satline analyse correlate host.satline --then 3    go on with the third hit
+  satline analyse correlate --story host.satline.walk.toml
+""",
+)
+@click.argument("recording", type=click.Path(path_type=Path), required=False)
+@click.option("--pqm", metavar="VARIABLE[@ENTITY]", help="The performance quality measure to explain.")
+@click.option(
+    "--then", "then", metavar="HIT", help="Take a hit of the last step (number or name) as the next PQM."
+)
+@click.option("--story", type=click.Path(path_type=Path), metavar="FILE", help="Tell the walk kept in FILE.")
+@click.option(
+    "--layers", metavar="VARIABLE", help="How VARIABLE is divided over time among users, devices, …."
+)
+@click.option("--list", "list_names", is_flag=True, help="List the names of all changing series.")
+@click.option("--given", metavar="A,B", default="", help="Take these out first: load, time-of-day, trend.")
+@click.option("--load", "load_axis", metavar="AXIS", help="What load is, as of `satline reduce`.")
+@click.option(
+    "--lags", type=click.IntRange(min=0), metavar="N", help="Observations to look ahead and back; default 30."
+)
+@click.option("--every", type=float, metavar="SECONDS", help="Length of an observation.")
+@click.option(
+    "--rate",
+    default="5%",
+    show_default=True,
+    metavar="PART",
+    help="Part of the discoveries that may be false.",
+)
+@click.option(
+    "--control",
+    type=click.Choice(["bh", "by"]),
+    default="bh",
+    help="How that is held: Benjamini–Hochberg, or –Yekutieli for any dependence.",
+)
+@click.option("--related", is_flag=True, help="Also series made of the same counters as the PQM.")
+@click.option(
+    "--top", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Show so many."
+)
+@filter_options
+@click.option(
+    "--walk",
+    "walk_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Keep the walk here; default: beside the recording.",
+)
+@click.option("--no-walk", is_flag=True, help="Keep no walk.")
+@html_option("Write a page with stacked charts.")
+@SVG
+@json_option("As JSON, all series.")
+def correlate(
+    recording: Path | None,
+    pqm: str | None,
+    then: str | None,
+    story: Path | None,
+    layers: str | None,
+    list_names: bool,
+    given: str,
+    load_axis: str | None,
+    lags: int | None,
+    every: float | None,
+    rate: str,
+    control: str,
+    related: bool,
+    top: int,
+    filters: Filters | None,
+    walk_file: Path | None,
+    no_walk: bool,
+    html: Path | None,
+    svg: Path | None,
+    as_json: bool,
+) -> None:
+    """Hold every variable of every user, device and processor against a performance quality measure (PQM).
+
+    They are ranked by how they move with it, with lags. The chances allow for the thousands of comparisons,
+    for the lags, and for series that resemble themselves from moment to moment. Each run adds a step to a
+    walk that is kept beside the recording.
+    """
+    context = click.get_current_context()
+    if story is not None:
+        _tell(story)
+        return
+    if recording is None:
+        raise click.UsageError("give a recording", context)
+    if sum(o is not None for o in (pqm, then, layers)) + list_names != 1:
+        raise click.UsageError("give one of --pqm, --then, --layers, --list", context)
+    from satline import correlation
+    from satline.recording import Recording as Recorded
+
+    part = part_of("--rate", rate, "5% or 0.05")
+    words = [w.strip() for w in given.split(",") if w.strip()]
+    for word in words:
+        if word not in correlation.GIVEN:
+            raise InputError(
+                f"--given {word}: not known", hint=f"choose among {', '.join(correlation.GIVEN)}"
+            )
+    walk = walk_file or correlation.beside(recording)
+    if then is not None:
+        pqm = correlation.following(correlation.read_walk(walk), then)
+    opened = Recorded.open(recording)
+    asked = 30 if lags is None else lags
+    panel = correlation.read_panel(opened, every_s=every, filters=filters, load_axis=load_axis, gap=asked)
+    if list_names:
+        _list(panel, as_json)
+    elif layers is not None:
+        _layers(panel, layers, opened, html, svg, as_json)
+    else:
+        reach = min(asked, panel.values.shape[1] // 4) if lags is None else asked
+        found = correlation.correlate(
+            panel, pqm or "", lags=reach, given=words, rate=part, control=control, related=related
+        )
+        kept = "" if no_walk else _keep(walk, recording, found, then)
+        _show(found, opened, html, svg, as_json, top, kept)
+
+
+def _keep(walk: Path, recording: Path, found: Correlation, then: str | None) -> str:
+    from satline import correlation
+
+    try:
+        correlation.add_step(walk, recording.name, found, followed=str(found.pqm) if then else "")
+    except OSError as error:
+        return f"The walk could not be kept in {walk}: {error.strerror}; --walk FILE chooses another place."
+    return f"Walk kept in {walk}; --then NUMBER goes on with a hit."
+
+
+def _tell(file: Path) -> None:
+    from satline import correlation
+    from satline.report._escape import visible
+
+    for line in correlation.story(correlation.read_walk(file)):
+        click.echo(visible(line))
+
+
+def _list(panel: Panel, as_json: bool) -> None:
+    from satline.report._escape import visible
+
+    if as_json:
+        rows = [{"name": str(n), "scope": n.scope, "unit": n.unit, "meaning": n.meaning} for n in panel.names]
+        click.echo(json.dumps(rows, indent=2))
+        return
+    if not panel.names:
+        raise InputError(
+            f"the recording has no changing series ({panel.left_out() or 'it has none at all'})",
+            hint="record for longer, or choose shorter observations with --every",
+        )
+    for name in panel.names:
+        click.echo(f"{visible(name)}  {visible(name.unit)}".rstrip())
+
+
+def _layers(
+    panel: Panel, variable: str, opened: Recording, html: Path | None, svg: Path | None, as_json: bool
+) -> None:
+    from rich.console import Console
+
+    from satline import correlation
+    from satline.report import correlation as face
+    from satline.report.html import write_page
+
+    found = correlation.layers(panel, variable)
+    if html is not None:
+        write_page(html, face.layers_page(opened, found))
+    if svg is not None:
+        write_page(picture_files(svg, ["layers"], "svg")[0], face.layers_svg(found))
+    if as_json:
+        rows = [{"name": n, "share": s} for n, s in zip(found.names, found.share, strict=True)]
+        click.echo(json.dumps({"variable": found.variable, "unit": found.unit, "layers": rows}, indent=2))
+    else:
+        face.print_layers(found, Console())
+
+
+def _show(
+    found: Correlation,
+    opened: Recording,
+    html: Path | None,
+    svg: Path | None,
+    as_json: bool,
+    top: int,
+    kept: str,
+) -> None:
+    from satline.report import correlation as face
+    from satline.report.html import write_page
+
+    if html is not None:
+        write_page(html, face.page(opened, found, top=top))
+    if svg is not None:
+        write_page(picture_files(svg, ["correlation"], "svg")[0], face.svg(found, top=top))
+    if as_json:
+        click.echo(json.dumps(face.content(found, opened.path), indent=2))
+        return
+    from rich.console import Console
+
+    face.print_correlation(found, Console(), top=top, walk=kept)

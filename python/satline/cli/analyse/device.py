@@ -1,0 +1,124 @@
+"""`satline device`: one device in detail, with the users on it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from satline.cli.filters import filter_options
+from satline.cli.options import RECORDING
+from satline.cli.outputs import json_option
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from satline.reduction import Filters
+    from satline.report.device import DeviceDetail, Figure, Usage
+
+
+@click.command(
+    short_help="Show one device in detail, with the users on it.",
+    epilog="""\b
+Examples:
+  satline report devices host.satline    which there are, the busiest first
+  satline analyse device vda host.satline
+  satline analyse device vda host.satline --hours 9-17 --json
+""",
+)
+@click.argument("name")
+@RECORDING
+@filter_options
+@click.option(
+    "--top", type=click.IntRange(1), default=10, show_default=True, help="Users of each kind shown."
+)
+@json_option("As JSON, all users.")
+def device(name: str, recording: Path, filters: Filters | None, top: int, as_json: bool) -> None:
+    """Show the device NAME in detail: rate, time busy, the parts of a request's time, queue, the areas on it
+    and the users.
+
+    No source tells which user's request went to which device. Shown is each user's work on all devices, what
+    of it would be on this one if it is spread as all work is, and bounds that hold however it is spread.
+    """
+    from rich.console import Console
+
+    from satline.recording import Recording
+    from satline.report.device import device_detail
+
+    detail = device_detail(Recording.open(recording), name, filters)
+    if as_json:
+        click.echo(json.dumps(dataclasses.asdict(detail), indent=2))
+        return
+    print_device(detail, Console(highlight=False), top)
+
+
+def print_device(detail: DeviceDetail, console: Console, top: int) -> None:
+    """Figures, areas, users; no line longer than the console."""
+    from satline.report._escape import cell
+    from satline.report._numbers import quantity
+    from satline.report._table import blocks
+
+    def say(words: str, style: str = "") -> None:
+        console.print(cell(words, style, encoding=console.encoding))
+
+    facts = detail.facts
+    said = [str(facts["kind"])] if facts["kind"] else []
+    said += [quantity(float(facts["size_bytes"]), "bytes")] if facts["size_bytes"] else []
+    said += [f"swap priority {facts['priority']}"] if facts["priority"] is not None else []
+    say(f"Device {detail.name}" + (f": {', '.join(said)}" if said else ""), "bold")
+    if detail.selection:
+        say(f"Only {detail.selection}.")
+    for area in detail.areas:
+        say(f"On it: {area}.")
+    rows = [["", "mean ± error", "median", "90 %", "largest", "n"]]
+    rows += [figure_row(figure) for figure in detail.figures]
+    for block in blocks(rows, console.width, encoding=console.encoding):
+        console.print()
+        console.print(block)
+    for work, part in detail.carried.items():
+        console.print()
+        say(f"{work[:1].upper()}{work[1:]}: this device carries {quantity(part, 'fraction')} of all", "bold")
+        users = [one for one in detail.users if one.work == work]
+        if users:
+            for block in blocks(usage_rows(users[:top]), console.width, encoding=console.encoding):
+                console.print(block)
+        if len(users) > top:
+            say(f"The {top} with the most are shown, of {len(users)} users.")
+    console.print()
+    by_reason: dict[str, list[str]] = {}
+    for label, reason in detail.missing:
+        by_reason.setdefault(reason, []).append(label)
+    for reason, labels in by_reason.items():
+        say(f"Missing: {'; '.join(labels)} ({reason}).")
+    if not detail.areas:
+        say("Areas on it: the recording tells of none.")
+    for note in detail.notes:
+        say(note)
+
+
+def usage_rows(users: Sequence[Usage]) -> list[list[str]]:
+    """A heading with the unit, then a row for each user."""
+    from satline.report._numbers import number, scale
+
+    by = scale(users[0].unit, users[0].everywhere)
+    rows = [["user", f"on all devices, {by.label}", "here if spread alike"]]
+    bounded = any(one.least is not None for one in users)
+    if bounded:
+        rows[0] += ["here at least", "here at most"]
+    for one in users:
+        numbers = (one.everywhere, one.expected, *((one.least, one.most) if bounded else ()))
+        rows.append([one.user, *("–" if n is None else number(n * by.factor) for n in numbers)])
+    return rows
+
+
+def figure_row(figure: Figure) -> list[str]:
+    """Label and numbers, each with its unit."""
+    from satline.report._numbers import quantity
+
+    numbers = (figure.median, figure.p90, figure.largest)
+    shown = [quantity(n, figure.unit) for n in numbers]
+    return [figure.label, quantity(figure.mean, figure.unit, figure.error), *shown, f"{figure.n:,}"]

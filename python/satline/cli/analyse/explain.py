@@ -1,0 +1,165 @@
+"""`satline explain`: what a finding means, and what it rests on."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from satline.cli.outputs import JSON
+
+if TYPE_CHECKING:
+    from satline.diagnosis import Finding
+    from satline.diagnosis.rules import Rule
+
+WIDTH = 80
+STATES = {"holds": "It holds", "does-not-hold": "It does not hold", "cannot-judge": "It cannot be judged"}
+
+
+@click.command(
+    short_help="Explain a finding: signs, false readings, remedies.",
+    epilog="""\b
+Examples:
+  satline analyse explain --list
+  satline analyse explain paging_bound
+  satline analyse explain paging_bound --recording host.satline
+""",
+)
+@click.argument("finding", required=False)
+@click.option("--list", "listed", is_flag=True, help="List all findings.")
+@click.option(
+    "--recording", type=click.Path(path_type=Path), help="Judge this recording, and show the evidence."
+)
+@click.option("--load", "load_axis", metavar="AXIS", help="What to call load, with --recording.")
+@JSON
+def explain(
+    finding: str | None, listed: bool, recording: Path | None, load_axis: str | None, as_json: bool
+) -> None:
+    """Explain a finding: what it is, why it comes about, its signs and false readings, the remedies, the
+    sources."""
+    from satline.diagnosis.rules import RULES
+
+    if listed == (finding is not None) or (listed and recording is not None):
+        raise click.UsageError("name one finding, or give --list alone", click.get_current_context())
+    if finding is None:
+        rules = [rule for rule, _ in RULES]
+        if as_json:
+            click.echo(json.dumps([{"rule": r.name, "title": r.title, "names": r.component} for r in rules]))
+            return
+        widest = max(len(rule.name) for rule in rules)
+        for rule in rules:
+            click.echo(f"{rule.name:<{widest}}  {rule.title}")
+        return
+    rule = named(finding)
+    vm, judged = _judged(rule, recording, load_axis) if recording is not None else (False, None)
+    if as_json:
+        click.echo(json.dumps(content(rule, judged), indent=2))
+        return
+    click.echo("\n".join(page(rule, judged, vm=vm)))
+
+
+def named(name: str) -> Rule:
+    """The rule of this name; spaces and hyphens count as underscores.
+
+    Raises
+    ------
+    InputError
+        There is none; near names are suggested.
+    """
+    from difflib import get_close_matches
+
+    from satline.diagnosis.rules import RULES
+    from satline.errors import InputError
+
+    rules = {rule.name: rule for rule, _ in RULES}
+    titles = {rule.title.lower().replace(" ", "_"): rule.name for rule in rules.values()}
+    wanted = name.strip().lower().replace("-", "_").replace(" ", "_")
+    found = rules.get(wanted) or rules.get(titles.get(wanted, ""))
+    if found is not None:
+        return found
+    # A part of a name counts more than letters alike.
+    close = [n for n in rules if len(wanted) > 2 and wanted in n] or get_close_matches(wanted, rules, n=3)
+    hint = f"did you mean {' or '.join(close[:3])}?" if close else "`satline explain --list` shows all"
+    raise InputError(f"there is no finding {name}", hint=hint)
+
+
+def _judged(rule: Rule, path: Path, load_axis: str | None) -> tuple[bool, Finding]:
+    """Whether the recording is of a virtual-machine system, and what this rule says of it."""
+    from satline.diagnosis import diagnose, vm_words
+    from satline.recording import Recording
+
+    recording = Recording.open(path)
+    diagnosis = diagnose(recording, load_axis=load_axis)
+    finding = next(f for f in (*diagnosis.findings, *diagnosis.others) if f.rule == rule.name)
+    return vm_words(recording.description), finding
+
+
+def content(rule: Rule, judged: Finding | None) -> dict[str, Any]:
+    """The explanation for JSON."""
+    from satline.diagnosis import as_plain
+    from satline.diagnosis._works import in_full
+    from satline.diagnosis.reference import rule_sections
+
+    texts = {name.lower().replace(" ", "_"): text for name, text in rule_sections(rule).items()}
+    found: dict[str, Any] = {
+        "rule": rule.name,
+        "title": rule.title,
+        "names": rule.component,
+        **{name: text for name, text in texts.items() if name not in {"remedy", "references"}},
+        "needs": list(rule.needs),
+        "remedies": list(rule.remedies),
+        "remedies_vm": list(rule.vm_remedies or rule.remedies),
+        "false_readings_in_short": list(rule.false_readings),
+        "references": [in_full(reference) for reference in rule.references],
+    }
+    if judged is not None:
+        found["judgement"] = as_plain(judged)
+    return found
+
+
+def page(rule: Rule, judged: Finding | None, *, vm: bool = False) -> list[str]:
+    """The explanation as lines of at most 80 columns."""
+    from satline.diagnosis._works import in_full
+    from satline.diagnosis.reference import rule_sections
+
+    title = (rule.vm_title or rule.title) if vm else rule.title
+    lines = [f"{title[0].upper()}{title[1:]}  ({rule.name})"]
+    for name, text in rule_sections(rule).items():
+        if name not in {"Remedy", "References"}:
+            lines += ["", name, *_wrapped(text[0].upper() + text[1:])]
+    lines += ["", "Needs", *_wrapped(", ".join(rule.needs))]
+    remedies = rule.vm_remedies if vm and rule.vm_remedies else rule.remedies
+    lines += ["", "Remedies, cheapest first"]
+    for number, remedy in enumerate(remedies, start=1):
+        lines += _wrapped(remedy, f"{number}. ")
+    lines += ["", "Sources"]
+    for reference in rule.references:
+        lines += _wrapped(in_full(reference), "- ")
+    return lines + (_judgement(judged) if judged is not None else [])
+
+
+def _judgement(judged: Finding) -> list[str]:
+    from satline.report.terminal import evidence_words
+
+    strength = f", strength {judged.strength:.2f}" if judged.state == "holds" else ""
+    lines = ["", "In this recording", *_wrapped(f"{STATES[judged.state]}{strength}: {judged.summary}.")]
+    for fact in judged.evidence:
+        mark = "? " if fact.value is None else "+ " if fact.supports else "- "
+        lines += _wrapped(evidence_words(fact), mark)
+    return lines
+
+
+def _wrapped(text: str, first: str = "") -> list[str]:
+    """Text in the page's width, its control characters visible."""
+    from satline.report._escape import visible
+
+    return textwrap.wrap(
+        visible(text),
+        WIDTH,
+        initial_indent="  " + first,
+        subsequent_indent="  " + " " * len(first),
+        break_on_hyphens=False,
+    )

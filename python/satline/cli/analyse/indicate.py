@@ -1,0 +1,224 @@
+"""`satline indicate`: the load now, in a line or in full."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from satline.cli.outputs import json_option
+from satline.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from satline.live import LoadNow, Window
+    from satline.recording import Recording
+
+NONE = "–"
+_SAMPLE_S, _WINDOW_S = 2.0, 10.0
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def source_options(command: Command) -> Command:
+    """What `indicate` and `states` look at: a recording or this host, how long, who is a user."""
+    for option in reversed(
+        (
+            click.argument("recording", required=False, type=click.Path(path_type=Path)),
+            click.option(
+                "--live", is_flag=True, help="This host, sampled for a moment; also without RECORDING."
+            ),
+            click.option(
+                "--seconds",
+                type=click.FloatRange(0.5, 86400),
+                help="Look at the last SECONDS; default 10 of a recording, 2 of this host.",
+            ),
+            click.option(
+                "--users",
+                type=click.Choice(["uid", "session", "cgroup"]),
+                help="What a user of this host is; default uid.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def looked_at(
+    recording: Path | None, live: bool, users: str | None, seconds: float | None
+) -> Iterator[tuple[Recording, float]]:
+    """The recording, or one of this host that is being written; and how many seconds to look at."""
+    from satline.live import sampled
+    from satline.recording import Recording
+
+    context = click.get_current_context()
+    if recording is not None:
+        if live or users is not None:
+            name = "--live" if live else "--users"
+            raise click.UsageError(f"{name} is for this host: name no recording beside it", context)
+        yield Recording.open(recording), seconds or _WINDOW_S
+        return
+    seconds = seconds or _SAMPLE_S
+    with sampled(users or "uid", seconds) as opened:
+        yield opened, seconds
+
+
+@click.command(
+    short_help="Show the load now, in a line.",
+    epilog="""\b
+Examples:
+  satline analyse indicate                            this host, for 2 seconds
+  satline analyse indicate host.satline --watch 10    while it is written
+  satline analyse indicate host.satline --json | jq .values.mpl
+""",
+)
+@source_options
+@click.option("--long", "fuller", is_flag=True, help="All that is known of the load, a line each.")
+@click.option(
+    "--watch", type=click.FloatRange(0.5), metavar="SECONDS", help="Again every SECONDS, until Ctrl-C."
+)
+@click.option("--count", type=click.IntRange(1), help="With --watch: end after so many.")
+@json_option("As JSON; with --watch a line each.")
+def indicate(
+    recording: Path | None,
+    live: bool,
+    seconds: float | None,
+    users: str | None,
+    fuller: bool,
+    watch: float | None,
+    count: int | None,
+    as_json: bool,
+) -> None:
+    """Show the load now: total paging rate (not that of a processor), multiprogramming level, eligible users,
+    processors busy, response time, active users.
+
+    RECORDING may be one that is being written; without it this host is sampled for a moment.
+    """
+    from rich.console import Console
+
+    from satline.live import Window, load_now
+
+    if count is not None and watch is None:
+        raise click.UsageError("--count goes with --watch", click.get_current_context())
+    console = Console(highlight=False)
+    with looked_at(recording, live, users, seconds) as (opened, length), ended_by_hand(watch is not None):
+        refuse_ended(opened, watch)
+        for done in itertools.count(1):
+            window = Window.last(opened, length)
+            load = load_now(window, fuller=fuller)
+            if as_json:
+                click.echo(json.dumps(load.content(), indent=None if watch else 2))
+            elif fuller:
+                console.print(long_form(load))
+            else:
+                click.echo(line(load))
+            say_stale(window)
+            if watch is None or done == count or opened.ended:
+                return
+            time.sleep(watch)
+            opened = again(opened)
+
+
+def refuse_ended(opened: Recording, watch: float | None) -> None:
+    """Nothing new comes into a recording that has ended."""
+    if watch is not None and opened.ended:
+        raise InputError(f"{opened.path} has ended: it will not change", hint="leave --watch out")
+
+
+def again(opened: Recording) -> Recording:
+    """`opened` with its description as it is now: it may have ended meanwhile."""
+    from satline.recording import Recording
+
+    return opened if opened.ended else Recording.open(opened.path)
+
+
+@contextmanager
+def ended_by_hand(watching: bool) -> Iterator[None]:
+    """Ctrl-C is how watching ends: no error."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not watching:
+            raise
+
+
+def say_stale(window: Window) -> None:
+    """Nobody writes the recording any more, though it does not say that it has ended."""
+    if (stale := window.stale_s) is not None:
+        click.echo(f"the last sample is {stale:,.0f} s old: the monitor seems to have stopped", err=True)
+
+
+def line(load: LoadNow) -> str:
+    """The one line: time, then each value with its word."""
+    from satline.live import LINE
+
+    words = [f"{load.window.at:%H:%M:%S}"]
+    for name, word in LINE:
+        words.append(f"{word} {shown(load, name)}")
+    return "  ".join(words)
+
+
+def shown(load: LoadNow, name: str) -> str:
+    """A value with its unit; a count of users without."""
+    from satline.report import _numbers
+
+    if (found := load.values.get(name)) is None:
+        return NONE
+    unit = {"pages/s": "/s", "users": "", "per second": "/s"}.get(found.unit, found.unit)
+    if found.unit.startswith("fraction"):
+        unit = "fraction"
+    text = _numbers.quantity(found.value, unit).replace("\N{NO-BREAK SPACE}", " ")
+    return text.replace(" /s", "/s")
+
+
+def long_form(load: LoadNow) -> RenderableType:
+    """Headings with a line for each value, and what is missing with its reason."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    from satline.live._load import LONG
+    from satline.report._escape import cell
+
+    window = load.window
+    parts: list[RenderableType] = [
+        cell(
+            f"Load at {window.at:%Y-%m-%d %H:%M:%S} UTC, mean over {window.seconds:.3g} s"
+            f" ({window.samples} samples)",
+            "bold",
+        )
+    ]
+    labels: dict[str, str] = {}
+    for heading, names in LONG:
+        there = [(name, words) for name, words in names if name in load.values]
+        labels |= dict(names)
+        if not there:
+            continue
+        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 2))
+        table.add_column(width=30)
+        table.add_column(justify="right")
+        table.add_column(overflow="fold")
+        for name, words in there:
+            device = load.busiest_device if name == "busiest_device" else None
+            table.add_row(words, long_value(load, name), cell(device or ""))
+        parts += [Text(heading, style="bold cyan"), table]
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in load.missing.items():
+        by_reason.setdefault(reason, []).append(labels.get(name, name))
+    parts += [cell(f"Missing: {'; '.join(words)} ({reason}).", "dim") for reason, words in by_reason.items()]
+    return Group(*parts)
+
+
+def long_value(load: LoadNow, name: str) -> str:
+    """A value in its own unit."""
+    from satline.report import _numbers
+
+    found = load.values[name]
+    return _numbers.quantity(found.value, "fraction" if found.unit.startswith("fraction") else found.unit)

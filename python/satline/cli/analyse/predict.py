@@ -1,0 +1,276 @@
+"""`satline predict`: throughput and response time at other loads, and after changes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from satline.cli.options import LOAD, require_loads
+from satline.cli.outputs import JSON
+from satline.errors import InputError
+
+if TYPE_CHECKING:
+    from satline.reduction import Filters
+
+MOST_ROWS = 12
+_SPAN = re.compile(r"(\d*\.?\d*)\.\.(\d*\.?\d*)(?::(\d+))?")
+
+
+@click.command(
+    short_help="Predict other loads, or the load after a change.",
+    epilog="""\b
+Examples:
+  satline analyse predict host.satline --users 10..60
+  satline analyse predict host.satline --what-if cpu=2x --what-if processors=4
+  satline analyse predict loadtest.csv --at 64,128    a table of a load test
+
+\b
+What may be changed:
+  cpu=2x             processors twice as fast
+  processors=4       so many processors; processors=2x twice as many
+  device:sda=2x      that device twice as fast; device:sda=2 two of them
+  quota=2x           twice the processor quota; quota=1.5 so many
+  cap=2x             twice the cap on the load's reads
+  storage=2x         twice the main storage: scales paging, by an assumption
+
+\b
+A network file:
+  title = "Central server"
+  [[users]]
+  count = 100
+  think_s = 10
+  [[station]]
+  name = "cpu"
+  demand_s = 0.1               # a transaction's service time there
+  servers = 2
+  [[station]]
+  name = "disk"
+  visits = 9
+  service_s = 0.030            # the demand is visits x service_s
+  [[station]]
+  name = "network"
+  kind = "delay"               # no queue
+  demand_s = 0.05
+  [storage]                    # optional
+  admitted = 6                 # users in queue at most; others are eligible
+  working_sets = 4             # how many fit; more page to:
+  paging = "disk"
+Several [[users]] with a name each are classes; then
+demand_s = { students = 0.1, batch = 2 }.
+""",
+)
+@click.argument("recording", type=click.Path(path_type=Path), required=False)
+@click.option("--network", type=click.Path(path_type=Path), metavar="FILE", help="A network given by hand.")
+@click.option(
+    "--users",
+    "users_text",
+    metavar="10..60",
+    help="For so many users: 10..60, 10..60:5, or 10,20. Of a table: its column of load.",
+)
+@click.option("--at", "at_text", metavar="64,128", help="Of a table: at these loads too.")
+@click.option("--throughput", metavar="COLUMN", help="Of a table: its column of throughput.")
+@click.option("--response", metavar="COLUMN", help="Of a table: its column of mean response time.")
+@click.option("--what-if", "what_if", multiple=True, metavar="CHANGE", help="After a change; see below.")
+@click.option(
+    "--from-loads",
+    "from_loads",
+    metavar="2..20",
+    help="Estimate demands from these loads; ..half: the lower half.",
+)
+@click.option(
+    "--by-class", "by_class", is_flag=True, help="Short and long transactions apart, by their class."
+)
+@click.option("--think", "think_s", type=click.FloatRange(min=0), metavar="SECONDS", help="Known think time.")
+@click.option(
+    "--method",
+    type=click.Choice(["auto", "exact", "linearizer", "schweitzer"]),
+    help="How to solve a network; auto: exactly where feasible.",
+)
+@LOAD
+@click.option("--hours", metavar="9-17", help="Only these hours of the day.")
+@click.option("--days", metavar="mon-fri", help="Only these days of the week.")
+@click.option("--timezone", metavar="ZONE", help="Zone of hours and days; default UTC.")
+@click.option("--exclude-users", metavar="A,B", help="Leave these users out.")
+@JSON
+def predict(
+    recording: Path | None,
+    network: Path | None,
+    users_text: str | None,
+    at_text: str | None,
+    throughput: str | None,
+    response: str | None,
+    what_if: tuple[str, ...],
+    from_loads: str | None,
+    by_class: bool,
+    think_s: float | None,
+    method: str | None,
+    load_axis: str | None,
+    hours: str | None,
+    days: str | None,
+    timezone: str | None,
+    exclude_users: str | None,
+    as_json: bool,
+) -> None:
+    """Predict throughput and response time for other numbers of users, what saturates first and when.
+
+    A closed queueing model is made from the recording: what a transaction needs of each processor and
+    device, by the utilisation law. Each number has an interval; beside it stands what was measured at loads
+    that the recording holds. With --by-class transactions of different classes have demands, waits and
+    responses of their own. With --network the model is a file of your own.
+
+    A RECORDING that is a file is a table of loads and throughputs in CSV, as load tests print them: the
+    universal scalability law and a broken line are fitted to it.
+    """
+    if (recording is None) == (network is None):
+        raise click.UsageError("give a RECORDING, or --network FILE", click.get_current_context())
+    given = {
+        "--what-if": bool(what_if),
+        "--from-loads": from_loads is not None,
+        "--by-class": by_class,
+        "--load": load_axis is not None,
+        "--hours": hours is not None,
+        "--days": days is not None,
+        "--timezone": timezone is not None,
+        "--exclude-users": exclude_users is not None,
+    }
+    of_recording = [name for name, used in given.items() if used]
+    if recording is not None and recording.is_file():
+        from satline.cli.analyse.load_table import predict_table
+
+        surplus = [*of_recording, *(["--method"] if method is not None else [])]
+        predict_table(recording, users_text, throughput, response, at_text, think_s, surplus, as_json)
+        return
+    of_table = {"--at": at_text, "--throughput": throughput, "--response": response}
+    for name, used in of_table.items():
+        if used is not None:
+            raise click.UsageError(f"{name}: of a table, and not of a recording or a network")
+    users = None if users_text is None else users_of(users_text)
+    if network is not None:
+        surplus = [*of_recording, *(["--think"] if think_s is not None else [])]
+        _network(network, users, method, surplus, as_json)
+        return
+    assert recording is not None
+    if method not in (None, "auto", "exact"):
+        raise click.UsageError("a model of one class is solved exactly; --method is for --network")
+    from satline.cli.filters import filters_of
+
+    filters = filters_of(hours=hours, days=days, timezone=timezone, exclude_users=exclude_users)
+    _recording(recording, load_axis, filters, users, what_if, from_loads, think_s, by_class, as_json)
+
+
+def _recording(
+    recording: Path,
+    load_axis: str | None,
+    filters: Filters | None,
+    users: list[int] | None,
+    what_if: tuple[str, ...],
+    from_loads: str | None,
+    think_s: float | None,
+    by_class: bool,
+    as_json: bool,
+) -> None:
+    from satline.diagnosis import as_plain
+    from satline.prediction import changes
+    from satline.prediction import predict as answer_for
+    from satline.reconcile import Answers, story
+    from satline.recording import Recording
+    from satline.reduction import reduce
+
+    wanted = [changes(text) for text in what_if]
+    half = from_loads is not None and from_loads.strip() == "..half"
+    loads = None if from_loads is None or half else loads_of(from_loads)
+    opened = Recording.open(recording)
+    curves = reduce(opened, load_axis, filters=filters)
+    require_loads(curves, load_axis)
+    answer = answer_for(
+        opened,
+        curves,
+        loads=loads,
+        half=half,
+        users=users,
+        what_if=wanted,
+        think_s=think_s,
+        classes=by_class,
+        filters=filters,
+    )
+    told = story(opened, curves, "predict", Answers(prediction=answer))
+    if as_json:
+        _print_json(answer, agreement=as_plain(told))
+        return
+    from satline.cli.analyse.predict_text import prediction_lines
+
+    _print(prediction_lines(answer, told))
+    if answer.by_class is not None:
+        from satline.cli.analyse.predict_classes import class_lines
+
+        _print(["", *class_lines(answer.by_class)])
+
+
+def _network(
+    path: Path, users: list[int] | None, method: str | None, surplus: list[str], as_json: bool
+) -> None:
+    from satline.prediction import read_network
+    from satline.prediction._network_answer import answer_network
+
+    if surplus:
+        raise click.UsageError(f"{', '.join(surplus)}: of a recording, not of a network")
+    answer = answer_network(read_network(path), users, method or "auto", str(path))  # type: ignore[arg-type]
+    if as_json:
+        _print_json(answer)
+        return
+    from satline.cli.analyse.predict_text import network_lines
+
+    _print(network_lines(answer))
+
+
+def _print_json(answer: Any, **more: Any) -> None:
+    from satline.diagnosis import as_plain
+
+    content = {"format": 1, **as_plain(answer), **more}
+    click.echo(json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def _print(lines: list[str]) -> None:
+    from satline.report._escape import visible
+
+    for line in lines:
+        click.echo(visible(line))
+
+
+def users_of(text: str) -> list[int]:
+    """Numbers of users: a list, or a span with at most `MOST_ROWS` of them, or by a step."""
+    hint = "write 10..60, 10..60:5, or 10,20,40"
+    span = _SPAN.fullmatch(text.strip())
+    if span is None:
+        parts = [part.strip() for part in text.split(",")]
+        if not all(p.isascii() and p.isdigit() and len(p) < 7 for p in parts) or len(parts) > 1000:
+            raise InputError(f"--users {text!r}", hint=hint)
+        numbers = [int(p) for p in parts]
+    else:
+        if not (span[1].isdigit() and span[2].isdigit()) or len(span[1] + span[2]) > 12:
+            raise InputError(f"--users {text!r}", hint=hint)
+        low, high = int(span[1]), int(span[2])
+        step = int((span[3] or "0")[:6]) or max(1, -(-(high - low) // (MOST_ROWS - 1)))
+        if low > high or (high - low) // step > 1000:
+            raise InputError(f"--users {text!r}", hint=hint)
+        numbers = sorted({*range(low, high + 1, step), high})
+    if min(numbers) < 1:
+        raise InputError(f"--users {text!r}: at least one user", hint=hint)
+    return sorted(set(numbers))
+
+
+def loads_of(text: str) -> tuple[float, float]:
+    """The ends of a span of loads; one that is left out is open."""
+    span = _SPAN.fullmatch(text.strip())
+    if span is None or span[3] or not (span[1] or span[2]) or "." in (span[1], span[2]):
+        raise InputError(f"--from-loads {text!r}", hint="write 2..20, ..20, 2.. or ..half")
+    low, high = float(span[1] or 0), float(span[2] or "inf")
+    if low > high:
+        raise InputError(
+            f"--from-loads {text!r}: {low:g} is above {high:g}", hint="write the lower end first"
+        )
+    return low, high

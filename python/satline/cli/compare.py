@@ -1,0 +1,203 @@
+"""`satline compare`: two periods held against each other at equal load."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import click
+
+from satline.cli.filters import filter_options, moment_named
+from satline.cli.history import HISTORY
+from satline.cli.history import compare as compare_with_history
+from satline.cli.options import LOAD
+from satline.cli.outputs import JSON, SVG, html_option, write_pictures
+from satline.errors import InputError
+
+if TYPE_CHECKING:
+    from satline.comparison import Comparison
+    from satline.recording import Recording
+    from satline.reduction import Filters
+
+
+@click.command(
+    short_help="Say whether a change helped: two periods at equal load.",
+    epilog="""\b
+Examples:
+  satline compare before.satline after.satline
+  satline compare 'oct-*.satline' 'nov-*.satline' --hours 9-17 --days mon-fri
+  satline compare host.satline --at-annotation 'new kernel' --html change.html
+""",
+)
+@click.argument("recordings", nargs=-1, metavar="[BEFORE] [AFTER]")
+@click.option("--before", multiple=True, metavar="RECORDING", help="Before; may be repeated.")
+@click.option("--after", multiple=True, metavar="RECORDING", help="After; may be repeated.")
+@click.option("--at", metavar="TIME", help="Cut one recording at this moment.")
+@click.option("--at-annotation", metavar="TEXT", help="Cut one recording at its annotation with this text.")
+@click.option(
+    "--with",
+    "with_",
+    metavar="DAY|last-good|usual",
+    help="Hold one recording against the history: as `satline history compare`.",
+)
+@HISTORY
+@click.option(
+    "--measure",
+    metavar="VARIABLE",
+    help="What to compare, or VARIABLE@USER, @DEVICE; default: the best that both have.",
+)
+@LOAD
+@click.option(
+    "--throughput", metavar="VARIABLE", help="Of the trade-off curve; default: problem state (virtual CPU)."
+)
+@click.option(
+    "--class-observations",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="Merge classes until both sides have so many.",
+)
+@filter_options
+@click.option("--full", is_flag=True, help="The points of the trade-off curves too.")
+@JSON
+@html_option("Write a page with plots.")
+@SVG
+@click.pass_context
+def compare(
+    context: click.Context,
+    recordings: Sequence[str],
+    before: Sequence[str],
+    after: Sequence[str],
+    at: str | None,
+    at_annotation: str | None,
+    with_: str | None,
+    place: Path,
+    measure: str | None,
+    load_axis: str | None,
+    throughput: str | None,
+    class_observations: int,
+    filters: Filters | None,
+    full: bool,
+    as_json: bool,
+    html: Path | None,
+    svg: Path | None,
+) -> None:
+    """Say whether a change helped: hold two periods against each other at equal load, with intervals that
+    respect that hours and days resemble their neighbours.
+
+    BEFORE and AFTER are each a recording, a directory of recordings (the runs of an arm), a pattern in
+    quotes, or several with commas. With --at or --at-annotation one recording is cut in two.
+    """
+    if with_ is not None:
+        _with_history(context, recordings)
+        context.invoke(
+            compare_with_history, today_=recordings[0], with_=with_, place=place, html=html, as_json=as_json
+        )
+        return
+    from satline.comparison import Options
+    from satline.comparison import compare as held
+    from satline.recording import Recording
+
+    first, second = _sides(recordings, before, after, cut=at is not None or at_annotation is not None)
+    opened = [[Recording.open(path) for path in side] for side in (first, second)]
+    zone = filters.timezone if filters is not None else "UTC"
+    options = Options(load_axis, measure, throughput, filters, class_observations)
+    found = held(opened[0], opened[1], options, at_s=_cut(opened[0], at, at_annotation, zone))
+    if html is not None or svg is not None:
+        from satline.report.compare import plots, write_comparison
+
+        if html is not None:
+            write_comparison(html, found)
+        if svg is not None:
+            write_pictures(plots(found), svg, "svg")
+    if as_json:
+        click.echo(json.dumps(content(found), indent=2))
+        return
+    from rich.console import Console
+
+    from satline.report.compare_text import print_comparison
+
+    print_comparison(found, Console(highlight=False), full=full)
+
+
+def _with_history(context: click.Context, recordings: Sequence[str]) -> None:
+    if len(recordings) != 1:
+        raise InputError(
+            f"{len(recordings)} recordings with --with",
+            hint="name one, today's: satline compare TODAY --with last-good",
+        )
+    fits = {"recordings", "with_", "place", "html", "as_json"}
+    for name in context.params:
+        given = context.get_parameter_source(name)
+        if name not in fits and given is click.core.ParameterSource.COMMANDLINE:
+            raise InputError(
+                f"--{name.replace('_', '-')} with --with",
+                hint="--with compares a day with days of the history",
+            )
+
+
+def _sides(
+    recordings: Sequence[str], before: Sequence[str], after: Sequence[str], cut: bool
+) -> tuple[list[Path], list[Path]]:
+    """Paths of both sides; with `cut` there is nothing after."""
+    from satline.comparison import find_recordings
+
+    if recordings and (before or after):
+        raise InputError(
+            "recordings are given both plainly and by --before or --after", hint="use one of the two ways"
+        )
+    if cut:
+        one = find_recordings((*recordings, *before))
+        if len(one) != 1 or after:
+            raise InputError(
+                f"{len(one) + len(after)} recordings with a cut",
+                hint="--at and --at-annotation cut one recording",
+            )
+        return one, []
+    if recordings:
+        if len(recordings) != 2:
+            raise InputError(
+                f"{len(recordings)} recording{'s' if len(recordings) > 1 else ''} given, two are compared",
+                hint="name two (a pattern in quotes or a list with commas is one), or cut one: --at TIME",
+            )
+        before, after = recordings[:1], recordings[1:]
+    if not before or not after:
+        raise InputError(
+            "two sides are needed",
+            hint="satline compare BEFORE AFTER, or satline compare RECORDING --at 2026-11-01T12:00",
+        )
+    return find_recordings(before), find_recordings(after)
+
+
+def _cut(opened: Sequence[Recording], at: str | None, annotation: str | None, zone: str) -> float | None:
+    from satline.comparison import moment_of
+
+    if at is not None and annotation is not None:
+        raise InputError("--at and --at-annotation exclude each other", hint="give one of them")
+    if annotation is not None:
+        return moment_of(opened[0], annotation)
+    moment = moment_named("--at", at, ZoneInfo(zone))
+    return None if moment is None else moment.timestamp()
+
+
+def content(found: Comparison) -> dict[str, Any]:
+    """A comparison for JSON; what is not known is null."""
+    made: dict[str, Any] = plain(dataclasses.asdict(found))
+    return made
+
+
+def plain(value: Any) -> Any:
+    """Results for JSON: what is not finite is null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return value

@@ -1,0 +1,87 @@
+"""`satline diagnose`: where a recording, or a load test's table, saturates, and what holds it back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from satline.cli.filters import filter_options
+from satline.cli.options import LOAD, RECORDING, class_options, require_loads
+from satline.cli.outputs import JSON
+
+if TYPE_CHECKING:
+    from satline.reduction import Filters
+
+
+@click.command(
+    short_help="Say where a recording saturates, and what holds it back.",
+    epilog="""\b
+Examples:
+  satline diagnose host.satline
+  satline diagnose host.satline --hours 9-17 --timezone Europe/Berlin
+  satline diagnose host.satline --json | jq -r .headline
+""",
+)
+@RECORDING
+@LOAD
+@class_options
+@filter_options
+@click.option("--throughput", metavar="COLUMN", help="Of a table: its column of throughput.")
+@click.option("--response", metavar="COLUMN", help="Of a table: its column of mean response time.")
+@click.option("--all", "every", is_flag=True, help="Also why each rule does not hold, and what was not seen.")
+@JSON
+def diagnose(
+    recording: Path,
+    load_axis: str | None,
+    classes: str | None,
+    class_width: float | None,
+    class_observations: int | None,
+    filters: Filters | None,
+    throughput: str | None,
+    response: str | None,
+    every: bool,
+    as_json: bool,
+) -> None:
+    """Say where a recording saturates, what holds it back, how sure that is, and what could not be seen.
+
+    A RECORDING that is a file is a table of loads and throughputs in CSV: `satline predict` says more of it,
+    and how to name its columns.
+    """
+    if recording.is_file():
+        from satline.cli.analyse.load_table import diagnose_table
+
+        diagnose_table(recording, load_axis, filters, throughput, response, as_json)
+        return
+    for name, used in (("--throughput", throughput), ("--response", response)):
+        if used is not None:
+            raise click.UsageError(f"{name}: of a table, and not of a recording")
+    from satline.diagnosis import as_plain, require_two_readings, to_dict
+    from satline.diagnosis import diagnose as judge
+    from satline.reconcile import Answers, story
+    from satline.recording import Recording
+    from satline.reduction import reduce as to_curves
+
+    opened = Recording.open(recording)
+    require_two_readings(opened)
+    curves = to_curves(
+        opened,
+        load_axis,
+        filters=filters,
+        classes=classes,
+        class_width=class_width,
+        class_observations=class_observations,
+    )
+    require_loads(curves, load_axis)
+    diagnosis = judge(opened, curves)
+    told = story(opened, curves, "diagnose", Answers(diagnosis=diagnosis))
+    if as_json:
+        click.echo(json.dumps({**to_dict(diagnosis), "agreement": as_plain(told)}, indent=2))
+        return
+    from rich.console import Console
+
+    from satline.report.terminal import print_diagnosis
+
+    print_diagnosis(diagnosis, Console(), every=every, notes=told.lines)

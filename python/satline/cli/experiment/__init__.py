@@ -1,0 +1,1 @@
+"""`satline study` and the commands around experiments: shipped studies, designs, their analysis, power."""

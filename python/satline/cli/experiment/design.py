@@ -1,0 +1,323 @@
+"""`satline design`, `satline anova`: experiments planned and analysed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from satline.cli.experiment.power import LEVEL
+from satline.cli.outputs import JSON, csv_option, picture_option, write_pictures
+from satline.errors import InputError
+
+if TYPE_CHECKING:
+    from satline.experiment.designs import Factor, Fraction, Plan
+    from satline.experiment.variance import Results
+
+
+@click.command(
+    short_help="Plan which combinations to run, in which order.",
+    epilog="""\b
+Examples:
+  satline experiment design memory=640,768,1024 channels=1,2 --csv > plan.csv
+  satline experiment design a=0,1 b=0,1 c=0,1 d=0,1 e=0,1 --fraction 1/2
+  satline experiment design a=0,1 b=0,1 c=0,1 --blocks 2
+""",
+)
+@click.argument("factors", nargs=-1, metavar="FACTOR=LEVEL,LEVEL[,…]…")
+@click.option("--fraction", metavar="1/2^P", help="Run a part, of the highest resolution: 1/2, 1/4, …")
+@click.option("--resolution", metavar="R", help="Run the smallest part with this resolution: III, IV, V.")
+@click.option("--generators", metavar="D=ABC,…", help="Run the part that these give; letters in given order.")
+@click.option(
+    "--replicates", type=click.IntRange(1, 1000), default=1, show_default=True, help="Of each cell."
+)
+@click.option("--blocks", metavar="N|replicates", help="Blocks, as days: 2, 4, … or one for each replicate.")
+@click.option(
+    "--confound", multiple=True, metavar="ABC", help="Interaction given up for the blocks; repeatable."
+)
+@click.option("--skip", multiple=True, metavar="F=L,G=M", help="A cell that cannot be run; repeatable.")
+@click.option("--seed", type=click.IntRange(0), help="Of the random order. [default: a new one]")
+@csv_option("As CSV: add a column of results for `satline anova`.")
+@JSON
+def design(
+    factors: tuple[str, ...],
+    fraction: str | None,
+    resolution: str | None,
+    generators: str | None,
+    replicates: int,
+    blocks: str | None,
+    confound: tuple[str, ...],
+    skip: tuple[str, ...],
+    seed: int | None,
+    as_csv: bool,
+    as_json: bool,
+) -> None:
+    """Plan an experiment with these factors and levels, low first: every combination, or a part of them, in
+    random order within blocks.
+
+    A part of a design at two levels says what it cannot tell apart. Blocks are what differs and cannot be
+    helped, such as days; an interaction of high order is given up for them, so that no other is harmed.
+    """
+    if as_csv and as_json:
+        raise click.UsageError("--csv and --json exclude each other", click.get_current_context())
+    from satline.experiment.designs import _show
+
+    plan = _planned(factors, (fraction, resolution, generators), replicates, blocks, confound, skip, seed)
+    if as_csv:
+        click.echo(_show.plan_csv(plan), nl=False)
+    elif as_json:
+        click.echo(json.dumps(_show.content(plan), indent=2))
+    else:
+        from satline.experiment.variance._show import print_table
+        from satline.report._escape import cell
+
+        console = _console()
+        print_table(_show.table(plan), console)
+        console.print()
+        for line in _show.words(plan):
+            console.print(cell(line, encoding=console.encoding))
+
+
+def _planned(
+    texts: tuple[str, ...],
+    part: tuple[str | None, str | None, str | None],
+    replicates: int,
+    blocks: str | None,
+    confound: tuple[str, ...],
+    skip: tuple[str, ...],
+    seed: int | None,
+) -> Plan:
+    from satline.experiment.designs import make_plan, parse_factor, parse_skip
+    from satline.experiment.designs._factors import check_factors
+    from satline.experiment.designs._words import parse_word
+
+    factors = [parse_factor(text) for text in texts]
+    check_factors(factors)
+    by_replicate = blocks == "replicates"
+    if blocks is not None and not by_replicate and not (blocks.isdecimal() and len(blocks) < 7):
+        raise InputError(f"--blocks {blocks!r}", hint="write 2, 4, … or replicates")
+    if by_replicate and replicates < 2:
+        raise InputError("--blocks replicates with one replicate", hint="add --replicates 2")
+    if seed is None:
+        import secrets
+
+        seed = secrets.randbelow(1_000_000)
+    return make_plan(
+        factors,
+        seed=seed,
+        replicates=replicates,
+        fraction=_part(factors, *part),
+        blocks=1 if blocks is None or by_replicate else int(blocks),
+        confound=[parse_word(word, factors, f"--confound {word!r}") for word in confound],
+        replicate_blocks=by_replicate,
+        skips=[parse_skip(text, factors) for text in skip],
+    )
+
+
+def _part(
+    factors: list[Factor], fraction: str | None, resolution: str | None, generators: str | None
+) -> Fraction | None:
+    from satline.experiment.designs import choose_fraction, fraction_of, parse_generators
+    from satline.experiment.designs._fraction import parse_fraction, parse_resolution
+
+    given = [one for one in (fraction, resolution, generators) if one is not None]
+    if len(given) > 1:
+        raise InputError("--fraction, --resolution and --generators exclude each other", hint="give one")
+    if not given:
+        return None
+    if any(len(factor.levels) != 2 for factor in factors):
+        raise InputError(
+            "a fraction needs factors at two levels", hint="run all combinations, or fewer levels"
+        )
+    if fraction is not None:
+        return fraction_of(len(factors), parse_fraction(fraction))
+    if resolution is not None:
+        return choose_fraction(len(factors), parse_resolution(resolution))
+    return parse_generators(generators or "", factors)
+
+
+@click.command(
+    short_help="Analyse results: effects, variance, significance.",
+    epilog="""\b
+Examples:
+  satline experiment anova results.csv --response ms --factors memory,cpus
+  satline experiment anova results.csv --response ms --factors a,b,c --pool 2
+  satline experiment anova results.csv --response ms --factors a,b --by class
+""",
+)
+@click.argument("table", type=click.Path(path_type=Path))
+@click.option("--response", required=True, metavar="COLUMN", help="What was measured.")
+@click.option("--factors", required=True, metavar="COLUMN,…", help="What was varied.")
+@click.option(
+    "--by", metavar="COLUMN", help="Analyse each class of this column, such as command types, by itself."
+)
+@click.option("--run", metavar="COLUMN", help="Numbers the runs; rows of one run are joined. [default: run]")
+@click.option("--block", metavar="COLUMN", help="Numbers the blocks. [default: block]")
+@click.option(
+    "--statistic",
+    type=click.Choice(["mean", "median", "p90", "p95"]),
+    default="mean",
+    show_default=True,
+    help="Of the rows of a run.",
+)
+@click.option(
+    "--rows-are-runs", is_flag=True, help="Each row is a run by itself, whatever columns there are."
+)
+@click.option(
+    "--pool",
+    type=click.IntRange(2),
+    metavar="ORDER",
+    help="Interactions of ORDER factors or more are the error.",
+)
+@click.option(
+    "--lenth", "by_lenth", is_flag=True, help="Judge two-level effects by Lenth's method: no replicates."
+)
+@click.option(
+    "--type",
+    "kind",
+    type=click.Choice(["II", "III"]),
+    default="II",
+    show_default=True,
+    help="Of the sums of squares.",
+)
+@click.option(
+    "--transform",
+    type=click.Choice(["log", "none"]),
+    default="none",
+    show_default=True,
+    help="Of each run's response.",
+)
+@click.option(
+    "--adjust",
+    type=click.Choice(["holm", "bonferroni", "none"]),
+    default="holm",
+    show_default=True,
+    help="Significances for many effects together.",
+)
+@LEVEL
+@picture_option("svg", former=("--plots",))
+@JSON
+def anova(
+    table: Path,
+    response: str,
+    factors: str,
+    by: str | None,
+    run: str | None,
+    block: str | None,
+    statistic: str,
+    rows_are_runs: bool,
+    pool: int | None,
+    by_lenth: bool,
+    kind: str,
+    transform: str,
+    adjust: str,
+    level: float,
+    svg: Path | None,
+    as_json: bool,
+) -> None:
+    """Analyse the results of a designed experiment: a table, CSV, Parquet or JSON, with a row for
+    each run, or many.
+
+    Rows of one run, such as its transactions, are not independent of each other: they are joined to one
+    number per run first. Without replicates there is nothing to hold effects against: declare which
+    interactions are the error (--pool), or judge two-level effects by each other (--lenth).
+    """
+    from satline.experiment.variance import per_run, read_table, split_by
+
+    names = [name.strip() for name in factors.split(",") if name.strip()]
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"--factors {factors!r}", hint="name each column once: --factors memory,channels")
+    whole = read_table(table)
+    classes = [(None, whole)] if by is None else split_by(whole, by, table)
+    made: list[dict[str, Any]] = []
+    for name, part in classes:
+        try:
+            results = per_run(
+                part,
+                table,
+                response,
+                names,
+                run=run,
+                block=block,
+                statistic=statistic,
+                rows_are_runs=rows_are_runs,
+            )
+            made.append(
+                _analysed(
+                    results, name, response, pool, kind, by_lenth, transform, adjust, level, svg, as_json
+                )
+            )
+        except InputError as error:
+            if name is None:
+                raise
+            error.message = f"{by} {name}: {error.message}"
+            raise
+    if as_json:
+        click.echo(json.dumps(made if by is not None else made[0], indent=2))
+
+
+def _analysed(
+    results: Results,
+    name: str | None,
+    response: str,
+    pool: int | None,
+    kind: Any,
+    by_lenth: bool,
+    transform: str,
+    adjust: str,
+    level: float,
+    svg: Path | None,
+    as_json: bool,
+) -> dict[str, Any]:
+    import numpy as np
+
+    from satline.experiment.variance import analyse
+    from satline.experiment.variance._show import content, print_analysis
+
+    y = results.y
+    if transform == "log":
+        if float(y.min()) <= 0.0:
+            raise InputError(
+                f"--transform log: a run's {response} is not above 0", hint="use --transform none"
+            )
+        y = np.log(y)
+    found = analyse(
+        results.layout,
+        y,
+        pool=pool,
+        kind=kind,
+        by_lenth=by_lenth,
+        log=transform == "log",
+        adjust=adjust,
+        level=level,
+        order=results.order,
+    )
+    files = _write_plots(found, response, svg, name) if svg is not None else []
+    if as_json:
+        return content(found, name, results.notes)
+    what = f"{response} of {len(y)} runs" + (", logarithms" if transform == "log" else "")
+    title = what if name is None else f"{name}: {what}"
+    print_analysis(found, [title, *results.notes], _console())
+    if files:
+        from satline.report._escape import visible
+
+        click.echo(f"written: {visible(files[0].parent)}: {', '.join(visible(f.name) for f in files)}")
+    click.echo()
+    return {}
+
+
+def _write_plots(found: Any, response: str, path: Path, name: str | None) -> list[Path]:
+    import re
+
+    from satline.experiment.variance._plots import plots
+
+    lead = "" if name is None else re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:40] + "-"
+    return write_pictures(plots(found, response), path, "svg", lead=lead, several=name is not None)
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console(highlight=False)

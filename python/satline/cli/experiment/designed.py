@@ -1,0 +1,159 @@
+"""`satline study` with factors: the runs of a design, one after another, and what they say together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from satline.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from satline.experiment.designed._analysis import Outcome
+    from satline.experiment.designed._runner import Carried
+    from satline.experiment.study import Study
+
+
+def run_design(
+    study: Study,
+    out: Path | None,
+    *,
+    quick: bool,
+    scratch: Path,
+    as_json: bool,
+    leave_out_flagged: bool,
+) -> int:
+    """Run what is left of the design, analyse all of it, write results.csv and report.html."""
+    from rich.console import Console
+
+    from satline.experiment.designed._runner import SaidOnce, carry_out
+    from satline.experiment.progress import make_view
+    from satline.experiment.protocol import Options
+    from satline.experiment.study import designed_study
+
+    console = Console(stderr=as_json)
+    view = make_view(console)
+    designed = designed_study(study)
+    place = out or Path(f"{study.name}-design")
+    options = Options(out=place, scratch=scratch, quick=quick)
+    carried = carry_out(designed, place, options, view, SaidOnce(view, console.is_terminal))
+    if carried.interrupted is not None:
+        _print_interrupted(carried, place, as_json)
+        return 128 + carried.interrupted
+    view.note("analysing …")
+    outcome = analysed(study, carried, leave_out_flagged)
+    finish(
+        outcome, place, study.file.title, study.file.question, study.text, _within_s(study), as_json, carried
+    )
+    return 1 if carried.left_behind else 0
+
+
+def _within_s(study: Study) -> float:
+    return 2.0 if study.file.design is None else study.file.design.within_seconds
+
+
+def analysed(study: Study, carried: Carried, leave_out_flagged: bool) -> Outcome:
+    from satline.experiment.designed import DesignPart
+    from satline.experiment.designed._analysis import outcome_of
+    from satline.experiment.designed._results import results_of
+
+    store = carried.store
+    results = results_of(
+        carried.plan, store.recording, lambda run: store.finished(run, carried.digest), _within_s(study)
+    )
+    return outcome_of(
+        carried.plan, results, study.file.design or DesignPart(), leave_out_flagged=leave_out_flagged
+    )
+
+
+def finish(
+    outcome: Outcome,
+    place: Path,
+    title: str,
+    question: str,
+    text: str,
+    within_s: float,
+    as_json: bool,
+    carried: Carried | None = None,
+) -> None:
+    """Write results.csv and report.html into the directory of the runs, and show the outcome."""
+    from rich.console import Console
+
+    from satline.experiment.designed._page import write_outcome
+    from satline.experiment.designed._results import results_csv
+    from satline.experiment.designed._show import content, print_outcome
+    from satline.report._escape import visible
+    from satline.report.html import write_page
+
+    if not outcome.results:
+        hint = "leave --leave-out-flagged out" if outcome.left_out_flagged else f"see {place / 'log.jsonl'}"
+        raise InputError("no run has a result", hint=hint)
+    table, page = place / "results.csv", place / "report.html"
+    write_page(table, results_csv(outcome.plan, outcome.results))
+    write_outcome(page, outcome, title, question, text, within_s)
+    if as_json:
+        shown: dict[str, Any] = {"title": title, **content(outcome)}
+        if carried is not None:
+            shown |= {
+                "failed": {str(run): why for run, why in carried.failed.items()},
+                "late": carried.late,
+                "repeated": carried.repeated,
+                "left_behind": carried.left_behind,
+            }
+            if carried.decided is not None:
+                shown["sequential"] = carried.decided.as_json()
+        click.echo(json.dumps({**shown, "report": str(page), "results": str(table)}, indent=2))
+        return
+    console = Console(highlight=False)
+    console.print()
+    print_outcome(outcome, console)
+    if carried is not None:
+        _print_decided(carried, console)
+        _print_carried(carried, console)
+    console.print()
+    for name, path in (("report", page), ("results", table), ("runs", place / "runs")):
+        click.echo(f"{name + ':':9}{visible(path)}")
+
+
+def _print_decided(carried: Carried, console: Console) -> None:
+    """What the replicates beyond the plan decided."""
+    from satline.experiment.designed._sequential import LEVEL
+    from satline.report._escape import cell
+
+    if carried.decided is None:
+        return
+    lines = [f"After {len(carried.plan.runs)} runs: {carried.decided.why}."]
+    lines += [f"  {line}" for line in carried.decided.lines()]
+    lines.append(f"  Each errs with a chance of at most {LEVEL:.0%}, however often it was looked at.")
+    console.print()
+    for line in lines:
+        console.print(cell(line, encoding=console.encoding))
+
+
+def _print_carried(carried: Carried, console: Console) -> None:
+    from satline.report._escape import cell
+
+    lines = [f"run {run} failed: {why}" for run, why in carried.failed.items()]
+    lines += [f"run {run} is in the analysis though the emulator was late every time" for run in carried.late]
+    if carried.repeated:
+        lines.append(f"{carried.repeated} void run(s) were repeated")
+    lines += [f"left behind: {what} (`satline clean` tries again)" for what in carried.left_behind]
+    for line in lines:
+        console.print(cell(line, encoding=console.encoding))
+
+
+def _print_interrupted(carried: Carried, place: Path, as_json: bool) -> None:
+    from satline.report._escape import visible
+
+    done = sum(carried.store.finished(run, carried.digest) for run in carried.plan.runs)
+    words = f"ended early: {done} of {len(carried.plan.runs)} runs are done; the same command with --output "
+    words += f"{visible(place)} goes on"
+    if as_json:
+        click.echo(
+            json.dumps({"interrupted": True, "runs_done": done, "runs_planned": len(carried.plan.runs)})
+        )
+    click.echo(words, err=as_json)

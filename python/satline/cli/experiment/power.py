@@ -1,0 +1,157 @@
+"""`satline power`: how many replicates, or how long a window, an experiment needs."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import click
+
+from satline.cli.outputs import JSON
+from satline.errors import InputError
+
+LEVEL = click.option(
+    "--level",
+    type=click.FloatRange(1e-6, 0.5),
+    default=0.05,
+    show_default=True,
+    help="Chance of a false finding.",
+)
+
+
+@click.command(
+    short_help="Say how many replicates, or what length, are needed.",
+    epilog="""\b
+Examples:
+  satline experiment power memory=640,1024 cpus=1,2 --difference 0.2 --sd 0.15
+  satline experiment power a=1,2 --difference 9 --sd 30 --autocorrelation 0.8
+  satline experiment power a=1,2 --difference 9 --pilot old.csv --response ms
+""",
+)
+@click.argument("factors", nargs=-1, metavar="FACTOR=LEVEL,LEVEL[,…]…")
+@click.option("--difference", type=float, required=True, help="Between two levels, that is to be seen.")
+@click.option(
+    "--sd",
+    "deviation",
+    type=float,
+    help="Standard deviation of runs; of observations if these are autocorrelated.",
+)
+@click.option("--replicates", type=click.IntRange(1, 1000), help="How many there are to be.")
+@click.option(
+    "--autocorrelation",
+    type=float,
+    metavar="R",
+    help="Of successive observations of a run: how long must it be?",
+)
+@click.option(
+    "--interval", "interval_s", type=float, metavar="S", help="Seconds between observations. [default: 1]"
+)
+@click.option(
+    "--pilot",
+    type=click.Path(path_type=Path),
+    metavar="TABLE",
+    help="Observations of earlier runs, in their order: scatter and autocorrelation come from them.",
+)
+@click.option("--response", metavar="COLUMN", help="Of the pilot: what was observed.")
+@click.option("--run", metavar="COLUMN", help="Of the pilot: numbers its runs. [default: run]")
+@click.option(
+    "--run-sd",
+    type=click.FloatRange(0.0),
+    default=0.0,
+    help="What runs alike in all differ by, however long.",
+)
+@click.option(
+    "--power",
+    "wanted",
+    type=click.FloatRange(0.06, 0.9999),
+    default=0.8,
+    show_default=True,
+    help="Chance that it is seen.",
+)
+@LEVEL
+@JSON
+def power(
+    factors: tuple[str, ...],
+    difference: float,
+    deviation: float | None,
+    replicates: int | None,
+    autocorrelation: float | None,
+    interval_s: float | None,
+    pilot: Path | None,
+    response: str | None,
+    run: str | None,
+    run_sd: float,
+    wanted: float,
+    level: float,
+    as_json: bool,
+) -> None:
+    """Say how many replicates of a whole design are needed to see a difference between two levels of any
+    factor, or, of autocorrelated observations, how long each run must be.
+
+    The standard deviation comes from earlier runs: the root of the error's MS of `satline anova`; or, of
+    observations, from a --pilot.
+    """
+    from satline.experiment.designs import parse_factor
+    from satline.experiment.designs._factors import check_factors
+    from satline.experiment.variance._power_words import answer
+
+    made = [parse_factor(text) for text in factors]
+    check_factors(made)
+    before = ""
+    if pilot is not None:
+        if response is None or deviation is not None or autocorrelation is not None:
+            raise InputError(
+                "--pilot stands for --sd and --autocorrelation", hint="give it and --response, not them"
+            )
+        deviation, autocorrelation, before = _piloted(pilot, response, run)
+    elif deviation is None:
+        raise InputError("how much do runs scatter?", hint="give --sd, or --pilot with --response")
+    for name, value in (("--difference", difference), ("--sd", deviation)):
+        if not (math.isfinite(value) and value > 0.0):
+            raise InputError(f"{name} {value:g}", hint="above 0, in the unit of the response")
+    if not math.isfinite(run_sd):
+        raise InputError(f"--run-sd {run_sd:g}", hint="0 or more, in the unit of the response")
+    if autocorrelation is not None and not -0.995 <= autocorrelation <= 0.9999:
+        raise InputError(
+            f"--autocorrelation {autocorrelation:g}", hint="below 1: 0.8 means that 0.8 is left at the next"
+        )
+    if autocorrelation is None and (interval_s is not None or run_sd):
+        raise InputError(
+            "--interval and --run-sd are of autocorrelated observations", hint="add --autocorrelation"
+        )
+    if interval_s is not None and not (math.isfinite(interval_s) and interval_s > 0.0):
+        raise InputError(f"--interval {interval_s:g}", hint="seconds, above 0")
+    found = answer(
+        [len(factor.levels) for factor in made],
+        difference,
+        deviation,
+        replicates=replicates,
+        autocorrelation=autocorrelation,
+        interval_s=interval_s or 1.0,
+        run_deviation=run_sd,
+        level=level,
+        power=wanted,
+    )
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    from rich.console import Console
+
+    from satline.report._escape import cell
+
+    console = Console(highlight=False)
+    for line in (before + found["words"]).splitlines():
+        console.print(cell(line, encoding=console.encoding))
+
+
+def _piloted(path: Path, response: str, run: str | None) -> tuple[float, float, str]:
+    """Standard deviation and autocorrelation of a pilot's observations, and what to say of them."""
+    from satline.experiment.variance._pilot import pilot
+
+    seen = pilot(path, response, run)
+    words = (
+        f"{response}, {seen.observations:,} observations of {seen.runs} runs: standard deviation"
+        f" {seen.deviation:.3g}, autocorrelation {seen.correlation:.2f}.\n"
+    )
+    return seen.deviation, seen.correlation, words

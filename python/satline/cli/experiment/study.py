@@ -1,0 +1,378 @@
+"""`satline study`, `satline studies`, `satline clean`."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from satline.cli.completion import names_in, shipped
+from satline.cli.outputs import JSON, json_option, output_option
+from satline.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from satline.experiment.protocol import Result
+    from satline.experiment.study import Study
+
+
+def _part(_context: click.Context, _option: click.Parameter, value: str | None) -> float | None:
+    from satline.experiment.adaptive.targets import parse_part
+
+    if value is None:
+        return None
+    try:
+        part = float(str(parse_part(value)))
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is no part; write 15% or 0.15") from None
+    if not 0 < part <= 2:
+        raise click.BadParameter(f"{value!r} is not above 0 and at most 200%")
+    return part
+
+
+def _time(_context: click.Context, _option: click.Parameter, value: str | None) -> float | None:
+    from satline.experiment.adaptive.targets import parse_time
+
+    if value is None:
+        return None
+    try:
+        seconds = parse_time(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    if not 10 <= seconds <= 86400:
+        raise click.BadParameter(f"{value!r} is not between 10 s and 24 h")
+    return seconds
+
+
+def _targets(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    from satline.experiment.adaptive.targets import known_target
+
+    try:
+        return tuple(known_target(value) for value in values)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+@click.command(
+    short_help="Run emulated users in steps: where it saturates, and why.",
+    epilog="""\b
+Examples:
+  satline study this-host
+  satline study this-host --target "90% within 2s" --within 10% --for 15min
+  satline study my-study.toml -o try.satline --seed 7
+""",
+)
+@click.argument("name_or_file", required=False, shell_complete=names_in(shipped("studies")))
+@click.option(
+    "--within",
+    metavar="PART",
+    callback=_part,
+    help="End when each 95 % interval is at most so wide to either side of its value, such as 15%.",
+)
+@click.option(
+    "--for",
+    "for_s",
+    metavar="TIME",
+    callback=_time,
+    help="Time that all steps may take, such as 5min; the study's is 4.5 minutes where it states none.",
+)
+@click.option("--most", type=click.IntRange(1, 10_000), help="The most users that a step may have.")
+@click.option(
+    "--target",
+    "targets",
+    metavar="TARGET",
+    multiple=True,
+    callback=_targets,
+    help='What is to be found, in place of the knee; may be repeated: "90% within 2s", "300 per minute", '
+    '"headroom over 20 users", knee.',
+)
+@click.option("--grid", is_flag=True, help="Run the steps that the study states, in their order.")
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    help="Go on with this recording of the study: its windows count, and only what is missing is run.",
+)
+@click.option(
+    "--explain",
+    type=click.Path(path_type=Path),
+    metavar="RECORDING",
+    help="Run nothing; print how the steps of this recording were chosen.",
+)
+@output_option(
+    "The recording to make, a new directory here by default; of a design, the directory of its runs.",
+    metavar="PATH",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=2**63 - 1),
+    help="Seed of think times and choices, in place of the study's.",
+)
+@click.option("--quick", is_flag=True, help="Shorter windows and fewer steps; the verdict is less sure.")
+@json_option("The result as JSON on standard output; progress goes to standard error.")
+@click.option(
+    "--scratch",
+    type=click.Path(path_type=Path),
+    default=Path("/var/tmp"),
+    show_default=True,
+    help="Directory on the disk that is to hold the study's data and its swap file.",
+)
+@click.option(
+    "--leave-out-flagged",
+    is_flag=True,
+    help="Of a design: analyse it without the runs whose conditions were not those of the others.",
+)
+def study(
+    name_or_file: str | None,
+    within: float | None,
+    for_s: float | None,
+    most: int | None,
+    targets: tuple[str, ...],
+    grid: bool,
+    resume: Path | None,
+    explain: Path | None,
+    output: Path | None,
+    seed: int | None,
+    quick: bool,
+    as_json: bool,
+    scratch: Path,
+    leave_out_flagged: bool,
+) -> int:
+    """Run emulated users on this host in steps, and say where it saturates and why.
+
+    NAME_OR_FILE is a shipped study (`satline studies`) or a study file. Everything the study
+    makes is gone afterwards, also after Ctrl-C: control groups, swap file, processes, files.
+
+    Most studies choose their steps while they run: a light load first, ever more users until responses or
+    waits grow, then each step where it narrows the answer most per second. It ends when the answer is as
+    narrow as asked for (--within), when the time is over (--for), or when it is clear that no load within
+    the limits (--most) saturates the system. A study that states its steps runs these; with --within, --for,
+    --most or --target it searches between them.
+
+    A study with [[factor]] tables is a designed experiment: its cells are run in random order, each into a
+    recording of its own, and analysed together. Ended early, it goes on where it was.
+    """
+    from rich.console import Console
+
+    from satline.experiment.progress import make_view
+    from satline.experiment.protocol import Options, run_study
+    from satline.experiment.study import find_study, read_study, with_steps
+
+    if explain is not None:
+        if name_or_file is not None:
+            raise InputError(
+                "--explain reads a recording, and runs no study", hint="leave the study's name out"
+            )
+        _explain(explain, as_json)
+        return 0
+    if name_or_file is None:
+        raise click.UsageError("name a study; `satline studies` lists them", click.get_current_context())
+    found = read_study(find_study(name_or_file))
+    if seed is not None:
+        found = found.with_load(seed=seed)
+    found = with_steps(found, grid=grid, within=within, seconds=for_s, most=most, targets=targets)
+    if resume is not None and output is not None:
+        raise InputError(
+            "--resume goes on in its recording, --output makes one", hint="leave one of them out"
+        )
+    if resume is not None and found.file.factor:
+        raise InputError(
+            "--resume is of one recording, and a design has many", hint="give its directory: --output"
+        )
+    if found.file.factor:
+        from satline.cli.experiment.designed import run_design
+
+        return run_design(
+            found,
+            output,
+            quick=quick,
+            scratch=scratch,
+            as_json=as_json,
+            leave_out_flagged=leave_out_flagged,
+        )
+    if leave_out_flagged:
+        raise InputError("--leave-out-flagged is of a design", hint="add [[factor]] tables to the study")
+    view = make_view(Console(stderr=as_json))
+    result = run_study(found, Options(out=output, resume=resume, scratch=scratch, quick=quick), view)
+    if as_json:
+        _print_json(result)
+    else:
+        _print(result, Console())
+    if result.interrupted is not None:
+        return 128 + result.interrupted
+    return 1 if result.left_behind else 0
+
+
+def _explain(path: Path, as_json: bool) -> None:
+    from satline.experiment.adaptive.path import trail_of
+    from satline.experiment.adaptive.shown import path_lines
+    from satline.recording import Recording
+    from satline.report._escape import visible
+
+    trail = trail_of(Recording.open(path).description, path)
+    if as_json:
+        click.echo(json.dumps({"search": trail.search, "decisions": trail.decisions}, indent=2, default=str))
+        return
+    for line in path_lines(trail.search, trail.decisions):
+        click.echo(visible(line))
+
+
+def _print(result: Result, console: Console) -> None:
+    from rich.text import Text
+
+    from satline.report._escape import visible
+    from satline.report.terminal import print_diagnosis
+
+    judged = result.judged
+    if judged is not None:
+        console.print()
+        print_diagnosis(judged.diagnosis, console, every=False, notes=judged.agreement.lines)
+        console.print()
+        if judged.peak is not None:
+            console.print(Text(visible(judged.peak.words), style="bold"))
+            console.print()
+    for line in _search_lines(result):
+        console.print(Text(visible(line)), soft_wrap=True)
+    if result.interrupted is not None:
+        name = signal.Signals(result.interrupted).name
+        enough = "judged from these" if judged else "a verdict needs at least 2"
+        message = f"ended early by {name}: {result.windows} window(s) measured, {enough}"
+        console.print(Text(message), soft_wrap=True)
+    if judged is not None:
+        console.print(Text(f"report:    {visible(judged.report)}"), soft_wrap=True)
+    if result.recording.exists():
+        console.print(Text(f"recording: {visible(result.recording)}"), soft_wrap=True)
+    for problem in result.left_behind:
+        console.print(Text(f"left behind: {visible(problem)}"), soft_wrap=True)
+    if result.left_behind:
+        console.print("hint: `satline clean` tries again")
+
+
+def _search_lines(result: Result) -> list[str]:
+    """Why the steps ended, what was sought beside the knee, and how the path is seen."""
+    from satline.experiment.adaptive.shown import ending_lines
+
+    trail = result.trail
+    if trail is None or trail.last is None:
+        return []
+    return [
+        *ending_lines(trail),
+        f"steps:     `satline study --explain {result.recording}` tells why each was run",
+    ]
+
+
+def _print_json(result: Result) -> None:
+    from satline.diagnosis import as_plain, to_dict
+
+    judged = result.judged
+    diagnosed = None
+    if judged is not None:
+        diagnosed = {**to_dict(judged.diagnosis), "agreement": as_plain(judged.agreement)}
+    content = {
+        "recording": str(result.recording) if result.recording.exists() else None,
+        "report": None if judged is None else str(judged.report),
+        "interrupted": result.interrupted is not None,
+        "windows": result.windows,
+        "search": None
+        if result.trail is None
+        else {**result.trail.search, "decisions": list(result.trail.decisions)},
+        "left_behind": result.left_behind,
+        "peak": None if judged is None or judged.peak is None else judged.peak.plain(),
+        "diagnosis": diagnosed,
+    }
+    click.echo(json.dumps(content, indent=2))
+
+
+@click.command(
+    short_help="List the studies that come with Satline.",
+    epilog="""\b
+Examples:
+  satline experiment studies
+  satline experiment studies --json | jq -r '.[].name'
+""",
+)
+@JSON
+def studies(as_json: bool) -> None:
+    """List the studies that come with Satline."""
+    from satline.experiment.study import read_study, shipped_studies
+
+    found = [read_study(path) for path in shipped_studies()]
+    if as_json:
+        rows = [
+            {
+                "name": one.name,
+                "title": one.file.title,
+                "question": one.file.question,
+                "users": one.file.load.users,
+                "adaptive": one.file.load.adaptive,
+                "most_users": most_users(one),
+                "runs": runs_of(one),
+                "seconds": runs_of(one) * one.file.load.longest_s(),
+                "path": str(one.path),
+            }
+            for one in found
+        ]
+        click.echo(json.dumps(rows, indent=2))
+        return
+    width = max(len(one.name) for one in found)
+    for one in found:
+        runs, users = runs_of(one), one.file.load.users
+        minutes = runs * one.file.load.longest_s() / 60
+        if one.file.load.adaptive:
+            what = f"{one.file.load.least_users}–{most_users(one)} users, steps as needed"
+        else:
+            what = f"{min(users)}–{max(users)} users" if len(users) > 1 else f"{users[0]} users"
+        what += f", {runs} runs" if runs > 1 else ""
+        click.echo(f"{one.name:{width}}  {one.file.title}: {what}, about {minutes:.1f} min")
+        if one.file.question:
+            click.echo(f"{'':{width}}  {one.file.question}")
+    click.echo(f"\nThe files are in {found[0].path.parent}; copy one to make your own.")
+
+
+def most_users(study: Study) -> int:
+    """The most users of any step, on this host."""
+    from satline.experiment.adaptive.plan import SearchPlan
+
+    load = study.file.load
+    return SearchPlan.of(load, study.limits()).most_users if load.adaptive else max(load.users)
+
+
+def runs_of(study: Study) -> int:
+    """Runs of the design; one of a study without factors."""
+    from satline.experiment.study import designed_study
+
+    return len(designed_study(study).plan(1).runs) if study.file.factor else 1
+
+
+@click.command(
+    short_help="Undo what killed studies left behind.",
+    epilog="""\b
+Example:
+  satline experiment clean
+""",
+)
+@JSON
+def clean(as_json: bool) -> int:
+    """Undo what killed studies left behind: control groups, swap files, processes, files, settings.
+
+    A study that still runs is left alone. The exit code is 1 when something could not be undone.
+    """
+    from satline.report._escape import visible
+    from satline.systems.janitor_process import clean_stale
+
+    undone, problems, living = clean_stale()
+    if as_json:
+        click.echo(json.dumps({"undone": undone, "left_behind": problems, "running": living}, indent=2))
+        return 1 if problems else 0
+    for run_id in undone:
+        click.echo(f"undone: run {visible(run_id)}")
+    for run_id in living:
+        click.echo(f"still running, left alone: run {visible(run_id)}")
+    for problem in problems:
+        click.echo(f"left behind: {visible(problem)}", err=True)
+    if not undone and not problems:
+        click.echo("nothing was left behind")
+    return 1 if problems else 0

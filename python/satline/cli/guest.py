@@ -1,0 +1,180 @@
+"""`satline guest build|list|remove|shell`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from satline.cli.outputs import JSON
+
+if TYPE_CHECKING:
+    from satline.systems.guest.snapshot import Snapshot
+
+
+@click.command(
+    short_help="Build the disk and the kernel that guests start from.",
+    epilog="""\b
+Examples:
+  sudo satline guest build
+  sudo satline guest build --release trixie     another kernel, kept beside it
+""",
+)
+@click.option("--release", help="Debian's release, such as bookworm; default: the host's.")
+@click.option("--mirror", help="Debian's archive; default: the one that the host's apt is set to.")
+@click.option("--again", is_flag=True, help="Make it anew.")
+def build(release: str | None, mirror: str | None, again: bool) -> None:
+    """Make the guests' disk, kernel and key from Debian's packages.
+
+    It needs root, debootstrap and a mirror. What was fetched is kept until it is done: a build that was
+    interrupted goes on where it was.
+    """
+    from satline.report._escape import visible
+    from satline.systems.guest.files import used_bytes
+    from satline.systems.guest.image import build as make
+    from satline.systems.guest.image import image_directory
+
+    image = make(
+        lambda text: click.echo(visible(text), err=True), release=release, mirror=mirror, again=again
+    )
+    size = _size(used_bytes(image_directory(release=release)))
+    click.echo(f"guests start from {visible(image.disk.parent)} ({size})")
+    click.echo("try `satline study guest-paging`")
+
+
+@click.command(
+    name="list",
+    short_help="List what is kept for guests.",
+    epilog="""\b
+Example:
+  satline guest list
+""",
+)
+@JSON
+def list_command(as_json: bool) -> None:
+    """What is kept for guests: what they start from, and a snapshot of each kind that was started."""
+    from satline.report._escape import visible
+    from satline.systems.guest.files import cache_directory, used_bytes
+    from satline.systems.guest.image import image_directories
+    from satline.systems.guest.snapshot import snapshots
+
+    cache = cache_directory()
+    found = snapshots(cache)
+    images = image_directories(cache)
+    if as_json:
+        rows = [
+            {**one.about(), "path": str(one.directory), "bytes": used_bytes(one.directory)} for one in found
+        ]
+        built = [{"path": str(image), "bytes": used_bytes(image)} for image in images]
+        click.echo(json.dumps({"images": built, "snapshots": rows}, indent=2))
+        return
+    if not images:
+        click.echo("nothing was built; `sudo satline guest build`")
+    for image in images:
+        click.echo(f"{visible(image)}: {_size(used_bytes(image))}")
+    for one in found:
+        click.echo(f"snapshot {visible(one.directory.name)}: {visible(_kind(one))}")
+
+
+def _kind(one: Snapshot) -> str:
+    from satline.systems.guest.files import used_bytes
+
+    about: dict[str, Any] = one.about()
+    disks = about.get("swap_disks")
+    size = _size(used_bytes(one.directory))
+    return (
+        f"{about.get('memory_mib')} MiB, {about.get('processors')} processor(s), {disks} paging device(s), "
+        f"{about.get('accelerator')}, booted in {about.get('boot_seconds')} s, {size}"
+    )
+
+
+@click.command(
+    short_help="Delete what is kept for guests.",
+    epilog="""\b
+Example:
+  satline guest remove --snapshots
+""",
+)
+@click.option("--snapshots", is_flag=True, help="The snapshots only; the next run of each kind boots again.")
+def remove(snapshots: bool) -> None:
+    """Delete what is kept for guests: the snapshots, and what they start from.
+
+    Runs that go on must be over.
+    """
+    from satline.systems.guest.files import cache_directory, one_at_a_time, used_bytes
+    from satline.systems.guest.image import image_directories
+
+    cache = cache_directory()
+    if not cache.exists():
+        click.echo("nothing is kept")
+        return
+    with one_at_a_time(cache):
+        parts = [cache / "snapshots", *([] if snapshots else [*image_directories(cache), cache / "build"])]
+        freed = sum(used_bytes(part) for part in parts)
+        for part in parts:
+            shutil.rmtree(part, ignore_errors=True)
+    click.echo(f"deleted {_size(freed)}")
+
+
+@click.command(
+    short_help="Start a guest and log on to it.",
+    epilog="""\b
+Examples:
+  satline guest shell --memory '256 MB'
+  satline guest shell --processors 2 --command 'uname -a'
+""",
+)
+@click.option("--memory", default="256 MB", show_default=True, help="Its main storage.")
+@click.option("--processors", type=click.IntRange(1, 64), default=1, show_default=True)
+@click.option("--swap-disks", type=click.IntRange(0, 16), default=1, show_default=True)
+@click.option("--release", help="Debian's release, of those that were built; default: the host's.")
+@click.option("--command", "-c", help="Run this there instead of a shell.")
+@click.option(
+    "--scratch", type=click.Path(path_type=Path), default=Path("/var/tmp"), help="Directory for its disks."
+)
+def shell(
+    memory: str, processors: int, swap_disks: int, release: str | None, command: str | None, scratch: Path
+) -> int:
+    """Start a guest as a study would, and log on to it as root; it is thrown away when the session ends."""
+    import secrets
+    import subprocess
+
+    from satline.errors import InputError
+    from satline.experiment.sizes import parse_size
+    from satline.interruption import signals_held, signals_interrupt
+    from satline.systems import Configuration, Limits
+    from satline.systems.guest.guest import Guest
+    from satline.systems.guest.settings import GuestSettings
+
+    try:
+        size = parse_size(memory)
+    except ValueError as error:
+        raise InputError(f"--memory: {error}", hint="such as '256 MB'") from None
+    system = Guest()
+    with signals_interrupt():
+        try:
+            system.prepare(
+                Configuration(
+                    run_id=secrets.token_hex(16),
+                    limits=Limits(),
+                    scratch=scratch.absolute(),
+                    target=GuestSettings(
+                        memory_bytes=size, processors=processors, swap_disks=swap_disks, release=release
+                    ),
+                    say=lambda text: click.echo(text, err=True),
+                )
+            )
+            return subprocess.run([*system.client(), *([command] if command else [])], check=False).returncode
+        finally:
+            with signals_held():
+                for problem in system.restore():
+                    click.echo(f"left behind: {problem}", err=True)
+
+
+def _size(count: int) -> str:
+    from satline.experiment.sizes import format_size
+
+    return format_size(count)

@@ -1,0 +1,337 @@
+"""`satline history`: keep recordings under rules, and hold a day against the days before it."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import click
+
+from satline.cli.outputs import JSON, html_option
+from satline.errors import InputError
+
+
+def _place(context: click.Context, parameter: click.Parameter, value: Path | None) -> Path:
+    del context, parameter
+    if value is not None:
+        return value
+    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base) / "satline" / "history"
+
+
+HISTORY = click.option(
+    "--history",
+    "place",
+    type=click.Path(path_type=Path),
+    envvar="SATLINE_HISTORY",
+    callback=_place,
+    metavar="DIR",
+    help="The history; default SATLINE_HISTORY, else ~/.local/share/satline/history.",
+)
+AS_OF = click.option("--as-of", metavar="DAY", help="As if today were DAY.")
+
+
+@click.command(
+    short_help="Bring recordings into the history.",
+    epilog="""\b
+Example:
+  satline history add /var/tmp/host.satline
+""",
+)
+@click.argument("recordings", type=click.Path(path_type=Path), nargs=-1, required=True)
+@HISTORY
+@JSON
+def add(recordings: tuple[Path, ...], place: Path, as_json: bool) -> None:
+    """Bring copies of RECORDINGS into the history; one that has grown since is renewed.
+
+    A recording may still be being written.
+    """
+    from satline.history import History
+    from satline.history import add as bring
+    from satline.recording import Recording
+    from satline.report._escape import visible
+
+    for recording in recordings:
+        Recording.open(recording)
+    store = History.open(place, make=True)
+    rows = []
+    for recording in recordings:
+        found = bring(store, recording)
+        rows.append({"name": found.name, "outcome": found.outcome, "days": [str(d) for d in found.days]})
+        if not as_json:
+            span = f"{found.days[0]} to {found.days[-1]}" if len(found.days) > 1 else str(found.days[0])
+            click.echo(f"{found.outcome}: {visible(found.name)}, {span}")
+            if found.damaged:
+                click.echo(f"  {found.damaged} damaged places were left out: `satline recording check` tells")
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+
+
+@click.command(
+    "list",
+    short_help="List days and what is kept of them.",
+    epilog="""\b
+Examples:
+  satline history list
+  satline history list --json | jq '.[] | select(.mark == "good") | .day'
+""",
+)
+@HISTORY
+@JSON
+def list_days(place: Path, as_json: bool) -> None:
+    """List the days of the history: what is kept of each, and what was said of it."""
+    from satline.history import DayNote, History, used_bytes
+
+    store = History.open(place)
+    kept = store.recordings()
+    rows: list[dict[str, Any]] = []
+    for day in store.all_days():
+        of = [k for k in kept if day in k.hours]
+        detail = "full" if any(day in k.full for k in of) else "hourly"
+        note = store.days.get(day, DayNote())
+        rows.append(
+            {
+                "day": str(day),
+                "weekday": f"{day:%a}",
+                "detail": detail,
+                "mark": note.mark,
+                "keep": note.keep,
+                "note": note.note,
+                "recordings": [k.name for k in of],
+            }
+        )
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    from satline.report._escape import visible
+
+    for row in rows:
+        said = " ".join(str(s) for s in (row["mark"], "kept" if row["keep"] else "", row["note"]) if s)
+        names = ", ".join(visible(n, longest=30) for n in row["recordings"])
+        click.echo(f"{row['day']} {row['weekday']}  {row['detail']:<6}  {names}  {visible(said)}".rstrip())
+    click.echo(
+        f"{len(rows)} days in {len(kept)} recordings, {used_bytes(store.path):,} bytes in {visible(place)}"
+    )
+
+
+@click.command(
+    short_help="Show or set the rules; keep days whatever the rules.",
+    epilog="""\b
+Examples:
+  satline history keep --full 14 --hourly 730
+  satline history keep 2026-11-02              whatever the rules
+""",
+)
+@click.argument("days", metavar="[DAY]…", nargs=-1)
+@click.option("--full", type=click.IntRange(min=1), metavar="DAYS", help="Keep full detail so long.")
+@click.option("--hourly", metavar="DAYS|ever", help="Keep hourly readings so long.")
+@click.option("--release", is_flag=True, help="The rules hold for the DAYs again.")
+@HISTORY
+@JSON
+def keep(
+    days: tuple[str, ...], full: int | None, hourly: str | None, release: bool, place: Path, as_json: bool
+) -> None:
+    """Show or set how long what is kept; with DAYs, keep these at full detail whatever the rules."""
+    from satline.history import History, Rules, parse_day
+
+    store = History.open(place, make=True)
+    parsed = [parse_day(d) for d in days]
+    if full is not None or hourly is not None:
+        changes: dict[str, int] = {} if full is None else {"full_days": full}
+        if hourly is not None:
+            changes["hourly_days"] = 0 if hourly == "ever" else _days(hourly)
+        store.rules = Rules(**{**store.rules.model_dump(), **changes})
+        store.save()
+    for day in parsed:
+        store.note(day, keep=not release)
+    if as_json:
+        kept_days = [str(d) for d, n in sorted(store.days.items()) if n.keep]
+        click.echo(json.dumps({**store.rules.model_dump(), "days": kept_days}, indent=2))
+        return
+    hours = store.rules.hourly_days
+    long = f"{hours} days" if hours else "for ever"
+    full_days = store.rules.full_days
+    click.echo(f"full detail {full_days} days, hourly readings {long}, annotations and events for ever")
+    for day, note in sorted(store.days.items()):
+        if note.keep:
+            click.echo(f"{day} is kept at full detail")
+
+
+@click.command(
+    short_help="Say that a day was good or bad.",
+    epilog="""\b
+Example:
+  satline history mark 2026-11-02 good --note 'before the new disk'
+""",
+)
+@click.argument("day")
+@click.argument("mark", type=click.Choice(["good", "bad", "none"]))
+@click.option("--note", default=None, metavar="TEXT", help="Why.")
+@HISTORY
+def mark(day: str, mark: str, note: str | None, place: Path) -> None:
+    """Say that DAY was good or bad: good ones are compared with, bad ones are no measure of what is usual."""
+    from satline.history import History, parse_day
+    from satline.report._escape import visible
+
+    store = History.open(place)
+    parsed = parse_day(day)
+    if parsed not in store.all_days():
+        raise InputError(
+            f"{visible(place)}: has nothing of {parsed}", hint="`satline history list` lists the days"
+        )
+    store.note(parsed, mark=None if mark == "none" else mark, **({} if note is None else {"note": note}))
+    click.echo(f"{parsed}: {mark}")
+
+
+@click.command(
+    short_help="Delete what the rules do not keep.",
+    epilog="""\b
+Example:
+  satline history prune --dry-run
+""",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would go; delete nothing.")
+@AS_OF
+@HISTORY
+@JSON
+def prune(dry_run: bool, as_of: str | None, place: Path, as_json: bool) -> None:
+    """Let go full detail, and years later hourly readings, that the rules do not keep.
+
+    Full detail of a day goes only where its hourly readings and figures are there and can be read.
+    """
+    from satline.history import History, parse_day, today
+    from satline.history import prune as let_go
+    from satline.report._escape import visible
+
+    store = History.open(place)
+    found = let_go(store, today() if as_of is None else parse_day(as_of, "--as-of"), dry_run=dry_run)
+    if as_json:
+        content = {
+            "dry_run": dry_run,
+            "full": [[n, str(d)] for n, d in found.full],
+            "hourly": [[n, str(d)] for n, d in found.hourly],
+            "kept": [[n, str(d), why] for n, d, why in found.kept],
+            "bytes": found.bytes_freed,
+        }
+        click.echo(json.dumps(content, indent=2))
+        return
+    verb = "would go" if dry_run else "gone"
+    for what, rows in (("full detail", found.full), ("hourly readings", found.hourly)):
+        for name, day in rows:
+            click.echo(f"{verb}: {what} of {day}, {visible(name)}")
+    for name, day, why in found.kept:
+        click.echo(f"kept: full detail of {day}, {visible(name)}: {visible(why)}")
+    click.echo(f"{found.bytes_freed:,} bytes {'would be free' if dry_run else 'freed'}")
+
+
+@click.command(
+    short_help="Show what is kept of a day.",
+    epilog="""\b
+Example:
+  satline history show 2026-11-02
+""",
+)
+@click.argument("day")
+@HISTORY
+def show(day: str, place: Path) -> None:
+    """Show what is kept of DAY: recordings, rows, load, annotations."""
+    import numpy as np
+
+    from satline.history import DayNote, History, parse_day, read_figures
+    from satline.recording import Recording
+    from satline.report._escape import visible
+
+    store = History.open(place)
+    parsed = parse_day(day)
+    files = store.of_day(parsed)
+    if not files:
+        raise InputError(
+            f"{visible(place)}: has nothing of {parsed}", hint="`satline history list` lists the days"
+        )
+    note = store.days.get(parsed, DayNote())
+    said = ", ".join(s for s in (note.mark or "", visible(note.note)) if s)
+    click.echo(f"{parsed} {parsed:%A}{': ' + said if said else ''}")
+    for kept in store.recordings():
+        if parsed in kept.hours:
+            detail = "full detail" if parsed in kept.full else "hourly readings"
+            of = kept.directory / ("full.satline" if parsed in kept.full else "hourly.satline")
+            click.echo(f"  {detail}: {visible(of)}")
+            for told in Recording.open(of).description.get("annotation", ()):
+                if str(told.get("time", ""))[:10] == str(parsed):
+                    click.echo(f"    {told['time']:%H:%M} UTC: {visible(told.get('text', ''))}")
+    figures = read_figures({parsed: files})
+    scopes: dict[str, set[str]] = {}
+    for row in figures.rows:
+        scopes.setdefault(row.scope, set()).add(row.entity)
+    told = ", ".join(f"{len(e)} {s}{'s' * (len(e) != 1)}" for s, e in scopes.items() if e != {""})
+    hours = int(np.isfinite(figures.values[0]).any(axis=1).sum())
+    click.echo(f"  {hours} hours, {len(figures.rows):,} columns{'; ' + told if told else ''}")
+    if figures.load_variable:
+        load = figures.load[0][np.isfinite(figures.load[0])]
+        click.echo(
+            f"  {figures.load_variable}: {load.mean():.3g}, from {load.min():.3g} to {load.max():.3g} an hour"
+        )
+
+
+@click.command(
+    short_help="Compare a day with a good one, and with what is usual.",
+    epilog="""\b
+Examples:
+  satline history compare today.satline
+  satline history compare 2026-11-09 --with 2026-11-02 --html day.html
+""",
+)
+@click.argument("today_", metavar="TODAY")
+@click.option(
+    "--with",
+    "with_",
+    default="last-good",
+    show_default=True,
+    metavar="DAY|last-good|usual",
+    help="What to hold it against.",
+)
+@click.option(
+    "--top", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Show so many."
+)
+@html_option("Write a page.")
+@HISTORY
+@JSON
+def compare(today_: str, with_: str, top: int, html: Path | None, place: Path, as_json: bool) -> None:
+    """Hold TODAY (a recording, or a day of the history) against a good day.
+
+    Rows that vanished or appeared are named, and columns that changed beyond their usual variation.
+    """
+    from satline.history import History, compare_with_history
+
+    store = History.open(place)
+    found = compare_with_history(_day_or_path(today_), store, with_)
+    from satline.report import history as face
+
+    if html is not None:
+        from satline.report.html import write_page
+
+        write_page(html, face.page(store, found))
+    if as_json:
+        click.echo(json.dumps(face.content(found), indent=2))
+        return
+    from rich.console import Console
+
+    face.print_comparison(found, Console(), top=top)
+
+
+def _day_or_path(text: str) -> date | Path:
+    if Path(text).is_dir():
+        return Path(text)
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return Path(text)
+
+
+def _days(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise InputError(f"--hourly {text!r}", hint="give a number of days, or ever")
+    return int(text)

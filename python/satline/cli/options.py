@@ -1,0 +1,113 @@
+"""Arguments, options and kinds of values that several commands share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from satline.errors import InputError
+
+if TYPE_CHECKING:
+    from satline.reduction import Reduction
+
+RECORDING = click.argument("recording", type=click.Path(path_type=Path))
+LOAD = click.option(
+    "--load",
+    "load_axis",
+    metavar="AXIS",
+    help="What to call load: users (of a study's steps), active_users, in_queue, in_flight, run_queue,"
+    " load_average, sessions, in_system, requests, or any variable.",
+)
+
+
+def class_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How load classes are made, for every command that makes them."""
+    for option in (
+        click.option(
+            "--class-observations",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Merge classes until each has so many; default 50, fewer in a short recording.",
+        ),
+        click.option("--class-width", type=float, metavar="WIDTH", help="Loads in a class; default 2 users."),
+        click.option(
+            "--classes", metavar="equal-count[:N]", help="Classes of equal size instead of equal width."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def part_of(option: str, text: str, example: str) -> float:
+    """A part, written as 25% or as 0.25; InputError with `example` else."""
+    number = text.strip().removesuffix("%")
+    try:
+        return float(number) / (100 if number != text.strip() else 1)
+    except ValueError:
+        raise InputError(f"{option} {text!r}", hint=f"write {example}") from None
+
+
+def require_loads(curves: Reduction, asked: str | None) -> None:
+    """An answer against a load that was asked for needs some value of it."""
+    import numpy as np
+
+    if asked is not None and len(curves.load) and not np.isfinite(curves.load).any():
+        raise InputError(
+            f"--load {asked}: the recording has no values of it",
+            hint="`satline info RECORDING` lists the loads that it has",
+        )
+
+
+_UNITS_MS = {"ms": 1, "": 1000, "s": 1000, "min": 60_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+class Duration(click.ParamType[int]):
+    """``10`` (seconds), ``500ms``, ``10s``, ``5m``, ``8h``, ``7d``, as milliseconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Milliseconds from a text."""
+        if isinstance(value, int):
+            return value
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d|)\s*", str(value))
+        milliseconds = round(float(match[1]) * _UNITS_MS[match[2]]) if match else 0
+        if milliseconds <= 0:
+            self.fail(f"{value!r} is not a time; write 10, 500ms, 10s, 5m, 8h or 7d", param, ctx)
+        return milliseconds
+
+
+class Size(click.ParamType[int]):
+    """``500M``, ``5G`` (powers of 1024, as journald has them), ``5 GB``, ``5 GiB``, as bytes."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Bytes from a text."""
+        from satline.experiment.sizes import parse_size
+
+        if isinstance(value, int):
+            return value
+        text = str(value).strip()
+        try:
+            size = parse_size(f"{text}iB" if re.fullmatch(r"[\d.]+\s*[KMGTkmgt]", text) else text)
+        except ValueError:
+            size = 0
+        if size <= 0:
+            self.fail(f"{value!r} is not a size; write 500M, 5G or 5 GB", param, ctx)
+        return size
+
+
+KEEP = click.option(
+    "--keep", type=Duration(), metavar="TIME", help="Let go days that ended longer ago, such as 30d."
+)
+MAX_SIZE = click.option(
+    "--max-size",
+    type=Size(),
+    metavar="SIZE",
+    help="Let go the oldest days while the recording is larger, such as 5G.",
+)

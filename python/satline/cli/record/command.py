@@ -1,0 +1,280 @@
+"""`satline record`: the monitor alone, on a host with its real users."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from satline.cli.options import KEEP, MAX_SIZE, Duration
+
+
+@click.command(
+    short_help="Record this host with its real users.",
+    epilog="""\b
+Examples:
+  satline record /var/tmp/host.satline --duration 8h
+  sudo satline record lab.satline --terminals --users terminal --waits
+  sudo satline record --install --keep 30d --max-size 5G       from boot on
+""",
+)
+@click.argument("directory", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--interval", type=Duration(), default="1s", show_default=True, help="Time between samples, from 100ms."
+)
+@click.option(
+    "--users",
+    type=click.Choice(["uid", "session", "terminal", "cgroup"]),
+    default="uid",
+    show_default=True,
+    help="What a user is: user id, login session, terminal, or control group (slice, container, batch job).",
+)
+@click.option(
+    "--user-rules",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Who is a user, by rules: login, slice, service, container, pod, Slurm job, JupyterHub server,"
+    " program. See examples/user-rules/users.toml.",
+)
+@click.option(
+    "--print-users", is_flag=True, help="Print who is a user now, and what its programs are; record nothing."
+)
+@click.option("--duration", type=Duration(), help="End after this time; by default at Ctrl-C.")
+@click.option(
+    "--cgroup",
+    metavar="PATH",
+    help="The control group that is the load, such as /system.slice/nginx.service: its quota, limits and"
+    " pressure are then judged.",
+)
+@click.option(
+    "--thermometer",
+    "thermometers",
+    metavar="NAME[,NAME...]",
+    multiple=True,
+    help="Run a small probe now and then, and record how long it takes: trivial (a command over a terminal),"
+    " io (64 reads), compute (0.1 s of CPU), paging (16 MB), mixed.",
+)
+@click.option(
+    "--thermometer-every",
+    "every",
+    type=Duration(),
+    default="30s",
+    show_default=True,
+    help="Time between two runs of a probe.",
+)
+@click.option(
+    "--delay-accounting",
+    is_flag=True,
+    help="Have the kernel count how long tasks wait for pages and disks (kernel.task_delayacct) while"
+    " recording; it is put back at the end, also after kill -9. Needs root.",
+)
+@click.option(
+    "--waits",
+    is_flag=True,
+    help="Count at each context switch what users wait for (pages, disks, locks, other processes, the"
+    " network), and who holds what they wait for. Needs root and Linux 6.2.",
+)
+@click.option(
+    "--terminals",
+    is_flag=True,
+    help="Record how long users at terminals (windows, ssh, tmux, containers) wait for each line that they"
+    " enter: until its first output, and until the next prompt. Nothing typed or shown is kept. Needs root"
+    " and Linux 6.2.",
+)
+@click.option(
+    "--services",
+    is_flag=True,
+    help="Record how long those who ask services of this host (web servers, databases) wait: each request"
+    " over TCP, encrypted or not, until the first and the last byte of its answer. No byte is looked at."
+    " Needs root and Linux 6.4.",
+)
+@click.option(
+    "--command-names",
+    is_flag=True,
+    help="With --terminals: the class of a line is the name of the command that it started, not just"
+    " 'command'. With --services: the class of a request has the name of the program that answered.",
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0, max=100),
+    default=2.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="What recording may take of one processor. Above it the detail that costs most is left out (waits,"
+    " services, terminals, every second sample), and the recording says so. 0: no bound.",
+)
+@click.option(
+    "--explain-sources",
+    is_flag=True,
+    help="Print what is recorded on this kernel by which method, at what cost, and what more would be needed;"
+    " record nothing.",
+)
+@click.option(
+    "--quiet",
+    is_flag=True,
+    help="Do not say what the recording shows: after 5, 10, 20, 40 … minutes, at the end, and when a probe"
+    " has become three times as slow as usual.",
+)
+@click.option(
+    "--pseudonymise",
+    "key",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Replace names of users, control groups, commands, files and the host by keyed hashes before they"
+    " are written; FILE is the key. `satline recording reveal` gives them back.",
+)
+@click.option("--make-key", is_flag=True, help="Make that key, in a new file.")
+@KEEP
+@MAX_SIZE
+@click.option(
+    "--install", is_flag=True, help="Write systemd units that record from boot on, and compact every hour."
+)
+@click.option("--print-unit", is_flag=True, help="Print these units and write nothing.")
+@click.option("--root", type=click.Path(path_type=Path), default=Path("/"), hidden=True)
+def record(
+    directory: Path | None,
+    interval: int,
+    users: str,
+    user_rules: Path | None,
+    print_users: bool,
+    duration: int | None,
+    cgroup: str | None,
+    thermometers: tuple[str, ...],
+    every: int,
+    delay_accounting: bool,
+    waits: bool,
+    terminals: bool,
+    services: bool,
+    command_names: bool,
+    budget: float,
+    explain_sources: bool,
+    quiet: bool,
+    key: Path | None,
+    make_key: bool,
+    keep: int | None,
+    max_size: int | None,
+    install: bool,
+    print_unit: bool,
+    root: Path,
+) -> int:
+    """Record this host with its real users.
+
+    DIRECTORY is the recording; a new one here by default, /var/lib/satline/host.satline with --install.
+    One that is there is continued. `satline diagnose DIRECTORY` can be asked at any time, also while it is
+    being written.
+    """
+    from satline.cli.record import units
+    from satline.cli.record.foreground import foreground
+    from satline.cli.record.plan import Plan, closed_to_probes, group_path, hierarchies, thermometers_of
+    from satline.systems.binaries import find_binary
+    from satline.systems.delay_accounting import switched_on
+
+    context = click.get_current_context()
+    if user_rules is not None:
+        if context.get_parameter_source("users") is not click.core.ParameterSource.DEFAULT:
+            raise click.UsageError("--users and --user-rules exclude each other", context)
+        users = f"rules:{user_rules.absolute()}"
+    if command_names and not (terminals or services):
+        raise click.UsageError("--command-names goes with --terminals or --services", context)
+    for option, time, least in (("--interval", interval, 100), ("--thermometer-every", every, 1000)):
+        if time < least:
+            raise click.BadParameter(f"less than {least}ms", context, param_hint=option)
+    if make_key and key is None:
+        raise click.UsageError("--make-key goes with --pseudonymise", context)
+    monitor = find_binary("satline-monitor")
+    if explain_sources:
+        return subprocess.run([monitor, "--explain-sources"], check=False).returncode
+    if print_users or user_rules is not None:
+        # Wrong rules are told before anything is made.
+        asked = subprocess.run(
+            [monitor, "--users", users, "--print-users", "--companion", str(os.getpid())],
+            stdout=None if print_users else subprocess.DEVNULL,
+            check=False,
+        )
+        if print_users or asked.returncode:
+            return asked.returncode
+    probes = thermometers_of(thermometers)
+    as_service = install or print_unit
+    notes = []
+    inside = cgroup is not None
+    if cgroup is not None:
+        mounted = hierarchies()
+        # Of a service the group may come to be later.
+        cgroup = group_path(cgroup, mounted, exists=not as_service)
+        closed = closed_to_probes(cgroup, mounted) if probes else None
+        inside = closed is None
+        if closed:
+            notes.append(f"the probes run outside of {cgroup} and do not feel its limits: {closed}")
+    named = directory or (
+        units.RECORDING if as_service else Path(f"host-{datetime.now():%Y%m%d-%H%M%S}.satline")
+    )
+    plan = Plan(
+        monitor=monitor,
+        recording=named.absolute() if as_service else named,
+        interval_ms=interval,
+        users=users,
+        thermometers=probes,
+        every_ms=every,
+        thermometer=find_binary("satline-thermometer") if probes else None,
+        cgroup=cgroup,
+        probes_in_cgroup=inside,
+        duration_ms=duration,
+        tell_alarms=not quiet,
+        waits=waits,
+        terminals=terminals,
+        services=services,
+        command_names=command_names,
+        budget_percent=budget or None,
+        key=key.absolute() if key is not None and as_service else key,
+        keep_s=None if keep is None else keep / 1000,
+        max_bytes=max_size,
+    )
+    if as_service:
+        for note in notes:
+            click.echo(f"note: {note}", err=True)
+        if duration is not None:
+            raise click.UsageError("--duration does not go with --install", context)
+        if not print_unit:
+            _key_is_there(key, make=make_key)
+        made = units.make_units(plan, find_binary("satline"), delay_accounting=delay_accounting)
+        if print_unit:
+            click.echo("\n".join(f"# {name}\n{text}" for name, text in made.items()), nl=False)
+        else:
+            units.install(made, plan.recording, root)
+        return 0
+    _key_is_there(key, make=make_key)
+    with contextlib.ExitStack() as stack:
+        problems = stack.enter_context(switched_on()) if delay_accounting else []
+        status = foreground(plan, [*notes, *_to_gain(delay_accounting)], headlines=not quiet)
+    for problem in problems:
+        click.echo(f"warning: not put back: {problem}", err=True)
+    return status or (1 if problems else 0)
+
+
+def _key_is_there(key: Path | None, *, make: bool) -> None:
+    """Make the key, or see that it is one."""
+    from satline.recording import make_key, read_key
+    from satline.report._escape import visible
+
+    if key is not None and make:
+        make_key(key)
+        click.echo(f"new key: {visible(key)}; who has it can read the names: keep it to yourself", err=True)
+    elif key is not None:
+        read_key(key)
+
+
+def _to_gain(asked: bool) -> list[str]:
+    """What delay accounting would tell, where it is off."""
+    from satline.systems.delay_accounting import is_on
+
+    if asked or is_on() is not False:
+        return []
+    how = "--delay-accounting" if os.geteuid() == 0 else "sudo satline record --delay-accounting"
+    return [
+        "kernel.task_delayacct is 0: how long users wait for pages and disks is estimated from samples;"
+        f" `{how}` measures it"
+    ]

@@ -1,0 +1,1 @@
+"""Commands that look after recordings: checks, signatures, names, retention, notes, joined logs."""

@@ -1,0 +1,251 @@
+"""`satline recording`: check, compact, seal, sign, verify, info, annotate."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from satline.cli.options import RECORDING
+from satline.cli.outputs import JSON
+
+
+@click.command(
+    short_help="Check that a recording is whole; say what is missing.",
+    epilog="""\b
+Examples:
+  satline recording check host.satline
+  satline recording check host.satline --json | jq .problems
+""",
+)
+@RECORDING
+@JSON
+def check(recording: Path, as_json: bool) -> int:
+    """Check a recording: is every file there and as it was written, what does it hold, what is missing.
+
+    Files at rest are held against the manifest by SHA-256, segments against the ledgers of their writers, the
+    rows against what the writers say of themselves. The exit code is 1 when something is wrong.
+    """
+    from satline.recording import check as examine
+    from satline.report._escape import visible
+
+    found = examine(recording)
+    if as_json:
+        click.echo(json.dumps(found.as_dict(), indent=2, default=str))
+        return 0 if found.ok else 1
+    for problem in found.problems:
+        click.echo(f"problem: {visible(problem)}")
+    for warning in found.warnings:
+        click.echo(f"warning: {visible(warning)}")
+    for table, rows in found.rows.items():
+        click.echo(f"{visible(table):12} {rows:>12,} rows")
+    if found.pruned_until_ns is not None:
+        click.echo(
+            f"let go by retention: {found.pruned_rows:,} rows, the last of {_moment(found.pruned_until_ns)}"
+        )
+    end = f"ended: {visible(found.end_reason)}" if found.ended else "not ended"
+    sound = "sound" if found.ok else "not sound"
+    without = "" if found.checksums else ", without checksums"
+    click.echo(f"{visible(found.path)}: {sound}{without}, {end}")
+    return 0 if found.ok else 1
+
+
+def _moment(time_ns: int) -> str:
+    try:
+        return f"{datetime.fromtimestamp(time_ns / 1e9, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (OverflowError, ValueError, OSError):
+        return f"{time_ns} ns"
+
+
+@click.command("delay-accounting", short_help="Hold delay accounting on for a unit.", hidden=True)
+@click.argument("switch", type=click.Choice(["on", "off"]))
+@click.argument("unit")
+def delay_accounting(switch: str, unit: str) -> int:
+    """Hold kernel.task_delayacct on for a systemd unit, or let go of it: for the units of `satline record
+    --install --delay-accounting`."""
+    from satline.systems.delay_accounting import is_on, shared
+
+    if switch == "off":
+        shared().release(unit)
+        return 0
+    if is_on() is None:
+        click.echo("this kernel has no kernel.task_delayacct", err=True)
+        return 1
+    shared().hold(unit)
+    return 0
+
+
+@click.command(
+    short_help="Turn finished segments into Parquet.",
+    epilog="""\b
+Example:
+  satline recording compact host.satline
+""",
+)
+@RECORDING
+@JSON
+def compact(recording: Path, as_json: bool) -> None:
+    """Turn what is closed into Parquet; all of it once the recording has ended."""
+    from satline.recording import compact as bring_to_rest
+    from satline.report._escape import visible
+
+    done = bring_to_rest(recording)
+    if as_json:
+        content = {
+            "segments": done.segments,
+            "rows": done.rows,
+            "left": len(done.left),
+            "damaged": len(done.damage),
+            "kept": [str(path) for path in done.kept],
+            "bytes_before": done.bytes_before,
+            "bytes_after": done.bytes_after,
+        }
+        click.echo(json.dumps(content, indent=2))
+        return
+    for damage in done.damage:
+        click.echo(f"warning: {visible(damage)}")
+    for kept in done.kept:
+        click.echo(f"kept, because it is damaged: {visible(kept)}")
+    click.echo(
+        f"{done.segments} segments, {done.rows:,} rows: {done.bytes_before:,} → {done.bytes_after:,} bytes; "
+        f"{len(done.left)} segments may still grow"
+    )
+
+
+@click.command(
+    short_help="Accept a recording as it is, after damage or a change.",
+    epilog="""\b
+Example:
+  satline recording seal host.satline
+""",
+)
+@RECORDING
+def seal(recording: Path) -> None:
+    """Accept a recording as it is, after damage that cannot be mended or a change by hand.
+
+    Every file gets its checksum anew; what is missing is noted as lost, and `check` goes on to tell of it. A
+    file that cannot be read is refused: delete it first.
+    """
+    from satline.recording import seal as accept
+    from satline.report._escape import visible
+
+    done = accept(recording)
+    for place in done.taken:
+        click.echo(f"taken as it is: {visible(place)}")
+    for lost in done.lost:
+        click.echo(f"noted as lost: {visible(lost)}")
+    click.echo(f"{visible(recording)}: sealed")
+
+
+@click.command(
+    short_help="Sign a recording with an SSH key.",
+    epilog="""\b
+Example:
+  satline recording sign host.satline --key ~/.ssh/id_ed25519
+""",
+)
+@RECORDING
+@click.option(
+    "--key", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+    help="An SSH key; one with a passphrase must be in ssh-agent.",
+)  # fmt: skip
+def sign(recording: Path, key: Path) -> None:
+    """Sign a whole recording that has ended, as evidence or for a bill; any later change shows.
+
+    The signature, manifest.jsonl.sig, is one of ssh-keygen -Y sign, namespace satline-recording.
+    """
+    from satline.recording import sign as make
+    from satline.report._escape import visible
+
+    click.echo(f"signed: {visible(make(recording, key))}")
+
+
+@click.command(
+    short_help="Verify a recording's signature and every file.",
+    epilog="""\b
+Example:
+  satline recording verify host.satline --signers allowed_signers
+""",
+)
+@RECORDING
+@click.option(
+    "--signers", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+    help="Allowed signers: a line for each, a name and a public key (see ssh-keygen).",
+)  # fmt: skip
+@click.option("--signer", metavar="NAME", help="Who must have signed; default: any of the file.")
+def verify(recording: Path, signers: Path, signer: str | None) -> None:
+    """Verify who signed a recording, and that every file is as it was signed; the exit code is 2 if not."""
+    from satline.recording import verify as examine
+    from satline.report._escape import visible
+
+    name = examine(recording, signers, signer)
+    click.echo(f"{visible(recording)}: as {visible(name)} signed it")
+
+
+@click.command(
+    short_help="Show what a recording says of itself.",
+    epilog="""\b
+Examples:
+  satline recording info host.satline
+  satline recording info host.satline --json | jq .sources.monitor.cost
+""",
+)
+@RECORDING
+@JSON
+def info(recording: Path, as_json: bool) -> None:
+    """Show what a recording says of itself: host, limits, methods, cost, what is missing."""
+    from satline.recording import Recording
+    from satline.report._escape import visible
+
+    opened = Recording.open(recording)
+    content = {"description": opened.description, "sources": opened.sources, "tables": opened.tables()}
+    if as_json:
+        click.echo(json.dumps(content, indent=2, default=str))
+        return
+    for key, value in _flat(content):
+        lines = str(value).splitlines()
+        # Whole files stand in [study]; one line of each tells that they are there.
+        shown = visible(lines[0]) + f" … ({len(lines)} lines)" if len(lines) > 1 else visible(value)
+        click.echo(f"{visible(key)}: {shown}")
+
+
+def _flat(value: Any, key: str = "") -> list[tuple[str, Any]]:
+    """Nested tables as pairs of a dotted key and a value."""
+    if isinstance(value, dict):
+        return [
+            pair
+            for name, inner in value.items()
+            for pair in _flat(inner, f"{key}.{name}" if key else str(name))
+        ]
+    if isinstance(value, list | tuple) and any(isinstance(item, dict) for item in value):
+        return [
+            pair for number, item in enumerate(value, start=1) for pair in _flat(item, f"{key}[{number}]")
+        ]
+    if isinstance(value, list | tuple):
+        return [(key, ", ".join(map(str, value)))]
+    return [(key, value)]
+
+
+@click.command(
+    short_help="Add a note of yours to a recording.",
+    epilog="""\b
+Example:
+  satline recording annotate host.satline "second disk installed"
+""",
+)
+@RECORDING
+@click.argument("text")
+def annotate(recording: Path, text: str) -> None:
+    """Add a note of yours, with the time of now, to a recording; also while it is being written."""
+    from satline.recording import describe
+
+    if not text.strip():
+        raise click.UsageError("the text is empty", click.get_current_context())
+    described = describe.annotate(recording, text)
+    if "pseudonyms" in described:
+        click.echo(
+            "note: this recording has no names, but for those in your text: it stands as it is", err=True
+        )

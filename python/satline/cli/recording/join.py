@@ -1,0 +1,116 @@
+"""`satline join`: a log of requests beside what a recording says of the host."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from satline.cli.options import RECORDING
+from satline.cli.outputs import JSON
+
+
+@click.command(
+    short_help="Add an application's log of requests to a recording.",
+    epilog="""\b
+Examples:
+  satline recording join host.satline access.log --format nginx
+  satline recording join host.satline requests.csv --mapping requests.toml
+  satline recording join host.satline access.log --format apache --anew
+
+\b
+A mapping file for a CSV of requests:
+  [time]
+  column = "begin"
+  [transaction]
+  time_is = "begin"
+  response_column = "duration"
+  unit = "ms"
+  user_column = "user"                        this line may be left out, as may class_column
+""",
+)
+@RECORDING
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "nginx", "apache"]),
+    default="csv",
+    show_default=True,
+    help="csv: CSV or Parquet, with --mapping. nginx: lines that end with $request_time. apache: with %D.",
+)
+@click.option(
+    "--mapping", type=click.Path(path_type=Path), help="File that says what the columns of a CSV mean."
+)
+@click.option("--timezone", metavar="ZONE", help="Zone of times that do not say theirs: Europe/Berlin.")
+@click.option(
+    "--shift",
+    type=float,
+    default=0.0,
+    metavar="SECONDS",
+    help="Add so much to the log's times, where they are of a clock that goes wrong.",
+)
+@click.option("--anew", is_flag=True, help="Take out what was joined earlier, first.")
+@JSON
+def join(
+    recording: Path,
+    logs: tuple[Path, ...],
+    form: str,
+    mapping: Path | None,
+    timezone: str | None,
+    shift: float,
+    anew: bool,
+    as_json: bool,
+) -> None:
+    """Add an application's log of requests to a recording, as its transactions.
+
+    The host's readings say what was busy, the log what users got: throughput, response times and, where it
+    names them, users and classes. Requests that began outside of the readings are left out and counted. A log
+    cannot be joined twice.
+    """
+    import math
+
+    from satline.cli.importing import time_zone
+    from satline.importers import Options
+    from satline.importers.join import join as add
+    from satline.report._escape import visible
+
+    context = click.get_current_context()
+    if form != "csv" and mapping is not None:
+        raise click.UsageError(f"--mapping does not go with --format {form}", context)
+    if not math.isfinite(shift) or abs(shift) > 1e9:
+        raise click.BadParameter("not a number of seconds", context, param_hint="--shift")
+    zone = time_zone(timezone) if timezone else None
+    done = add(recording, logs, form, Options(zone=zone, mapping=mapping), shift_s=shift, anew=anew)
+
+    def shown(ns: int) -> str:
+        return datetime.fromtimestamp(ns / 1e9, zone or UTC).isoformat(timespec="seconds")
+
+    if as_json:
+        content = {
+            "recording": str(recording),
+            "requests": done.rows,
+            "left_out": done.left_out,
+            "begins": shown(done.begins),
+            "ends": shown(done.ends),
+            "users": done.users,
+            "classes": done.classes,
+            "damage": done.damaged,
+            "notes": done.notes,
+        }
+        click.echo(json.dumps(content, indent=2))
+        return
+    counted = ((done.users, "user", "users"), (done.classes, "class", "classes"))
+    parts = [f"{done.rows:,} request{'s'[: done.rows != 1]} joined"]
+    parts += [f"{count:,} {one if count == 1 else many}" for count, one, many in counted if count]
+    click.echo(f"{visible(recording)}: {', '.join(parts)}")
+    if done.left_out:
+        whole = f"the log goes from {shown(done.begins)} to {shown(done.ends)}"
+        click.echo(f"  left out: {done.left_out:,} that began outside of the readings; {whole}")
+    for text in done.damaged:
+        click.echo(f"  damaged: {visible(text)}")
+    for text in done.notes:
+        click.echo(f"  note: {visible(text)}")
+    click.echo(f"next: satline diagnose {visible(recording)}")

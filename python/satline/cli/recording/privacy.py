@@ -1,0 +1,117 @@
+"""`satline recording pseudonymise|reveal|prune`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from satline.cli.options import RECORDING
+from satline.cli.outputs import JSON
+from satline.errors import InputError
+
+KEY = click.option(
+    "--key", "key_file", required=True, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    help="The key: a file that its owner alone may read.",
+)  # fmt: skip
+
+
+@click.command(
+    short_help="Make a copy without names.",
+    epilog="""\b
+Examples:
+  satline recording pseudonymise a.satline b.satline --key k.key --make-key
+  satline recording pseudonymise a.satline b.satline --key k.key
+""",
+)
+@RECORDING
+@click.argument("copy", type=click.Path(path_type=Path))
+@KEY
+@click.option("--make-key", is_flag=True, help="Make a new key in that file.")
+@click.option(
+    "--without-names", is_flag=True,
+    help="Put no sealed names into the copy: then the key cannot give them back, only try some.",
+)  # fmt: skip
+@click.option(
+    "--keep-files", is_flag=True,
+    help="Leave a study's files, scripts and classes as they are; its windows are then told as exactly.",
+)  # fmt: skip
+@JSON
+def pseudonymise(
+    recording: Path,
+    copy: Path,
+    key_file: Path,
+    make_key: bool,
+    without_names: bool,
+    keep_files: bool,
+    as_json: bool,
+) -> None:
+    """Make COPY of RECORDING in which users, control groups, commands, hosts and paths are keyed hashes.
+
+    Figures and times stay as they are, and analyses give the same. One key gives one name the same
+    pseudonym, so that copies of several recordings can be compared. Annotations, errors and a study's files
+    are hashed or left out as a whole. docs/guides/privacy.md says what stands.
+    """
+    from satline import recording as recordings
+    from satline.report._escape import visible
+
+    recordings.Recording.open(recording)
+    if copy.exists():
+        raise InputError(f"{copy}: is there already", hint="choose another name, or delete it")
+    key = recordings.make_key(key_file) if make_key else recordings.read_key(key_file)
+    done = recordings.pseudonymise(recording, copy, key, keep_files=keep_files, with_names=not without_names)
+    if as_json:
+        content = {
+            "path": str(done.path), "key": key.id, "names": done.names, "rows": done.rows,
+            "left_out": done.left_out, "original_signed": done.signed,
+        }  # fmt: skip
+        click.echo(json.dumps(content, indent=2))
+        return
+    if make_key:
+        click.echo(f"new key: {visible(key_file)}; who has it can read the names: keep it to yourself")
+    for what in done.left_out:
+        click.echo(f"left out: {visible(what)}")
+    if done.signed:
+        click.echo("the signature is of the original, and not in the copy: `satline recording sign` signs it")
+    click.echo(f"{visible(copy)}: {sum(done.rows.values()):,} rows, {done.names:,} names replaced")
+
+
+@click.command(
+    short_help="Give back the names behind pseudonyms.",
+    epilog="""\b
+Examples:
+  satline recording reveal a.satline --key k.key
+  satline recording reveal a.satline --key k.key p-k3v7q2m9xw4t
+  satline info a.satline | satline recording reveal a.satline --key k.key -
+""",
+)
+@RECORDING
+@KEY
+@click.argument("pseudonyms", nargs=-1)
+@JSON
+def reveal(recording: Path, key_file: Path, pseudonyms: tuple[str, ...], as_json: bool) -> int:
+    """Print the names that pseudonyms of RECORDING stand for; with `-` put them into standard input.
+
+    The exit code is 1 when one that is asked for is not known.
+    """
+    from satline.recording import NAMES, read_key, read_names, with_names
+    from satline.report._escape import visible
+
+    key = read_key(key_file)
+    if pseudonyms == ("-",):
+        names = {k: visible(v) for k, v in read_names(recording / NAMES, key).items()}
+        for line in sys.stdin:
+            click.echo(with_names(line, names), nl=False)
+        return 0
+    found = read_names(recording / NAMES, key, pseudonyms or None)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        for pseudonym, name in sorted(found.items(), key=lambda pair: pair[1]):
+            click.echo(f"{pseudonym}  {visible(name)}")
+    unknown = [p for p in pseudonyms if p not in found]
+    for pseudonym in unknown:
+        click.echo(f"not known: {visible(pseudonym)}", err=True)
+    return 1 if unknown else 0

@@ -1,0 +1,71 @@
+"""`satline recording prune`: what retention lets go."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from satline.cli.options import KEEP, MAX_SIZE, RECORDING
+from satline.cli.outputs import JSON
+
+if TYPE_CHECKING:
+    from satline.recording import PruneReport
+
+
+@click.command(
+    short_help="Delete the oldest days, by age and size.",
+    epilog="""\b
+Examples:
+  satline recording prune host.satline --keep 30d --max-size 5G --dry-run
+  satline recording prune host.satline --keep 30d
+""",
+)
+@RECORDING
+@KEEP
+@MAX_SIZE
+@click.option("--dry-run", is_flag=True, help="Change nothing.")
+@JSON
+def prune(recording: Path, keep: int | None, max_size: int | None, dry_run: bool, as_json: bool) -> None:
+    """Let go the oldest days of RECORDING; it may be being written.
+
+    Days are those of UTC and go as a whole. The newest day at rest, and what is not yet at rest, always stay;
+    where the recording is still too large then, or all of it too old, that is said.
+    """
+    from satline.recording import prune as let_go
+
+    done = let_go(
+        recording, keep_s=None if keep is None else keep / 1000, max_bytes=max_size, dry_run=dry_run
+    )
+    if as_json:
+        content = {
+            "dry_run": dry_run,
+            "days": [{"day": d.day, "files": d.files, "rows": d.rows, "bytes": d.bytes} for d in done.days],
+            "bytes": done.bytes_freed,
+            "bytes_before": done.bytes_before,
+            "over_bytes": done.over_bytes,
+            "from_day": done.from_day,
+            "why_not": done.why_not,
+        }
+        click.echo(json.dumps(content, indent=2))
+    else:
+        for line in told(done, dry_run=dry_run):
+            click.echo(line)
+
+
+def told(done: PruneReport, *, dry_run: bool = False) -> list[str]:
+    """What retention did, in lines; none where there was nothing to do."""
+    verb = "would go" if dry_run else "gone"
+    lines = [f"{verb}: {d.day}, {d.rows:,} rows, {d.bytes:,} bytes" for d in done.days]
+    if done.days:
+        left = f"; at rest from {done.from_day} on" if done.from_day else ""
+        lines.append(f"{done.bytes_freed:,} bytes {'would be free' if dry_run else 'freed'}{left}")
+    if done.why_not:
+        lines.append(done.why_not)
+    if done.over_bytes:
+        lines.append(
+            f"still {done.over_bytes:,} bytes too large: the newest day and what is being written stay"
+        )
+    return lines

@@ -1,0 +1,1 @@
+"""`satline simulate` in its forms, and `satline calibrate`."""

@@ -1,0 +1,91 @@
+"""`satline calibrate`: free constants of a simulated machine, fitted to a measured table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from satline.cli.completion import names_in, shipped
+from satline.cli.outputs import JSON, output_option
+from satline.cli.simulate.running import TERMINATED, progress, stoppable
+from satline.errors import InputError
+
+if TYPE_CHECKING:
+    from satline.simulation.calibration import Calibrated
+
+
+@click.command(
+    short_help="Fit constants of a machine to measurements.",
+    epilog="""\b
+Examples:
+  satline simulate calibrate 3081D                 a shipped calibration
+  satline simulate calibrate mine.toml -o mine  kept there; again: goes on
+  satline simulate calibrate mine.toml --apply     and write the constants
+""",
+)
+@click.argument("file", shell_complete=names_in(shipped("studies", "calibration")))
+@output_option("Directory of the results. [default: NAME-calibrated]", metavar="DIR")
+@click.option("--apply", "applied", is_flag=True, help="Write the constants into machine and workload file.")
+@click.option("--workers", type=click.IntRange(1), help="Runs at a time. [default: one per processor]")
+@JSON
+def calibrate(file: str, output: Path | None, applied: bool, workers: int | None, as_json: bool) -> int:
+    """Fit free constants of a simulated machine and its workload to a measured table.
+
+    FILE names machine, workload, the measured lines with their tolerances, and the constants with the ranges
+    in which they are free. The fit is by simulation, with the same random numbers at every point; it is
+    checked with numbers that it never saw. The constants go into a patch, marked with what they rest on.
+    """
+    from satline.simulation._files import find_calibration
+    from satline.simulation.calibration import calibrate as run
+    from satline.simulation.calibration import read_calibration
+    from satline.simulation.calibration._show import content, page
+    from satline.simulation.calibration._write import patch, save, written
+
+    calibration = read_calibration(find_calibration(file))
+    directory = output or Path(f"{calibration.name}-calibrated")
+    if directory.exists() and not directory.is_dir():
+        raise InputError(f"{directory} is not a directory", hint="name another one with --output")
+    notes: list[str] = []
+    with stoppable() as stopped:
+        try:
+            with progress(notes) as show:
+                result = run(
+                    calibration,
+                    workers=workers,
+                    out=directory / "runs.jsonl",
+                    progress=show,
+                    note=notes.append,
+                )
+        except KeyboardInterrupt:
+            hint = f"what is done is kept in {directory}; the same command goes on"
+            click.echo(f"error: interrupted\nhint: {hint}", err=True)
+            return TERMINATED if stopped else 130
+    files = written(result)
+    shown = content(result)
+    save(directory / "constants.patch", patch(files))
+    save(directory / "fit.md", page(result))
+    save(directory / "fit.json", json.dumps(shown, indent=2) + "\n")
+    if applied:
+        for path, (_, after) in files.items():
+            save(path, after)
+    if as_json:
+        click.echo(json.dumps(shown, indent=2))
+        return 0
+    _say(result, directory, applied)
+    return 0
+
+
+def _say(result: Calibrated, directory: Path, applied: bool) -> None:
+    from rich.console import Console
+
+    from satline.report._escape import visible
+    from satline.simulation.calibration._show import print_calibrated
+
+    print_calibrated(result, Console())
+    machine, workload = result.calibration.machine, result.calibration.workload
+    if applied:
+        click.echo(f"written: {visible(machine)}, {visible(workload)}")
+    click.echo(f"kept: {visible(directory)}: constants.patch, fit.md, fit.json, runs.jsonl")

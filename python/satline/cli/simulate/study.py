@@ -1,0 +1,163 @@
+"""`satline simulate STUDY`: a simulated study with its tables, figures and page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from satline.cli.simulate.running import measures, progress
+from satline.errors import InputError
+
+if TYPE_CHECKING:
+    from satline.simulation._study import SimulatedStudy
+
+
+def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
+    from satline.simulation import read_simulated_study, run_simulated_study
+    from satline.simulation._designed import is_designed
+    from satline.simulation._figures import write_figures
+    from satline.simulation._page import write_study_page
+    from satline.simulation._show import content, print_points
+    from satline.simulation._tables import (
+        comparison_content,
+        comparison_tables,
+        effect_content,
+        effect_tables,
+    )
+
+    refused = (
+        "users",
+        "sets",
+        "vary",
+        "differences",
+        "until",
+        "record",
+        "schedule",
+        "sample_seconds",
+        "seconds",
+        "warmup",
+    )
+    for option in refused:
+        if options[option]:
+            hint = "copy the study and change it there, or name a machine and a workload"
+            raise InputError(
+                f"--{'set' if option == 'sets' else option.replace('_', '-')} with a study", hint=hint
+            )
+    study = read_simulated_study(find_study(name))
+    out = options["output"] or study_directory(name)
+    if is_designed(study):
+        _run_designed(study, out, as_json, options)
+        return
+    notes: list[str] = []
+    with progress(notes) as show:
+        result = run_simulated_study(
+            study,
+            out,
+            replications=options["replications"],
+            seed=options["seed"],
+            workers=options["workers"],
+            progress=show,
+            note=notes.append,
+        )
+    figures = write_figures(result, out)
+    pages = write_study_page(result, options["markdown"])[:1] if options["markdown"] else []
+    planted = result.planted
+    if as_json:
+        shown = {
+            "study": study.name,
+            "arms": {arm: content(simulated) for arm, simulated in result.arms.items()},
+            "comparisons": comparison_content(result),
+            "effects": effect_content(result),
+            "figures": [str(path) for path in figures],
+            "planted": None
+            if planted is None
+            else {
+                "expects": planted.expects,
+                "named_first": planted.named_first,
+                "rank": planted.rank,
+                "headline": planted.diagnosis.headline,
+                "findings": [finding.rule for finding in planted.diagnosis.findings],
+            },
+        }
+        click.echo(json.dumps(shown, indent=2))
+        return
+    from rich.console import Console
+
+    from satline.report._escape import cell
+    from satline.report._table import blocks
+
+    console = Console()
+
+    def say(words: str, style: str = "") -> None:
+        console.print(cell(words, style, encoding=console.encoding), soft_wrap=False)
+
+    say(study.file.title, "bold")
+    if study.file.question:
+        say(study.file.question, "dim")
+    names = measures(options["measures"]) or list(study.file.measures)
+    for arm, simulated in result.arms.items() if not study.file.factor else ():
+        console.print()
+        if arm:
+            say(arm, "bold cyan")
+        print_points(simulated, names, console)
+    for title, table in (*comparison_tables(result), *effect_tables(result)):
+        console.print()
+        say(title, "bold cyan")
+        for block in blocks(table, console.width, encoding=console.encoding):
+            console.print(block)
+    console.print()
+    if planted is not None:
+        say(planted.words, "bold")
+        say(planted.diagnosis.headline)
+        say(f"recording: {out / study.name}.satline")
+    for path in figures:
+        say(f"figure: {path}")
+    for path in pages:
+        say(f"page: {path}")
+
+
+def _run_designed(study: SimulatedStudy, out: Path, as_json: bool, options: dict[str, Any]) -> None:
+    """A study whose factors have levels: recordings, and the analysis of any designed study."""
+    from satline.cli.experiment.designed import finish
+    from satline.simulation import Progress
+    from satline.simulation._designed import run_designed
+
+    for option, instead in (
+        ("markdown", f"it writes {out / 'report.html'}"),
+        ("measures", "say them in [design]"),
+    ):
+        if options[option]:
+            raise InputError(f"--{option} with a designed study", hint=instead)
+    with progress() as show:
+        made = run_designed(
+            study,
+            out,
+            replicates=options["replications"],
+            seed=options["seed"],
+            workers=options["workers"],
+            progress=lambda done, runs: show(Progress(done, runs, done / runs)),
+        )
+    file, text = study.file, study.path.read_text(encoding="utf-8")
+    finish(made.outcome, out, file.title, file.question, text, made.design.within_seconds, as_json)
+
+
+def find_study(name: str) -> Path:
+    from satline.simulation import find_simulated_study, shipped_machines, shipped_workloads
+
+    try:
+        return find_simulated_study(name)
+    except InputError as error:
+        for kind, other, shipped in (
+            ("machine", "workload", shipped_machines()),
+            ("workload", "machine", shipped_workloads()),
+        ):
+            if name in {path.stem for path in shipped}:
+                raise InputError(f"{name} is a {kind}", hint=f"name a {other} too, or --explain") from None
+        raise error
+
+
+def study_directory(name: str) -> Path:
+    return Path(f"{Path(name).stem}-simulated")

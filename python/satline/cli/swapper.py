@@ -1,0 +1,216 @@
+"""`satline swapper run|status|explain|touch|replay|unit`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from satline.cli.outputs import JSON
+
+if TYPE_CHECKING:
+    from satline.swapper import Status
+
+_FILE = click.Path(path_type=Path)
+STATUS = click.option(
+    "--status", "status_path", type=_FILE, help="The daemon's status file. [default: below /run]"
+)
+
+
+@click.command(
+    short_help="Watch the users of a policy until Ctrl-C or SIGTERM.",
+    epilog="""\b
+Examples:
+  sudo satline swapper run policy.toml --dry-run
+  sudo satline swapper run policy.toml --recording host.satline
+""",
+)
+@click.argument("policy", type=_FILE)
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--recording", type=_FILE, help="Write a recording, or into one that is there.")
+@click.option("--metrics", metavar="ADDRESS:PORT", help="Answer Prometheus there, such as 127.0.0.1:9477.")
+@STATUS
+def run(
+    policy: Path, dry_run: bool, recording: Path | None, metrics: str | None, status_path: Path | None
+) -> None:
+    """Watch the users that POLICY names."""
+    from satline.swapper import default_status, read_policy
+    from satline.systems.binaries import find_binary
+
+    read_policy(policy)
+    program = find_binary("satline-swapper")
+    path = status_path or default_status()
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o750)
+    words = [str(program), "run", "--policy", str(policy), "--status", str(path)]
+    words += ["--dry-run"] if dry_run else []
+    words += ["--recording", str(recording)] if recording else []
+    words += ["--metrics", metrics] if metrics else []
+    os.execv(program, words)
+
+
+@click.command(
+    short_help="Show the users and their states now.",
+    epilog="""\b
+Examples:
+  satline swapper status
+  satline swapper status --json | jq '.users[].state'
+""",
+)
+@STATUS
+@JSON
+def status(status_path: Path | None, as_json: bool) -> None:
+    """Users and their states, as the daemon last said."""
+    from satline.swapper import default_status, read_status
+
+    found = read_status(status_path or default_status())
+    if as_json:
+        click.echo(found.model_dump_json(indent=2))
+        return
+    _print_status(found)
+
+
+def _print_status(found: Status) -> None:
+    from rich.console import Console
+
+    from satline.report._escape import visible
+    from satline.report._numbers import quantity
+    from satline.report._table import blocks
+
+    console = Console(highlight=False)
+    cost = found.cpu_us / 1e4 / found.uptime_s if found.uptime_s > 0 else 0.0
+    dry = ", dry run" if found.dry_run else ""
+    click.echo(f"pid {found.pid}{dry}, {cost:.2f} % of a processor; pages by {visible(found.method)}")
+    if found.storage is not None:
+        free, low, high = (
+            quantity(float(found.storage[key]), "bytes") for key in ("free_bytes", "low_bytes", "high_bytes")
+        )
+        click.echo(f"storage {'short' if found.short else 'ample'}: {free} free (low {low}, high {high})")
+    for one in found.lacking:
+        click.echo(f"lacking: {visible(one['what'])}: {visible(one['instead'])}")
+    if not found.users:
+        click.echo("no users: nothing that runs now is what the policy watches")
+        return
+    rows = [["user", "state", "idle", "resident", "working set", "resumes", "prepage errors"]]
+    for user in found.users:
+        size = user.working_set_bytes
+        errors = f"{user.prepage_errors / user.prepaged_pages:.1%}" if user.prepaged_pages else "–"
+        rows.append(
+            [
+                user.user,
+                user.state,
+                f"{user.idle_seconds:.0f} s",
+                quantity(float(user.resident_bytes), "bytes"),
+                "–" if size is None else quantity(float(size), "bytes"),
+                f"{user.resumes}",
+                errors,
+            ]
+        )
+    for block in blocks(rows, console.width, encoding=console.encoding):
+        console.print(block)
+
+
+@click.command(
+    short_help="Say why a user is in a state, or what a policy means.",
+    epilog="""\b
+Examples:
+  satline swapper explain --policy policy.toml
+  satline swapper explain /user.slice/user-1000.slice
+""",
+)
+@click.argument("user", required=False)
+@click.option("--policy", type=_FILE, help="Say what this policy means, key by key.")
+@STATUS
+def explain(user: str | None, policy: Path | None, status_path: Path | None) -> None:
+    """Say why USER is in his state, or what a policy means."""
+    from textwrap import fill
+
+    from satline.report._escape import visible
+    from satline.swapper import default_status, explain_policy, explain_user, read_policy, read_status
+
+    if (user is None) == (policy is None):
+        raise click.UsageError("name a user, or --policy FILE", click.get_current_context())
+    if policy is not None:
+        lines = explain_policy(read_policy(policy))
+    else:
+        lines = explain_user(read_status(status_path or default_status()), user or "")
+    for line in lines:
+        click.echo(fill(visible(line), 80, subsequent_indent="  ", break_long_words=False))
+
+
+@click.command(
+    short_help="Tell the daemon that a user is about to come back.",
+    epilog="""\b
+Example:
+  satline swapper touch /user.slice/user-1000.slice
+""",
+)
+@click.argument("user")
+@STATUS
+def touch(user: str, status_path: Path | None) -> None:
+    """Tell the daemon that USER is about to come back: his swap sets are read before he touches anything.
+
+    A notebook proxy calls this when a request for a kernel comes in.
+    """
+    from satline.swapper import announce, default_status
+
+    announce(status_path or default_status(), user)
+
+
+@click.command(
+    short_help="Say what another policy would have done.",
+    epilog="""\b
+Example:
+  satline swapper replay host.satline policy.toml other.toml
+""",
+)
+@click.argument("recording", type=_FILE)
+@click.argument("policies", type=_FILE, nargs=-1, required=True, metavar="POLICY...")
+@JSON
+def replay(recording: Path, policies: tuple[Path, ...], as_json: bool) -> None:
+    """Decide on all that a daemon saw in RECORDING under each POLICY.
+
+    Users return when they did, work takes no time, and free storage is corrected by what is outside; what it
+    cannot tell is how users would have behaved on a faster or slower system.
+    """
+    from satline.report._escape import visible
+    from satline.report._numbers import quantity
+    from satline.swapper import read_policy
+    from satline.swapper import replay as run_replay
+
+    for policy in policies:
+        read_policy(policy)
+    done = {str(policy): run_replay(recording, policy) for policy in policies}
+    if as_json:
+        click.echo(json.dumps({name: dataclasses.asdict(one) for name, one in done.items()}, indent=2))
+        return
+    for name, one in done.items():
+        kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(one.actions.items())) or "nothing"
+        click.echo(f"{visible(name)}: {kinds}")
+        share = one.short_seconds / one.seconds if one.seconds else 0.0
+        click.echo(
+            f"  storage short in {share:.1%} of {one.seconds:,.0f} s; at most "
+            f"{quantity(float(one.written_bytes), 'bytes')} written; "
+            f"{one.out_user_seconds:,.0f} user-seconds outside"
+        )
+
+
+@click.command(
+    short_help="Print a systemd unit.",
+    epilog="""\b
+Example:
+  satline swapper unit policy.toml > satline-swapper.service
+""",
+)
+@click.argument("policy", type=_FILE)
+@click.option("--metrics", metavar="ADDRESS:PORT", help="Answer Prometheus there, such as 127.0.0.1:9477.")
+def unit(policy: Path, metrics: str | None) -> None:
+    """Print satline-swapper.service for POLICY: the privileges it needs, and no other."""
+    from satline.swapper import make_unit, read_policy
+    from satline.systems.binaries import find_binary
+
+    asked = read_policy(policy)
+    click.echo(make_unit(find_binary("satline-swapper"), policy.absolute(), asked, metrics), nl=False)

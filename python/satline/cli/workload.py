@@ -1,0 +1,384 @@
+"""`satline record-session`, and `satline workload`: sessions, building blocks, workloads from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from satline.cli.outputs import JSON, output_option
+
+if TYPE_CHECKING:
+    from satline.workload._blocks import Blocks
+    from satline.workload._generate import Draws
+    from satline.workload._session import Session
+
+PathType = click.Path(path_type=Path)
+LEFT_SHOWN = 8
+DRAWN_LINES = 200
+LEAST_DRAWN = 2000
+
+
+@click.command(
+    "record-session",
+    short_help="Record what one person types in a shell, with times.",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog="""\b
+Examples:
+  satline workload record                       your shell; `exit` ends it
+  satline workload record -o mon.cast bash
+  satline workload import-session mon.cast      next: turn it into a script
+""",
+)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND...]")
+@output_option("Session to write. [default: session-DATE-TIME.cast, here]")
+def record_session(command: tuple[str, ...], output: Path | None) -> int:
+    """Run a shell, or COMMAND, and keep what is typed and shown, with times, as an asciicast.
+
+    What is typed without echo (passwords) is never stored, nor how long it was. What is shown is stored: do
+    not print secrets. The file can be read by you only.
+    """
+    from datetime import datetime
+
+    from satline.workload._recorder import record
+
+    if output is None:
+        output = Path(f"session-{datetime.now():%Y%m%d-%H%M%S}.cast")
+    status = record(output, command)
+    from satline.report._escape import visible
+
+    click.echo(f"recorded: {visible(output)}", err=True)
+    click.echo(f"next: satline workload import-session {visible(output)}", err=True)
+    return status
+
+
+@click.command(
+    "import-session",
+    short_help="Turn sessions into scripts with think times.",
+    epilog="""\b
+Examples:
+  satline workload import-session mon.cast
+  satline workload import-session times --typescript out --prompt '\\$ '
+""",
+)
+@click.argument("files", nargs=-1, required=True, type=PathType, metavar="FILE...")
+@output_option("Workload to write. [default: NAME.workload.toml, here]")
+@click.option("--session", type=PathType, help="Session to write, where one FILE is given.")
+@click.option("--prompt", metavar="REGEX", help=r"How a prompt ends, where it has no marks: '\$ '.")
+@click.option("--classes", type=PathType, help="Mapping of commands to classes (TOML).")
+@click.option("--typescript", type=PathType, help="What `script` wrote, where its times do not say.")
+@JSON
+def import_session(
+    files: tuple[Path, ...],
+    output: Path | None,
+    session: Path | None,
+    prompt: str | None,
+    classes: Path | None,
+    typescript: Path | None,
+    as_json: bool,
+) -> None:
+    """Turn recorded sessions into a workload with their own think times and typing rate.
+
+    FILE is an asciicast (version 2 or 3) or the times that `script` wrote (classic or advanced). Beside the
+    workload each FILE becomes a session, NAME.session.json, from which `fit` makes building blocks.
+    """
+    from satline.errors import InputError
+    from satline.workload._blocks import write_private
+    from satline.workload._classes import read_mapping
+    from satline.workload._emulator import check
+    from satline.workload._extract import extract, open_terminal
+    from satline.workload._replay import replay
+    from satline.workload._session import write_session
+
+    if session is not None and len(files) > 1:
+        raise InputError("--session names one file, and several are imported", hint="leave the option out")
+    mapping = read_mapping(classes)
+    found = [extract(open_terminal(file, typescript), mapping, prompt) for file in files]
+    paths = [session or Path(f"{file.stem}.session.json") for file in files]
+    if len(set(paths)) < len(paths):
+        raise InputError(
+            "two of the files have one name, and so would their sessions", hint="import them one by one"
+        )
+    for one, path in zip(found, paths, strict=True):
+        write_session(one, path)
+    output = output or Path(f"{files[0].stem}.workload.toml")
+    content, left = replay(found, files[0].stem)
+    write_private(output, check(content, str(output)))
+    if as_json:
+        sessions = [{"session": str(path), **_summary(one)} for one, path in zip(found, paths, strict=True)]
+        click.echo(json.dumps({"workload": str(output), "left_out": left, "sessions": sessions}, indent=2))
+        return
+    for one, path in zip(found, paths, strict=True):
+        _show_session(one, path)
+    _listed("not in the workload", left)
+    click.echo(
+        f"{_shown(output)}: {sum(len(s['command']) for s in content['script'])} commands to be typed again"
+    )
+    click.echo(f"next: satline workload fit {' '.join(_shown(path) for path in paths)}")
+
+
+@click.command(
+    short_help="Turn sessions into building blocks: mix, times, order.",
+    epilog="""\b
+Example:
+  satline workload fit mon.session.json tue.session.json -o both.blocks.toml
+""",
+)
+@click.argument("sessions", nargs=-1, required=True, type=PathType, metavar="SESSION...")
+@output_option("Blocks to write. [default: NAME.blocks.toml, here]")
+@JSON
+def fit(sessions: tuple[Path, ...], output: Path | None, as_json: bool) -> None:
+    """Fit building blocks to sessions: a mix of classes, distributions of times, an order of classes.
+
+    Every figure comes with its 95 % interval and the number it is from. Think times are lognormal or
+    exponential by the lower BIC, or a table of quantiles where a test refuses that one; the order is a
+    Markov chain of order 0, 1 or 2 by the lowest BIC.
+    """
+    from satline.workload._blocks import blocks_toml, write_private
+    from satline.workload._fit import fit as fit_blocks
+    from satline.workload._session import read_session
+
+    read = [read_session(path) for path in sessions]
+    name = sessions[0].name.split(".")[0] or "blocks"
+    blocks = fit_blocks(read, name)
+    output = output or Path(f"{name}.blocks.toml")
+    write_private(output, blocks_toml(blocks))
+    if as_json:
+        click.echo(json.dumps({"blocks": str(output), **_without_inputs(blocks)}, indent=2))
+        return
+    _show_blocks(blocks)
+    click.echo(f"{_shown(output)}: written; change it as you like")
+    click.echo(f"next: satline workload generate {_shown(output)} --users 20 -o {_shown(name)}-20.toml")
+
+
+@click.command(
+    short_help="Turn building blocks into a workload, and check it.",
+    epilog="""\b
+Example:
+  satline workload generate mon.blocks.toml --users 40 -o forty.toml
+""",
+)
+@click.argument("blocks_file", type=PathType, metavar="BLOCKS")
+@click.option("--users", type=click.IntRange(1, 10_000), required=True, help="For how many users.")
+@output_option("Workload to write.", required=True)
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Of all draws.")
+@click.option("--length", type=click.IntRange(1, 10_000), help="Commands of a sequence. [default: 100]")
+@JSON
+def generate(
+    blocks_file: Path, users: int, output: Path, seed: int, length: int | None, as_json: bool
+) -> int:
+    """Make a workload of stated characteristics for any number of users, and test draws from it.
+
+    The table sets what users of this workload would type, drawn by the emulator's own rules, against the
+    blocks. The exit code is 1 when they differ. `satline workload compare` does the same with a real run.
+    """
+    from satline.workload._blocks import read_blocks, write_private
+    from satline.workload._emulator import check
+    from satline.workload._generate import LENGTH, draw
+    from satline.workload._generate import generate as make
+
+    blocks = read_blocks(blocks_file)
+    content, remarks = make(blocks, users, seed, length or LENGTH)
+    write_private(output, check(content, str(output)))
+    lines = max(DRAWN_LINES, -(-LEAST_DRAWN // users))
+    draws = draw(content, users, lines, seed + 1)
+    if as_json:
+        click.echo(
+            json.dumps({"workload": str(output), "remarks": remarks, **_compared(blocks, draws)}, indent=2)
+        )
+    else:
+        _listed("remark", remarks)
+        click.echo(f"{_shown(output)}: {len(content['script'])} scripts; what {users} users would type:")
+        _show_compared(blocks, draws)
+    return _status(blocks, draws)
+
+
+@click.command(
+    short_help="Compare what emulated users typed with the blocks.",
+    epilog="""\b
+Example:
+  satline workload compare mon.blocks.toml study.satline
+""",
+)
+@click.argument("blocks_file", type=PathType, metavar="BLOCKS")
+@click.argument("recording", type=PathType)
+@JSON
+def compare(blocks_file: Path, recording: Path, as_json: bool) -> int:
+    """Set the transactions of RECORDING against BLOCKS: mix, order, think times, lengths.
+
+    The exit code is 1 when one differs, corrected for the number of tests (Holm, 5 %).
+    """
+    from satline.workload._blocks import read_blocks
+    from satline.workload._goodness import draws_of_recording
+
+    blocks = read_blocks(blocks_file)
+    draws = draws_of_recording(recording)
+    if as_json:
+        click.echo(json.dumps({"recording": str(recording), **_compared(blocks, draws)}, indent=2))
+    else:
+        _show_compared(blocks, draws)
+    return _status(blocks, draws)
+
+
+def _shown(value: object) -> str:
+    from satline.report._escape import visible
+
+    return visible(value)
+
+
+def _listed(title: str, texts: list[str]) -> None:
+    import textwrap
+
+    for text in texts[:LEFT_SHOWN]:
+        click.echo(textwrap.fill(f"{title}: {_shown(text)}", 80, subsequent_indent="  "))
+    if len(texts) > LEFT_SHOWN:
+        click.echo(f"{title}: and {len(texts) - LEFT_SHOWN} more; --json has all")
+
+
+def _summary(session: Session) -> dict[str, Any]:
+    from collections import Counter
+    from statistics import fmean
+
+    def mean(values: list[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return fmean(known) if known else None
+
+    lines = session.lines
+    return {
+        "lines": len(lines),
+        "keys": session.keys,
+        "think_s": mean([line.think_s for line in lines]),
+        "typing_s": mean([line.typing_s for line in lines]),
+        "response_s": mean([line.response_s for line in lines]),
+        "characters": mean([float(line.characters) for line in lines]),
+        "output_bytes": mean([line.output_bytes for line in lines]),
+        "classes": dict(Counter(line.klass for line in lines).most_common()),
+        "notes": session.notes,
+    }
+
+
+def _show_session(session: Session, path: Path) -> None:
+    import textwrap
+
+    summary = _summary(session)
+
+    def said(key: str, unit: str) -> str:
+        value = summary[key]
+        return "not known" if value is None else f"{value:.3g}{unit}"
+
+    click.echo(f"{_shown(path)}: {summary['lines']} lines")
+    click.echo(
+        f"  mean think {said('think_s', ' s')}, typing {said('typing_s', ' s')}, "
+        f"response {said('response_s', ' s')}"
+    )
+    click.echo(
+        f"  mean {said('characters', '')} characters a line, {said('output_bytes', ' bytes')} an answer"
+    )
+    classes = ", ".join(f"{_shown(name)} {count}" for name, count in summary["classes"].items())
+    click.echo(textwrap.fill(f"classes: {classes}", 80, initial_indent="  ", subsequent_indent="    "))
+    _listed("  note", session.notes)
+
+
+def _without_inputs(blocks: Blocks) -> dict[str, Any]:
+    content = blocks.model_dump(by_alias=True, exclude_none=True)
+    for one in content["class"]:
+        one.pop("input", None)
+    return content
+
+
+def _show_blocks(blocks: Blocks) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from satline.report._escape import cell
+
+    console = Console()
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for title in ("class", "lines", "share", "95 % interval", "characters", "bytes"):
+        table.add_column(title, justify="left" if title == "class" else "right")
+    for one in blocks.klass:
+        table.add_row(
+            cell(one.name, encoding=console.encoding),
+            str(one.count),
+            f"{one.share:.1%}",
+            f"{one.low or 0:.1%} to {one.high or 0:.1%}",
+            "" if one.characters is None else f"{one.characters.mean:.1f}",
+            "" if one.output_bytes is None else f"{one.output_bytes.mean:.0f}",
+        )
+    console.print(table)
+    think, typing = blocks.think, blocks.typing
+    interval = ""
+    if think.low_seconds is not None and think.high_seconds is not None:
+        interval = f" ({think.low_seconds:.2f} to {think.high_seconds:.2f})"
+    _listed(
+        "think",
+        [f"{think.distribution}, mean {think.mean_seconds:.2f} s{interval}, n {think.count}: {think.chosen}"],
+    )
+    typed = f"{typing.characters_per_second:.1f} characters/s, variation {typing.variation:.2f}"
+    click.echo(f"typing: {typed if typing.count else 'not known: 8 characters/s taken'}, n {typing.count}")
+    _listed("order", [f"{blocks.order.order}: {blocks.order.chosen}"])
+    _listed("note", blocks.notes)
+
+
+def _compared(blocks: Blocks, draws: Draws) -> dict[str, Any]:
+    from satline.workload._goodness import compare as tests
+    from satline.workload._goodness import shares
+
+    rows = [
+        {"class": name, "stated": stated, "drawn": drawn, "lines": count}
+        for name, stated, drawn, count in shares(blocks, draws)
+    ]
+    return {
+        "lines": len(draws.klass),
+        "shares": rows,
+        "tests": [test.__dict__ for test in tests(blocks, draws)],
+    }
+
+
+def _status(blocks: Blocks, draws: Draws) -> int:
+    from satline.workload._goodness import compare as tests
+
+    return int(any(test.verdict == "differs" for test in tests(blocks, draws)))
+
+
+def _show_compared(blocks: Blocks, draws: Draws) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from satline.report._escape import cell
+    from satline.workload._goodness import compare as tests
+    from satline.workload._goodness import shares
+
+    console = Console()
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for title in ("class", "stated", "here", "lines"):
+        table.add_column(title, justify="left" if title == "class" else "right")
+    for name, stated, drawn, count in shares(blocks, draws):
+        table.add_row(
+            cell(name, encoding=console.encoding),
+            "not in it" if stated is None else f"{stated:.1%}",
+            f"{drawn:.1%}",
+            str(count),
+        )
+    console.print(table)
+    console.print()
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    for title in ("test", "n", "stated", "here", "p", "p (Holm)", "verdict"):
+        table.add_column(title, justify="left" if title in ("test", "verdict") else "right")
+
+    def number(value: float | None) -> str:
+        return "" if value is None else f"{value:.3g}"
+
+    for test in tests(blocks, draws):
+        table.add_row(
+            cell(test.what, encoding=console.encoding),
+            str(test.n),
+            number(test.stated),
+            number(test.drawn),
+            number(test.p),
+            number(test.p_corrected),
+            test.verdict,
+        )
+    console.print(table)
