@@ -9,7 +9,7 @@ from satline.recording._integrity import Wrong
 from satline.recording._key import Key, make_key, read_key
 from satline.recording._manifest import FILE as MANIFEST
 from satline.recording._manifest import let_go, publish_all, take_over
-from satline.recording._open import Recording
+from satline.recording._open import Recording, quoted
 from satline.recording._prune import PruneReport, prune
 from satline.recording._pseudonymise import Pseudonymised, pseudonymise
 from satline.recording._sealed_names import FILE as NAMES
@@ -43,6 +43,7 @@ __all__ = [
     "prune",
     "pseudonymise",
     "publish_all",
+    "quoted",
     "read_key",
     "read_names",
     "seal",

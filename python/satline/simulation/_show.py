@@ -118,24 +118,11 @@ def _plain_estimate(value: float | None) -> Estimate:
     return Estimate(value, None, 1, "steps")
 
 
-def differences(simulated: Simulated) -> list[tuple[Point, Point]]:
-    """Each point with the one that it is held against: equal users, the first value of all that is varied."""
-    first: dict[str, Point] = {}
-    pairs = []
-    for point in simulated.points:
-        users = point.label.get("users", "")
-        if users in first:
-            pairs.append((first[users], point))
-        else:
-            first[users] = point
-    return pairs
-
-
 def print_differences(simulated: Simulated, names: Sequence[str], console: Console) -> None:
     """What each point has more than the first of the same users, replication by replication."""
     from satline.report._table import blocks
 
-    pairs = differences(simulated)
+    pairs = simulated.differences
     keys = list(simulated.points[0].label)
     found = {name: [base.difference(point, name) for base, point in pairs] for name in names}
     scales = {name: scale_of(name, [d.difference for d in found[name]]) for name in names}
@@ -161,7 +148,7 @@ def print_differences(simulated: Simulated, names: Sequence[str], console: Conso
 def difference_content(simulated: Simulated) -> list[dict[str, Any]]:
     """Differences for JSON."""
     made = []
-    for base, point in differences(simulated):
+    for base, point in simulated.differences:
         measures = {}
         for name in point.names:
             one = base.difference(point, name)
