@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from satline.experiment.adaptive.driver import Outlook as Outlook
     from satline.experiment.adaptive.shown import decision_lines as decision_lines
-    from satline.experiment.designed._analysis import Outcome as Outcome
-    from satline.experiment.designed._analysis import Part as Part
-    from satline.experiment.designed._analysis import verdicts as verdicts
-    from satline.experiment.designed._runner import Carried as Carried
-    from satline.experiment.designed._runner import analyse_carried as analyse_carried
-    from satline.experiment.designed._runner import carry_out as carry_out
+    from satline.experiment.designed import Carried as Carried
+    from satline.experiment.designed import Outcome as Outcome
+    from satline.experiment.designed import Part as Part
+    from satline.experiment.designed import analyse_carried as analyse_carried
+    from satline.experiment.designed import carry_out as carry_out
+    from satline.experiment.designed import verdicts as verdicts
     from satline.experiment.emulator import Progress as Progress
     from satline.experiment.progress import View as View
     from satline.experiment.progress import summary as progress_words
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 # Name → the module that has it, and its name there. Loaded when asked for: whoever wants a study's file need
 # not load what runs it, and the modules of this package import each other.
 _PUBLIC = {
-    "Carried": ("designed._runner", "Carried"),
+    "Carried": ("designed", "Carried"),
     "Options": ("protocol", "Options"),
-    "Outcome": ("designed._analysis", "Outcome"),
+    "Outcome": ("designed", "Outcome"),
     "Outlook": ("adaptive.driver", "Outlook"),
-    "Part": ("designed._analysis", "Part"),
+    "Part": ("designed", "Part"),
     "Progress": ("emulator", "Progress"),
     "Result": ("protocol", "Result"),
     "Study": ("study", "Study"),
     "View": ("progress", "View"),
-    "analyse_carried": ("designed._runner", "analyse_carried"),
-    "carry_out": ("designed._runner", "carry_out"),
+    "analyse_carried": ("designed", "analyse_carried"),
+    "carry_out": ("designed", "carry_out"),
     "decision_lines": ("adaptive.shown", "decision_lines"),
     "designed_study": ("study", "designed_study"),
     "find_study": ("study", "find_study"),
@@ -48,7 +48,7 @@ _PUBLIC = {
     "read_study": ("study", "read_study"),
     "run_study": ("protocol", "run_study"),
     "shipped_studies": ("study", "shipped_studies"),
-    "verdicts": ("designed._analysis", "verdicts"),
+    "verdicts": ("designed", "verdicts"),
     "with_steps": ("study", "with_steps"),
 }
 

@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from satline.report._draw import COLOURS as COLOURS
+    from satline.report._draw import picture as picture
     from satline.report._escape import cell as cell
     from satline.report._escape import visible as visible
     from satline.report._numbers import number as number
     from satline.report._numbers import quantity as quantity
+    from satline.report._plot import Line as Line
+    from satline.report._plot import Mark as Mark
+    from satline.report._plot import Plot as Plot
+    from satline.report._plot import make_plots as make_plots
+    from satline.report._sheet import make_sheet as make_sheet
     from satline.report._table import blocks as blocks
     from satline.report._words import axis_words as axis_words
     from satline.report._words import variable_words as variable_words
@@ -20,11 +26,17 @@ if TYPE_CHECKING:
 # Name → the module that has it. Loaded when asked for: a command's error needs no diagnosis to be shown.
 _PUBLIC = {
     "COLOURS": "_draw",
+    "Line": "_plot",
+    "Mark": "_plot",
+    "Plot": "_plot",
     "axis_words": "_words",
     "blocks": "_table",
     "cell": "_escape",
     "curves_table": "terminal",
+    "make_plots": "_plot",
+    "make_sheet": "_sheet",
     "number": "_numbers",
+    "picture": "_draw",
     "print_diagnosis": "terminal",
     "quantity": "_numbers",
     "variable_words": "_words",
@@ -33,11 +45,17 @@ _PUBLIC = {
 
 __all__ = [
     "COLOURS",
+    "Line",
+    "Mark",
+    "Plot",
     "axis_words",
     "blocks",
     "cell",
     "curves_table",
+    "make_plots",
+    "make_sheet",
     "number",
+    "picture",
     "print_diagnosis",
     "quantity",
     "variable_words",
