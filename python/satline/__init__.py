@@ -6,7 +6,7 @@
     recording.diagnose()                        # where it saturates, and what holds it back
     recording.reduce(variables=["total_cpu"]).to_pandas()
 
-Everything is loaded when it is first used.
+docs/guides/python.md is the guide. Everything is loaded when it is first used.
 """
 
 from __future__ import annotations
