@@ -351,8 +351,9 @@ def study(
     found, path = _found(str(name_or_file), kind)
     other = "emulated" if found == "simulated" else "simulated"
     if surplus := [name for name, value in given[other].items() if value is not None]:
+        words = {"emulated": "a study of emulated users", "simulated": "a simulated study"}
         raise InputError(
-            f"{', '.join(surplus)}: of {other} users, not of a {found} study", hint="leave it out"
+            f"{', '.join(surplus)}: of {words[other]}; {path.stem} is {words[found]}", hint="leave it out"
         )
     place = None if out is None else Path(out)
     if found == "simulated":

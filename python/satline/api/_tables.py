@@ -60,7 +60,10 @@ class Table(Tabular):
         return {c: unit for c in self.columns if (unit := self._variables[c].unit)}
 
     def reader(self, batch_rows: int = BATCH_ROWS) -> pa.RecordBatchReader:
-        """The rows as a stream of Arrow batches, so that a long table need not fit into memory."""
+        """The rows as a stream of Arrow batches, so that a long table need not fit into memory.
+
+        They come in the order in which they are kept: by time, a run after the other.
+        """
         import pyarrow as pa
 
         from satline.recording import quoted
@@ -68,8 +71,8 @@ class Table(Tabular):
         recording = self._recording
         connection = recording.recording.connect(tables=[self.name])
         columns = ", ".join(map(quoted, self.columns))
-        order = 'ORDER BY "time_ns"' if "time_ns" in self._variables else ""
-        found = connection.sql(f"SELECT {columns} FROM {quoted(self.name)} {order}")
+        # As they are kept, by time: to sort would take all of them into memory first.
+        found = connection.sql(f"SELECT {columns} FROM {quoted(self.name)}")
         batches: Any = found.to_arrow_reader(batch_rows)
         schema = pa.schema(
             [

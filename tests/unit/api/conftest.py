@@ -9,6 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiment"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "importers"))
 
 from api_host import MONDAY, make
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from prometheus_server import Prometheus, serving
+from scrapes import T0_MS, made_scrape
 
 import satline
 from satline import api
@@ -79,6 +82,18 @@ def test_an_import_may_be_kept(sar: Path, tmp_path: Path) -> None:
     assert not opened.temporary
     opened.close()
     assert satline.open(tmp_path / "kept.satline").table("system").to_arrow().num_rows == 4
+
+
+def test_a_prometheus_server_is_read_by_its_url() -> None:
+    with serving(Prometheus()) as server:
+        for k in range(10):
+            time_ms = T0_MS + 15_000 * k
+            samples = made_scrape(time_ms / 1000, 10.0 * (k + 1), node="web1")
+            server.scrape(time_ms, samples, instance="10.0.0.1:9100", job="node")
+        start = datetime.fromtimestamp(T0_MS / 1000 - 60, UTC)
+        opened = satline.open(server.url, start=start, end=start + timedelta(minutes=10))
+    assert len(opened.table("system")) == 10
+    assert server.url in repr(opened)
 
 
 @pytest.mark.parametrize(

@@ -139,8 +139,8 @@ def test_a_simulated_study_has_its_arms(tmp_path: Path) -> None:
     [
         ("paging-bound", {}, "two studies paging-bound"),
         ("no-such-study", {}, "no-such-study"),
-        ("ideal-mpl", {"quick": True}, "quick: of emulated users"),
-        ("this-host", {"workers": 2}, "workers: of simulated users"),
+        ("ideal-mpl", {"quick": True}, "quick: of a study of emulated users"),
+        ("this-host", {"workers": 2}, "workers: of a simulated study"),
         ("this-host", {"kind": "live"}, "kind='live'"),
     ],
 )
