@@ -95,3 +95,11 @@ def test_the_face_for_researchers_stands_beside_the_command_line() -> None:
     faces = {parts for package, _, path in files() if package == "api" for parts in imported(path)}
     assert not [parts for parts in faces if package_of(parts[0]) == "cli"]
     assert not [parts for parts in faces if any(p.startswith("_") for p in parts) and parts[0] != "api"]
+
+
+def test_every_package_is_listed_for_those_who_work_on_it() -> None:
+    page = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    listed = {line.split()[0] for line in page.splitlines() if line.startswith(("python/", "crates/"))}
+    packages = {f"python/satline/{path.parent.name}" for path in SOURCE.glob("*/__init__.py")}
+    crates = {f"crates/{path.parent.name}" for path in (SOURCE.parents[1] / "crates").glob("*/Cargo.toml")}
+    assert packages | crates == listed
