@@ -1,6 +1,6 @@
 """Altair charts of the API: lines with their intervals against load, a colour for each series.
 
-Names reach a chart as data or as plain titles, never as expressions or markup.
+Names reach a chart as data or as plain titles, never as expressions or markup; see `_plain`.
 """
 
 from __future__ import annotations
@@ -39,30 +39,28 @@ def line_chart(
     """
     import altair as alt
 
-    from satline.report import visible
-
     rows = [
-        {"series": visible(d.series), "x": d.x, "y": d.y, "low": d.low, "high": d.high}
+        {"series": _plain(d.series), "x": d.x, "y": d.y, "low": d.low, "high": d.high}
         for d in dots
         if d.y is not None
     ]
     names = list(dict.fromkeys(str(row["series"]) for row in rows))
     base = alt.Chart(_data(rows)).encode(
-        x=alt.X("x:Q", title=visible(x_title)),
+        x=alt.X("x:Q", title=_plain(x_title)),
         color=alt.Color("series:N", title=None, scale=_colours(names), legend=_legend(names)),
     )
     scale = alt.Scale(zero=zero)
-    y = alt.Y("y:Q", title=visible(y_title), scale=scale)
+    y = alt.Y("y:Q", title=_plain(y_title), scale=scale)
     hover = [
         alt.Tooltip("series:N", title="series"),
-        alt.Tooltip("x:Q", title=visible(x_title), format=".4g"),
-        alt.Tooltip("y:Q", title=visible(y_title), format=".4g"),
+        alt.Tooltip("x:Q", title=_plain(x_title), format=".4g"),
+        alt.Tooltip("y:Q", title=_plain(y_title), format=".4g"),
         alt.Tooltip("low:Q", title="from", format=".4g"),
         alt.Tooltip("high:Q", title="to", format=".4g"),
     ]
     bars = base.transform_filter("isValid(datum.low) && isValid(datum.high)").mark_rule(strokeWidth=1.5)
     layers = [
-        bars.encode(y=alt.Y("low:Q", title=visible(y_title), scale=scale), y2="high:Q", tooltip=hover),
+        bars.encode(y=alt.Y("low:Q", title=_plain(y_title), scale=scale), y2="high:Q", tooltip=hover),
         *([base.mark_line(strokeWidth=1.8).encode(y=y)] if line else []),
         base.mark_point(filled=True, opacity=1, size=46).encode(y=y, tooltip=hover),
     ]
@@ -73,7 +71,7 @@ def with_band(chart: Any, at: float, low: float, high: float, words: str) -> Any
     """The chart with a place on its horizontal axis marked, and the interval of that place shaded."""
     import altair as alt
 
-    place = alt.Chart(_data([{"x": at, "low": low, "high": high, "words": words}]))
+    place = alt.Chart(_data([{"x": at, "low": low, "high": high, "words": _plain(words)}]))
     hover = [alt.Tooltip("words:N", title="marked")]
     shade = place.mark_rect(color="#8a63b8", opacity=0.16).encode(x="low:Q", x2="high:Q", tooltip=hover)
     rule = place.mark_rule(color="#8a63b8", strokeWidth=1.4, strokeDash=[2, 2]).encode(x="x:Q", tooltip=hover)
@@ -85,6 +83,14 @@ def below_each_other(charts: Sequence[Any]) -> Any:
     import altair as alt
 
     return charts[0] if len(charts) == 1 else alt.vconcat(*charts).resolve_scale(color="independent")
+
+
+def _plain(text: str) -> str:
+    """Text for a chart. Altair writes charts into a page's script as they are, which a name with `</script>`
+    would end: so that none can, `<` is shown as `‹`."""
+    from satline.report import visible
+
+    return visible(text).replace("<", "‹")
 
 
 def _data(rows: list[dict[str, Any]]) -> Any:

@@ -14,6 +14,7 @@ from api_shown import assert_harmless, dots
 
 import satline
 from satline import api
+from satline.api._charts import Dot, line_chart, with_band
 from satline.diagnosis import Estimate
 from satline.reduction import Filters
 
@@ -155,6 +156,15 @@ def test_what_cannot_be_predicted_says_why(host: api.OpenRecording) -> None:
     assert found.to_arrow().num_rows == 0
     with pytest.raises(satline.InputError, match="nothing to draw"):
         found.plot()
+
+
+def test_a_name_cannot_end_the_script_by_which_a_notebook_draws_a_chart() -> None:
+    name = f"</script>{HOSTILE}<!--"
+    chart = line_chart([Dot(name, 1.0, 2.0), Dot("other", 2.0, 3.0)], name, name)
+    page = with_band(chart, 1.0, 0.5, 1.5, name).to_html()
+    plain = line_chart([Dot("a", 1.0, 2.0), Dot("b", 2.0, 3.0)], "x", "y").to_html()
+    assert page.count("<") == plain.count("<")
+    assert "\x1b" not in page
 
 
 def test_a_name_of_bytes_that_are_no_text_is_kept_visible() -> None:
