@@ -118,14 +118,14 @@ audit: $(VENV)/product ## Known faults, licences and origins of all dependencies
 lint: $(VENV)/lint ## Check style and types: rustfmt, clippy, ruff, mypy.
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check python tests benches workloads examples
-	$(BIN)/ruff format --check python tests benches workloads examples
+	$(BIN)/ruff check python tests benches workloads examples notebooks
+	$(BIN)/ruff format --check python tests benches workloads examples notebooks
 	$(BIN)/mypy python/satline
 
 format: $(VENV)/lint ## Bring the code into its style.
 	cargo fmt --all
-	$(BIN)/ruff check --fix-only --quiet python tests benches workloads examples
-	$(BIN)/ruff format python tests benches workloads examples
+	$(BIN)/ruff check --fix-only --quiet python tests benches workloads examples notebooks
+	$(BIN)/ruff format python tests benches workloads examples notebooks
 
 # Options that make a bench short; with SIZE=full it has those of its own.
 short = $(if $(filter short full,$(SIZE)),$(if $(filter short,$(SIZE)),$(1)),$(error SIZE=$(SIZE): it is short or full))

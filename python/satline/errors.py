@@ -11,7 +11,7 @@ class SatlineError(Exception):
     message
         What is wrong, naming the file and the place in it.
     hint
-        The remedy, one sentence, or empty.
+        The remedy, one sentence, or empty. A traceback shows it below the message.
     """
 
     exit_code = 1
@@ -20,6 +20,8 @@ class SatlineError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if hint:
+            self.add_note(f"hint: {hint}")
 
 
 class InputError(SatlineError):

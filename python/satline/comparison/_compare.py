@@ -16,12 +16,10 @@ from satline.comparison._sides import check_apart
 from satline.comparison._trade_off import trade_off
 from satline.comparison._verdict import condition_of, judge, signed, weaknesses
 from satline.comparison._work import per_unit
-from satline.diagnosis import absent_users
-from satline.diagnosis._load import load_units
+from satline.diagnosis import absent_users, load_units
 from satline.errors import InputError
 from satline.recording import Recording
-from satline.reduction import Filters
-from satline.reduction._variables import variables
+from satline.reduction import Filters, variables
 
 LEAST_OBSERVATIONS = 10
 CLASS_OBSERVATIONS = 50

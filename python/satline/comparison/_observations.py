@@ -12,10 +12,8 @@ from satline.comparison._blocks import Floats, Integers
 from satline.comparison._entity import is_of_entity, of_entity
 from satline.errors import InputError
 from satline.recording import Recording
-from satline.reduction import Filters, reduce
-from satline.reduction._axes import LOAD_AXES, axis_named
-from satline.reduction._values import floats, weight_column
-from satline.reduction._variables import Derived, variables
+from satline.reduction import LOAD_AXES, Derived, Filters, axis_named, floats, reduce, variables
+from satline.reduction._values import weight_column
 
 # What may be compared where nothing is asked for, the best first.
 OF_TRANSACTIONS = ("interactive_response", "response", "reaction")

@@ -11,8 +11,7 @@ import numpy as np
 from satline.comparison._blocks import Floats, Integers, Side, estimate, in_parts
 from satline.comparison._observations import Readings, fetched, placed
 from satline.comparison._results import Work
-from satline.reduction import Filters
-from satline.reduction._values import floats
+from satline.reduction import Filters, floats
 
 MOST_USERS = 10
 LEAST_TRANSACTIONS = 20

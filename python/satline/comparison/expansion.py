@@ -18,10 +18,8 @@ from satline.comparison._observations import Readings, fetched, read
 from satline.comparison._results import Estimate
 from satline.errors import InputError
 from satline.recording import Recording
-from satline.reduction import Filters
-from satline.reduction._axes import axis_named
-from satline.reduction._classes import Classing, make_classes
-from satline.reduction._variables import variables
+from satline.reduction import Classing, Filters, axis_named, variables
+from satline.reduction._classes import make_classes
 
 Method = Literal["service", "lightest"]
 LEAST = 20

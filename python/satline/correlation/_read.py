@@ -17,17 +17,15 @@ import numpy as np
 
 from satline.correlation._panel import LEAST, Floats, Integers, Name, Panel, even
 from satline.errors import InputError
-from satline.reduction._axes import Axis, axis_named, usual_axis
+from satline.reduction import Axis, Derived, Filters, Settings, Source, Variables, axis_named, floats
+from satline.reduction import variables as shipped
+from satline.reduction._axes import usual_axis
 from satline.reduction._curves import members
-from satline.reduction._filters import Filters
 from satline.reduction._observations import differenced, make_scopes
 from satline.reduction._periods import Plan, make_observations, plan, whole
 from satline.reduction._recorded import has_rows, recorded, users_condition
-from satline.reduction._source import Settings, Source
 from satline.reduction._transactions import make_transactions
-from satline.reduction._values import bound_memory, floats, make_values
-from satline.reduction._variables import Derived, Variables
-from satline.reduction._variables import variables as shipped
+from satline.reduction._values import bound_memory, make_values
 
 MOMENTS = 10_000
 _MOST_BYTES = 4 << 30

@@ -6,6 +6,7 @@ from satline.diagnosis._implausible import implausible
 from satline.diagnosis._json import as_plain, to_dict, to_json
 from satline.diagnosis._known import require_two_readings
 from satline.diagnosis._lateness import LateLoad, Lateness, lateness_of
+from satline.diagnosis._load import in_users, load_units
 from satline.diagnosis._results import (
     Alarm,
     Diagnosis,
@@ -14,8 +15,13 @@ from satline.diagnosis._results import (
     Finding,
     HeldUp,
     Implausible,
+    Outcome,
+    ResourceUse,
     Saturation,
+    Standing,
+    Together,
     Unseen,
+    UslFit,
     WaitingUser,
     WaitPart,
     WaitShares,
@@ -38,9 +44,14 @@ __all__ = [
     "Implausible",
     "LateLoad",
     "Lateness",
+    "Outcome",
+    "ResourceUse",
     "Saturation",
+    "Standing",
     "Suffices",
+    "Together",
     "Unseen",
+    "UslFit",
     "WaitPart",
     "WaitShares",
     "WaitingUser",
@@ -49,7 +60,9 @@ __all__ = [
     "diagnose",
     "failed_part",
     "implausible",
+    "in_users",
     "lateness_of",
+    "load_units",
     "require_two_readings",
     "saturation",
     "suffices",

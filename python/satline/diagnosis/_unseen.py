@@ -8,8 +8,7 @@ from typing import Any
 from satline.diagnosis._needs import would_need
 from satline.diagnosis._results import Unseen
 from satline.diagnosis.rules import RULES
-from satline.reduction import Reduction
-from satline.reduction._variables import variables
+from satline.reduction import Reduction, variables
 
 
 def unseen(sources: Mapping[str, Mapping[str, Any]], reduction: Reduction) -> tuple[Unseen, ...]:

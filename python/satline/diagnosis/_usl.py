@@ -24,12 +24,15 @@ def fit_usl(load: Floats, means: Floats, weights: Floats) -> tuple[Floats, Float
     """Weighted least squares with σ, κ ≥ 0, for each row of `means` (shape: replicates × levels).
 
     Levenberg and Marquardt's steps for all rows at once; a parameter at its bound stays there while its
-    gradient points outwards. Begins at the line N/X = (1 + σ (N − 1) + κ N (N − 1))/λ.
+    gradient points outwards. Begins at the line N/X = (1 + σ (N − 1) + κ N (N − 1))/λ. A level without any
+    load is left out: there X is 0 whatever the parameters are.
 
     Returns
     -------
     Parameters λ, σ, κ (shape: replicates × 3) and the weighted sums of squares left over.
     """
+    some = load > 0
+    load, means, weights = load[some], means[:, some], weights[some]
     one, pair = load - 1, load * (load - 1)
     safe = np.maximum(means, 1e-9 * np.abs(means).max())
     root = np.sqrt(weights)
@@ -86,7 +89,8 @@ def usl(
     broken_line
         Weighted sum of squares that a broken line leaves over, and its number of parameters.
     """
-    if not (means[0] > 0).all() or load[0] < 0 or len(load) < 4:
+    count = int((load > 0).sum())
+    if not (means[0] > 0).all() or load[0] < 0 or count < 4:
         return None
     found, left = fit_usl(load, means, weights)
     if not np.isfinite(found).all():
@@ -102,7 +106,6 @@ def usl(
     # Between a peak and none there is nothing to interpolate.
     if peak is not None and np.percentile(peaks, 97.5, method="higher") >= NO_PEAK:
         peak = replace(peak, high=math.inf)
-    count = len(load)
     return UslFit(
         estimate(found[:, 0], unit + " per user"),
         estimate(found[:, 1], "fraction"),
@@ -110,6 +113,6 @@ def usl(
         peak,
         peak_in_range=peak is not None and peak.high <= float(load[-1]),
         better_than_broken_line=bool(
-            left[0] / max(1, count - 3) < broken_line[0] / max(1, count - broken_line[1])
+            left[0] / max(1, count - 3) < broken_line[0] / max(1, len(load) - broken_line[1])
         ),
     )

@@ -21,8 +21,7 @@ from satline.diagnosis._lateness import LATE_US
 from satline.diagnosis._results import Diagnosis, Finding
 from satline.diagnosis.rules._worth import undecided
 from satline.errors import InputError
-from satline.reduction import Source
-from satline.reduction._planning import isotonic
+from satline.reduction import Source, isotonic
 
 Floats = NDArray[np.float64]
 What = Literal["reaction", "response"]

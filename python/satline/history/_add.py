@@ -22,8 +22,7 @@ from satline.history._store import (
     used_bytes,
 )
 from satline.outside import parse_toml, read_text
-from satline.recording import Recording, compact, let_go, take_over
-from satline.recording._files import locked, sync_directory
+from satline.recording import Recording, compact, let_go, locked, sync_directory, take_over
 from satline.recording.describe import write_toml_atomically
 
 _PLAIN = re.compile(r"[^A-Za-z0-9._-]+")

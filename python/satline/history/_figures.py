@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satline.errors import InputError
-from satline.recording._open import cause
+from satline.recording import cause
 
 Floats = NDArray[np.float64]
 _LOADS = ("active_users", "mpl", "runnable_tasks", "load_average_1", "total_cpu")

@@ -13,9 +13,7 @@ from satline.catalogue import TableDefinition, catalogue
 from satline.correlation import Panel, read_panel
 from satline.errors import InputError
 from satline.history._store import sync_file
-from satline.recording import Recording, describe, write_parquet_table
-from satline.recording._open import quoted
-from satline.recording._parquet import split_days
+from satline.recording import Recording, describe, quoted, split_days, write_parquet_table
 from satline.reduction import Filters
 
 Columns = dict[str, list[Any]]

@@ -29,8 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from satline.errors import InputError, SatlineError
 from satline.problems import read_toml
-from satline.recording import MANIFEST
-from satline.recording._files import locked, sync_directory
+from satline.recording import MANIFEST, locked, sync_directory
 from satline.recording._reserve import FULL
 from satline.recording.describe import write_toml_atomically
 

@@ -23,9 +23,12 @@ MODULES: Mapping[str, str] = {
 }
 
 if TYPE_CHECKING:
+    from satline.importers._import import guess as guess
+    from satline.importers._import import import_recording as import_recording
+
     IMPORTERS: tuple[Importer, ...]
 
-__all__ = ["IMPORTERS", "MODULES", "Importer", "Options", "Sink", "load"]
+__all__ = ["IMPORTERS", "MODULES", "Importer", "Options", "Sink", "guess", "import_recording", "load"]
 
 
 def load(name: str) -> Importer:
@@ -35,7 +38,9 @@ def load(name: str) -> Importer:
 
 
 def __getattr__(name: str) -> Any:
-    """`IMPORTERS`: all of them."""
+    """`IMPORTERS`: all of them; and what goes through them, which itself needs this table."""
     if name == "IMPORTERS":
         return tuple(map(load, MODULES))
+    if name in ("guess", "import_recording"):
+        return getattr(import_module("satline.importers._import"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

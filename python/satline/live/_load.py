@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from satline.live._window import Window
-from satline.reduction._groups import group
+from satline.reduction import group
 
 # Of the line, in its order: variable, word. The paging rate is that of the whole system, not of a processor:
 # a rate that one display divides by the processors and another does not leads astray [TB84].

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from satline.live._window import Window
-from satline.reduction._groups import group
+from satline.reduction import group
 
 # Variable, heading of its column, words.
 PARTS = (

@@ -8,11 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from satline.diagnosis import Estimate, absent_users, lateness_of
+from satline.diagnosis import Estimate, UslFit, absent_users, in_users, lateness_of
 from satline.diagnosis._blocks import student
 from satline.diagnosis._hinge import Integers, make_levels
-from satline.diagnosis._load import in_users, nongranular
-from satline.diagnosis._results import UslFit
+from satline.diagnosis._load import nongranular
 from satline.diagnosis._series import Series, independent
 from satline.diagnosis._usl import usl
 from satline.prediction._bend import bend, bend_loads

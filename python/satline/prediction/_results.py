@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from satline.diagnosis import Estimate
-from satline.diagnosis._results import UslFit
+from satline.diagnosis import Estimate, UslFit
 from satline.prediction._class_results import ByClass
 
 

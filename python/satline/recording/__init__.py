@@ -2,14 +2,15 @@
 
 from satline.recording._check import CheckReport, check
 from satline.recording._compact import CompactReport, compact
-from satline.recording._files import FORMAT_VERSION, is_being_recorded, locked
+from satline.recording._files import FORMAT_VERSION, is_being_recorded, locked, sync_directory
 from satline.recording._frames import Damage
 from satline.recording._info import Contents, contents
 from satline.recording._integrity import Wrong
 from satline.recording._key import Key, make_key, read_key
 from satline.recording._manifest import FILE as MANIFEST
 from satline.recording._manifest import let_go, publish_all, take_over
-from satline.recording._open import Recording
+from satline.recording._open import Recording, cause, quoted
+from satline.recording._parquet import split_days
 from satline.recording._prune import PruneReport, prune
 from satline.recording._pseudonymise import Pseudonymised, pseudonymise
 from satline.recording._sealed_names import FILE as NAMES
@@ -33,6 +34,7 @@ __all__ = [
     "RecordingWriter",
     "Sealed",
     "Wrong",
+    "cause",
     "check",
     "compact",
     "contents",
@@ -43,10 +45,13 @@ __all__ = [
     "prune",
     "pseudonymise",
     "publish_all",
+    "quoted",
     "read_key",
     "read_names",
     "seal",
     "sign",
+    "split_days",
+    "sync_directory",
     "take_over",
     "verify",
     "with_names",

@@ -1,28 +1,46 @@
 """Reduction: readings → observations → load classes → curves against load [Bard]."""
 
-from satline.reduction._axes import LOAD_AXES
-from satline.reduction._filters import Filters
+from satline.reduction._axes import LOAD_AXES, Axis, axis_named
+from satline.reduction._classes import Classing
+from satline.reduction._filters import DAYS, Filters
+from satline.reduction._group_users import user_variables
+from satline.reduction._groups import Groups, group
+from satline.reduction._planning import isotonic
 from satline.reduction._reclass import reclassed
 from satline.reduction._reduce import Reduction, needed_columns, reduce
 from satline.reduction._results import Curve, Curves, LoadClass, Point
 from satline.reduction._source import Settings, Source
 from satline.reduction._tasks import BusyTask
 from satline.reduction._trend import Trend, trend
+from satline.reduction._values import floats
+from satline.reduction._variables import Derived, Variables, variables
 
 __all__ = [
+    "DAYS",
     "LOAD_AXES",
+    "Axis",
     "BusyTask",
+    "Classing",
     "Curve",
     "Curves",
+    "Derived",
     "Filters",
+    "Groups",
     "LoadClass",
     "Point",
     "Reduction",
     "Settings",
     "Source",
     "Trend",
+    "Variables",
+    "axis_named",
+    "floats",
+    "group",
+    "isotonic",
     "needed_columns",
     "reclassed",
     "reduce",
     "trend",
+    "user_variables",
+    "variables",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
-from satline.comparison._results import Comparison, Estimate, Period, TradeOff
+from satline.comparison import Comparison, Estimate, Period, TradeOff
 from satline.comparison.expansion import Expansion
 from satline.report import _numbers, _words
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from satline.diagnosis._results import Saturation
+from satline.diagnosis import Saturation
 from satline.report import _numbers, _words
 from satline.report._escape import visible
 from satline.report._sheet import Cell, Column, Row, Sheet

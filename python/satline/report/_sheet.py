@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from satline.reduction._groups import Groups
-from satline.reduction._results import Curve, Curves, Point
+from satline.reduction import Curve, Curves, Groups, Point
 from satline.report import _numbers, _words
 from satline.report._escape import visible
 from satline.report.definition import MEASURES, THROUGHPUT, Definition, Statistic, Variable

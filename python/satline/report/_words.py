@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from satline.diagnosis._answer import chance_words, resource_words, times
-from satline.diagnosis._carried_words import amount
-from satline.diagnosis._figures import span_words, two_digits
-from satline.diagnosis._load import load_units
-from satline.diagnosis._results import (
+from satline.diagnosis import (
     Alarm,
     Estimate,
     Finding,
@@ -22,8 +18,12 @@ from satline.diagnosis._results import (
     WaitingUser,
     WaitPart,
     WaitShares,
+    load_units,
 )
-from satline.reduction._results import LoadClass
+from satline.diagnosis._answer import chance_words, resource_words, times
+from satline.diagnosis._carried_words import amount
+from satline.diagnosis._figures import span_words, two_digits
+from satline.reduction import LoadClass
 from satline.report import _numbers
 from satline.report.definition import labels
 

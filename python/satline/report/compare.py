@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from satline.comparison._results import BandPoint, Comparison, CurvePoint, Estimate
+from satline.comparison import BandPoint, Comparison, CurvePoint, Estimate
 from satline.report import _compare_words as words
 from satline.report import _numbers
 from satline.report._escape import visible

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
-from satline.comparison._results import Comparison
+from satline.comparison import Comparison
 from satline.comparison.expansion import Expansion
 from satline.report import _compare_words as words
 from satline.report import _table, _words

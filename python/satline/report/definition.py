@@ -19,9 +19,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from satline.errors import InputError
 from satline.outside import parse_toml, read_text
 from satline.problems import Place, joined, key_words, line_of, read_toml
-from satline.reduction._axes import LOAD_AXES
-from satline.reduction._filters import DAYS
-from satline.reduction._variables import Derived, variables
+from satline.reduction import DAYS, LOAD_AXES, Derived, variables
 from satline.report import _numbers
 
 Statistic = Literal[
@@ -373,7 +371,7 @@ def _known(name: str) -> Derived:
 
 def of_users(variable: Derived) -> bool:
     """Can it be told for each user?"""
-    from satline.reduction._group_users import user_variables
+    from satline.reduction import user_variables
 
     return variable.name in user_variables()
 

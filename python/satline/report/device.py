@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from satline.errors import InputError
 from satline.outside import parse_toml
-from satline.reduction._groups import Groups, group
-from satline.reduction._variables import variables
+from satline.reduction import Groups, group, variables
 from satline.report._escape import visible
 
 if TYPE_CHECKING:

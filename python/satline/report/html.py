@@ -15,10 +15,9 @@ from markupsafe import Markup
 
 import satline
 from satline.atomic import replace_file
-from satline.diagnosis._results import Diagnosis
+from satline.diagnosis import Diagnosis
 from satline.errors import InputError
-from satline.reduction import Reduction
-from satline.reduction._results import Curves
+from satline.reduction import Curves, Reduction
 from satline.report import _conditions, _numbers, _words, terminal
 from satline.report._escape import visible
 from satline.report._plot import Plot, make_plots

@@ -9,8 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from satline.diagnosis._results import Diagnosis, Evidence, Finding, Standing, Unseen
-from satline.reduction._results import Curves, Point
+from satline.diagnosis import Diagnosis, Evidence, Finding, Standing, Unseen
+from satline.reduction import Curves, Point
 from satline.report import _numbers, _table, _words
 from satline.report._escape import cell
 

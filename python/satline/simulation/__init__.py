@@ -1,6 +1,7 @@
 """Simulated machines: runs with intervals, comparisons under common random numbers, sweeps, studies."""
 
 from satline.simulation._batches import batch_means
+from satline.simulation._designed import is_designed, run_designed
 from satline.simulation._estimate import Estimate
 from satline.simulation._files import (
     find_machine,
@@ -10,19 +11,21 @@ from satline.simulation._files import (
     shipped_studies,
     shipped_workloads,
 )
-from satline.simulation._measures import MEASURES, Measure
+from satline.simulation._grid import parse_users
+from satline.simulation._measures import MEASURES, USUAL, Measure, measure
 from satline.simulation._mser import Truncation, mser
 from satline.simulation._paired import Difference, paired
 from satline.simulation._precise import Goal
 from satline.simulation._replications import Point, Warmup
 from satline.simulation._run_study import Planted, StudyResult, run_simulated_study
-from satline.simulation._runner import Program, Result, Run, Stopped
+from satline.simulation._runner import Program, Result, Run, Setting, Stopped, setting_text
 from satline.simulation._simulate import Simulated, simulate
 from satline.simulation._study import SimulatedStudy, read_simulated_study
 from satline.simulation._sweep import Progress, Store, sweep
 
 __all__ = [
     "MEASURES",
+    "USUAL",
     "Difference",
     "Estimate",
     "Goal",
@@ -33,6 +36,7 @@ __all__ = [
     "Progress",
     "Result",
     "Run",
+    "Setting",
     "Simulated",
     "SimulatedStudy",
     "Stopped",
@@ -44,10 +48,15 @@ __all__ = [
     "find_machine",
     "find_simulated_study",
     "find_workload",
+    "is_designed",
+    "measure",
     "mser",
     "paired",
+    "parse_users",
     "read_simulated_study",
+    "run_designed",
     "run_simulated_study",
+    "setting_text",
     "shipped_machines",
     "shipped_studies",
     "shipped_workloads",

@@ -19,8 +19,7 @@ from satline.simulation._runner import Program, Run, setting_text
 from satline.simulation._study import SimulatedStudy, SimulatedStudyFile
 
 if TYPE_CHECKING:
-    from satline.experiment.designed._analysis import Outcome
-    from satline.experiment.designed._store import Store
+    from satline.experiment.designed import Outcome, Store
 
 MEASURES = ["response_s", "interactions_per_minute"]
 SAMPLES = 200
@@ -109,9 +108,7 @@ def run_designed(
     InputError, SatlineError
         Wrong input, or a run failed: those that have ended are kept.
     """
-    from satline.experiment.designed._analysis import outcome_of
-    from satline.experiment.designed._results import results_of
-    from satline.experiment.designed._store import Store, digest_of
+    from satline.experiment.designed import Store, digest_of, outcome_of, results_of
 
     program = program or Program()
     text = study.path.read_text(encoding="utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from satline.report._escape import visible
+from satline.report import visible
 from satline.simulation._run_study import StudyResult
 from satline.simulation._show import notes, rows
 from satline.simulation._tables import comparison_tables, effect_tables

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from satline.report import _numbers
-from satline.report._escape import cell, visible
-from satline.report._plot import Line, Mark, Plot
+from satline.report import Line, Mark, Plot, _numbers, cell, visible
 from satline.simulation._estimate import Estimate
 from satline.simulation._measures import measure
 from satline.simulation._replications import Point
@@ -50,7 +48,7 @@ def _keys(points: Sequence[Point]) -> list[str]:
 
 def print_points(simulated: Simulated, names: Sequence[str], console: Console) -> None:
     """The table no wider than the console, and below it what the numbers rest on."""
-    from satline.report._table import blocks
+    from satline.report import blocks
 
     points = simulated.points
     for block in blocks(rows(points, names), console.width, encoding=console.encoding):
@@ -101,7 +99,7 @@ def _why_no_interval(points: Sequence[Point], names: Sequence[str]) -> str:
 
 def print_steps(steps: Sequence[Mapping[str, Any]], names: Sequence[str], console: Console) -> None:
     """The measures of one run's steps, as the machine counted them: no intervals."""
-    from satline.report._table import blocks
+    from satline.report import blocks
 
     found = {name: [_plain_estimate(step["measures"].get(name)) for step in steps] for name in names}
     scales = {name: scale_of(name, found[name]) for name in names}
@@ -118,24 +116,11 @@ def _plain_estimate(value: float | None) -> Estimate:
     return Estimate(value, None, 1, "steps")
 
 
-def differences(simulated: Simulated) -> list[tuple[Point, Point]]:
-    """Each point with the one that it is held against: equal users, the first value of all that is varied."""
-    first: dict[str, Point] = {}
-    pairs = []
-    for point in simulated.points:
-        users = point.label.get("users", "")
-        if users in first:
-            pairs.append((first[users], point))
-        else:
-            first[users] = point
-    return pairs
-
-
 def print_differences(simulated: Simulated, names: Sequence[str], console: Console) -> None:
     """What each point has more than the first of the same users, replication by replication."""
-    from satline.report._table import blocks
+    from satline.report import blocks
 
-    pairs = differences(simulated)
+    pairs = simulated.differences
     keys = list(simulated.points[0].label)
     found = {name: [base.difference(point, name) for base, point in pairs] for name in names}
     scales = {name: scale_of(name, [d.difference for d in found[name]]) for name in names}
@@ -161,7 +146,7 @@ def print_differences(simulated: Simulated, names: Sequence[str], console: Conso
 def difference_content(simulated: Simulated) -> list[dict[str, Any]]:
     """Differences for JSON."""
     made = []
-    for base, point in differences(simulated):
+    for base, point in simulated.differences:
         measures = {}
         for name in point.names:
             one = base.difference(point, name)

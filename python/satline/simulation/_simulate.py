@@ -43,6 +43,19 @@ class Simulated:
         return tuple(dict.fromkeys(key for point in self.points for key in point.results[0].unverified))
 
     @property
+    def differences(self) -> tuple[tuple[Point, Point], ...]:
+        """Points, each after the one it is held against: of the same users, the first of what is varied."""
+        first: dict[str, Point] = {}
+        pairs = []
+        for point in self.points:
+            users = point.label.get("users", "")
+            if users in first:
+                pairs.append((first[users], point))
+            else:
+                first[users] = point
+        return tuple(pairs)
+
+    @property
     def events(self) -> int:
         """Events of all runs."""
         return sum(result.events for point in self.points for result in point.results)

@@ -44,6 +44,17 @@ def measured(load: np.ndarray, rate: np.ndarray, noise: float = 0.02, window: in
     )
 
 
+def test_a_level_without_load_changes_nothing() -> None:
+    load = np.array([0.0, 1, 2, 4, 8, 16])
+    means = np.array([[0.3, *curve(load[1:], 10.0, 0.05, 0.001)]])
+    found, left = fit_usl(load, means, np.ones(6))
+    assert found[0] == pytest.approx([10, 0.05, 0.001], rel=1e-4)
+    assert left[0] == pytest.approx(0, abs=1e-9)
+    fitted = usl(load, means, np.ones(6), "per second", (1.0, 4))
+    assert fitted is not None
+    assert fitted.rate.value == pytest.approx(10)
+
+
 def test_the_published_fit_of_a_system_with_a_peak_comes_out() -> None:
     # SPEC SDM91 on a SPARCcenter 2000; coefficients and peak as the R package usl prints them
     # (github.com/smoeding/usl, README.md)

@@ -88,7 +88,7 @@ def test_progress_is_followed_over_cut_lines(tmp_path: Path) -> None:
 
 def test_wrong_input_is_told_in_the_emulators_words(tmp_path: Path) -> None:
     script = "import sys; sys.stderr.write('error: w.toml:3: no prompt\\nhint: see shell\\n'); sys.exit(2)"
-    with pytest.raises(InputError, match=r"^w\.toml:3: no prompt$") as caught:
+    with pytest.raises(InputError, match=r"(?m)^w\.toml:3: no prompt$") as caught:
         run(tmp_path, script)
     assert caught.value.hint == "see shell"
 

@@ -78,8 +78,8 @@ def test_without_one_nothing_is_started(conditions: Conditions, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("status", "kind", "message"),
     [
-        (2, InputError, r"^prepage\.sets: no number$"),
-        (1, SatlineError, r"ended during the run: prepage\.sets: no number$"),
+        (2, InputError, r"(?m)^prepage\.sets: no number$"),
+        (1, SatlineError, r"(?m)ended during the run: prepage\.sets: no number$"),
     ],
 )
 def test_one_that_ends_by_itself_is_an_error(

@@ -37,7 +37,7 @@ def progress(notes: Sequence[str] = ()) -> Iterator[Callable[[Progress], None]]:
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
-    from satline.report._escape import cell
+    from satline.report import cell
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.fields[words]}"), BarColumn(), TimeRemainingColumn())

@@ -18,7 +18,7 @@ from satline.experiment.designed._show import (
 )
 
 if TYPE_CHECKING:
-    from satline.report._plot import Plot
+    from satline.report import Plot
 
 
 @dataclass(frozen=True)

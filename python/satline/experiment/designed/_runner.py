@@ -28,6 +28,8 @@ from satline.systems import Knobs, Limits
 
 if TYPE_CHECKING:
     from satline.experiment.adaptive.driver import Outlook
+    from satline.experiment.designed._analysis import Outcome
+    from satline.experiment.designed._file import DesignPart
     from satline.experiment.emulator import Progress
     from satline.experiment.progress import View
     from satline.experiment.protocol import Options
@@ -119,6 +121,29 @@ def carry_out(designed: Designed[Study], out: Path, options: Options, view: View
         except Interrupted as interruption:
             carried.interrupted = interruption.number
     return carried
+
+
+def analyse_carried(
+    carried: Carried, stated: DesignPart | None, *, leave_out_flagged: bool = False
+) -> Outcome:
+    """Analyse the runs that have been carried out.
+
+    Parameters
+    ----------
+    stated
+        The study's design; ``None``: what a design is without a word about it.
+    leave_out_flagged
+        Without the runs whose conditions were not those of the others.
+    """
+    from satline.experiment.designed._analysis import outcome_of
+    from satline.experiment.designed._file import DesignPart
+    from satline.experiment.designed._results import results_of
+
+    design, store = stated or DesignPart(), carried.store
+    results = results_of(
+        carried.plan, store.recording, lambda run: store.finished(run, carried.digest), design.within_seconds
+    )
+    return outcome_of(carried.plan, results, design, leave_out_flagged=leave_out_flagged)
 
 
 def _begin(designed: Designed[Any], out: Path, digest: str, name: str) -> Carried:

@@ -7,9 +7,8 @@ import math
 from typing import TYPE_CHECKING
 
 from satline.experiment.variance._anova import Analysis
-from satline.report._escape import visible
-from satline.report._numbers import number
-from satline.report._plot import MOST_LINES, Line, Mark, Plot
+from satline.report import Line, Mark, Plot, number, visible
+from satline.report._plot import MOST_LINES
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

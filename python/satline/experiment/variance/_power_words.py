@@ -15,7 +15,7 @@ from satline.experiment.variance._power import (
     terms_of_two,
     window_variance,
 )
-from satline.report._numbers import number
+from satline.report import number
 
 
 def answer(

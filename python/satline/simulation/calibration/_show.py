@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from satline.report import _numbers
-from satline.report._escape import cell
+from satline.report import _numbers, cell
 from satline.simulation._measures import measure
 from satline.simulation.calibration._calibrate import Calibrated, Fitted, Line
 from satline.simulation.calibration._constants import number_text
@@ -119,7 +118,7 @@ def _why(line: Line, result: Calibrated) -> str:
 
 def print_calibrated(result: Calibrated, console: Console) -> None:
     """Both tables no wider than the console."""
-    from satline.report._table import blocks
+    from satline.report import blocks
 
     def say(words: str, style: str = "") -> None:
         console.print(cell(words, style, encoding=console.encoding), soft_wrap=False)

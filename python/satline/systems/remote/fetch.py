@@ -46,10 +46,10 @@ def take_over(fetched: Path, into: Path, shift: Shift, host: str) -> dict[str, A
         It cannot be read.
     """
     from satline.catalogue import catalogue
-    from satline.recording import describe, publish_all
+    from satline.recording import describe, publish_all, split_days
     from satline.recording._files import layout, next_run
     from satline.recording._frames import read_segment
-    from satline.recording._parquet import conform, day_name, split_days, write
+    from satline.recording._parquet import conform, day_name, write
 
     runs: dict[tuple[str, int], int] = {}
     for segment in layout(fetched).segments:
