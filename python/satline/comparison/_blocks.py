@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from satline.comparison._results import Estimate
 from satline.diagnosis._blocks import lengthen
-from satline.distributions import t_quantile, t_two_sided
+from satline.stats import t_quantile, t_two_sided
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from satline.correlation._chance import adjusted
 from satline.correlation._panel import Floats, Integers
+from satline.stats import false_discoveries
 
 # G passes this in one of a thousand series without a shift: quantile of 20,000 random walks of 240 steps
 # (`python benches/correlation/run.py --critical`, which also gives 40.6 for 5 % and 73.5 for 1 %).
@@ -134,5 +134,5 @@ def together(
     n = int(np.count_nonzero(np.isfinite(one)))
     numbers = list(found)
     away: Integers = np.array([abs(found[k].place - own.place) for k in numbers])
-    q = adjusted(np.minimum(1.0, (2 * away + 1) / n))
+    q = false_discoveries(np.minimum(1.0, (2 * away + 1) / n))
     return own, {k: (found[k], float(q[j])) for j, k in enumerate(numbers) if q[j] <= rate}

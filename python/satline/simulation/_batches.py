@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from satline.distributions import t_quantile
 from satline.simulation._estimate import CONFIDENCE, Estimate
+from satline.stats import t_quantile
 
 LEAST = 10
 MOST = 40

@@ -21,8 +21,8 @@ from typing import Literal
 
 import numpy as np
 
-from satline.distributions import f_quantile
 from satline.errors import SatlineError
+from satline.stats import f_quantile
 
 State = Literal["there", "negligible", "undecided"]
 

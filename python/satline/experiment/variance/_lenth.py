@@ -8,7 +8,7 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from satline.distributions import t_quantile
+from satline.stats import t_quantile
 
 if TYPE_CHECKING:
     import numpy as np
