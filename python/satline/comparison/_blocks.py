@@ -1,4 +1,7 @@
-"""Independent blocks of time on each side, and estimates from drawing them anew."""
+"""Independent blocks of time on each side, and estimates from drawing them anew.
+
+Own: `scipy.stats.bootstrap` draws single values, not blocks of them.
+"""
 
 from __future__ import annotations
 

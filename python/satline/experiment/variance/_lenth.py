@@ -1,4 +1,7 @@
-"""Lenth's method: which effects of an unreplicated design stand out from the others [Lenth 1989]."""
+"""Lenth's method: which effects of an unreplicated design stand out from the others [Lenth 1989].
+
+Own: neither scipy nor statsmodels has it.
+"""
 
 from __future__ import annotations
 

@@ -147,7 +147,8 @@ def _from_afar(evaluator: Evaluator, goal: Goal, start: Tried) -> Tried:
 
 
 def latin_hypercube(points: int, constants: int, seed: int) -> Floats:
-    """So many places, of which each constant has one in every 1/n of its range."""
+    """So many places, of which each constant has one in every 1/n of its range. Own: three lines, for which
+    `scipy.stats` would have to be loaded."""
     draw = np.random.default_rng(seed)
     cells = np.stack([draw.permutation(points) for _ in range(constants)], axis=1)
     return np.asarray((cells + draw.random(cells.shape)) / points)
