@@ -22,12 +22,12 @@ of two spikes, however high, gives 1. The lesser of the two deviates counts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from satline.correlation._panel import Floats, Integers
-from satline.stats import normal_two_sided
 
 _STRETCHES, _LEAST_STRETCHES = 100, 40
 
@@ -53,7 +53,7 @@ def by_stretches(x: Floats, rows: Integers, y: Floats, lags: Integers) -> Floats
 
 def tails(z: Floats) -> Floats:
     """Two-sided chance that a normal deviate is beyond `z`; 1 for NaN."""
-    return np.where(np.isnan(z), 1.0, normal_two_sided(z))
+    return np.array([1.0 if math.isnan(v) else math.erfc(abs(v) / math.sqrt(2)) for v in z.tolist()])
 
 
 def fold(matrix: Floats, order: Sequence[int], least: float) -> list[list[int]]:

@@ -14,7 +14,6 @@ from satline.stats._distributions import (
     f_tail,
     kolmogorov_tail,
     normal_cdf,
-    normal_two_sided,
     t_quantile,
     t_two_sided,
 )
@@ -30,7 +29,6 @@ __all__ = [
     "isotonic",
     "kolmogorov_tail",
     "normal_cdf",
-    "normal_two_sided",
     "t_quantile",
     "t_two_sided",
     "wilson",

@@ -75,14 +75,6 @@ def normal_cdf(z: Floats) -> Floats:
     return found
 
 
-def normal_two_sided(z: Floats) -> Floats:
-    """P(|Z| > |z|), elementwise; NaN stays NaN."""
-    from scipy.special import erfc
-
-    found: Floats = erfc(abs(z) / math.sqrt(2.0))
-    return found
-
-
 def kolmogorov_tail(distance: float, n: int) -> float:
     """P(D ≥ distance) for n draws from a distribution, by its limit at Stephens' (1970) size,
     (√n + 0.12 + 0.11/√n) D."""
