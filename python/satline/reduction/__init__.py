@@ -5,7 +5,6 @@ from satline.reduction._classes import Classing
 from satline.reduction._filters import DAYS, Filters
 from satline.reduction._group_users import user_variables
 from satline.reduction._groups import Groups, group
-from satline.reduction._planning import isotonic
 from satline.reduction._reclass import reclassed
 from satline.reduction._reduce import Reduction, needed_columns, reduce
 from satline.reduction._results import Curve, Curves, LoadClass, Point
@@ -36,7 +35,6 @@ __all__ = [
     "axis_named",
     "floats",
     "group",
-    "isotonic",
     "needed_columns",
     "reclassed",
     "reduce",
