@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "python" / "satline"
@@ -80,6 +81,13 @@ def test_no_further_file_imports_another_packages_private_names() -> None:
     assert not more, f"more private imports than before: {more}; export the name from its package instead"
     fewer = {name: found[name] for name, count in KNOWN.items() if found[name] < count}
     assert not fewer, f"fewer than listed, which is good: write these numbers into KNOWN: {fewer}"
+
+
+def test_every_public_name_of_a_package_is_there() -> None:
+    for path in sorted(SOURCE.rglob("__init__.py")):
+        package = import_module(".".join(("satline", *path.parent.relative_to(SOURCE).parts)))
+        missing = [name for name in getattr(package, "__all__", []) if not hasattr(package, name)]
+        assert not missing, package
 
 
 def test_nothing_imports_the_face_for_researchers_but_the_package_itself() -> None:
