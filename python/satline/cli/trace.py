@@ -189,7 +189,7 @@ def _list(what: str, as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from satline.report._escape import cell
+    from satline.report import cell
     from satline.traces import Program
 
     listed = Program().run([what])
@@ -207,7 +207,7 @@ def _print_kept(kept: dict[str, Any], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(kept, indent=2))
         return
-    from satline.report._escape import visible
+    from satline.report import visible
     from satline.traces._show import tail_words
 
     output = visible(kept["output"])

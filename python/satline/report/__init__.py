@@ -7,30 +7,41 @@ from typing import TYPE_CHECKING
 from satline.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from satline.report._draw import COLOURS, picture
+    from satline.report._draw import COLOURS, picture, png
     from satline.report._escape import cell, visible
-    from satline.report._numbers import number, quantity
-    from satline.report._plot import Line, Mark, Plot, make_plots
-    from satline.report._sheet import make_sheet
-    from satline.report._table import blocks
-    from satline.report._words import axis_words, variable_words
+    from satline.report._numbers import Scale, number, quantity
+    from satline.report._numbers import scale as scale_for
+    from satline.report._plot import MOST_LINES, Line, Mark, Plot, make_plots
+    from satline.report._sheet import Sheet, make_sheet
+    from satline.report._table import blocks, print_sheet, sheet_content, sheets_csv
+    from satline.report._words import axis_words, implausible_lines, sentence, variable_words
     from satline.report.terminal import curves_table, print_diagnosis
 
 __all__ = [
     "COLOURS",
+    "MOST_LINES",
     "Line",
     "Mark",
     "Plot",
+    "Scale",
+    "Sheet",
     "axis_words",
     "blocks",
     "cell",
     "curves_table",
+    "implausible_lines",
     "make_plots",
     "make_sheet",
     "number",
     "picture",
+    "png",
     "print_diagnosis",
+    "print_sheet",
     "quantity",
+    "scale_for",
+    "sentence",
+    "sheet_content",
+    "sheets_csv",
     "variable_words",
     "visible",
 ]
@@ -39,13 +50,13 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "_draw": "COLOURS, picture",
+        "_draw": "COLOURS, picture, png",
         "_escape": "cell, visible",
-        "_numbers": "number, quantity",
-        "_plot": "Line, Mark, Plot, make_plots",
-        "_sheet": "make_sheet",
-        "_table": "blocks",
-        "_words": "axis_words, variable_words",
+        "_numbers": "Scale, number, quantity, scale as scale_for",
+        "_plot": "Line, MOST_LINES, Mark, Plot, make_plots",
+        "_sheet": "Sheet, make_sheet",
+        "_table": "blocks, print_sheet, sheet_content, sheets_csv",
+        "_words": "axis_words, implausible_lines, sentence, variable_words",
         "terminal": "curves_table, print_diagnosis",
     },
 )

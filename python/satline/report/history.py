@@ -108,7 +108,7 @@ def _printer(console: Console) -> Callable[..., None]:
 
 def page(source: Any, found: HistoryComparison) -> str:
     """The page of a comparison. `source` has a path."""
-    from satline.report.html import _page
+    from satline.report.html import fill_page
 
     rows: list[tuple[str, ...]] = [("", "what", "hours", "that day", "expected", "good day", "usual errors")]
     for r in found.rows:
@@ -129,7 +129,7 @@ def page(source: Any, found: HistoryComparison) -> str:
                 far,
             )
         )
-    return _page(
+    return fill_page(
         "correlation.html.j2",
         source,
         None,

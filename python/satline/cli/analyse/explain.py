@@ -154,7 +154,7 @@ def _judgement(judged: Finding) -> list[str]:
 
 def _wrapped(text: str, first: str = "") -> list[str]:
     """Text in the page's width, its control characters visible."""
-    from satline.report._escape import visible
+    from satline.report import visible
 
     return textwrap.wrap(
         visible(text),

@@ -235,7 +235,7 @@ def _print_json(answer: Any, **more: Any) -> None:
 
 
 def _print(lines: list[str]) -> None:
-    from satline.report._escape import visible
+    from satline.report import visible
 
     for line in lines:
         click.echo(visible(line))

@@ -9,8 +9,7 @@ from satline.diagnosis import Estimate
 from satline.prediction import Prediction, Row, Scenario
 from satline.prediction._network_answer import NetworkAnswer
 from satline.reconcile import Story, weakened
-from satline.report._escape import visible
-from satline.report._numbers import number, quantity
+from satline.report import number, quantity, visible
 
 LONGEST = 20
 LEAST_SHOWN = 0.0005

@@ -130,7 +130,7 @@ def table_of(found: UserStates, sort: str, most: int) -> RenderableType:
     from rich.table import Table
 
     from satline.live import PARTS
-    from satline.report._escape import cell
+    from satline.report import cell
 
     window = found.window
     told = [(name, head) for name, head, _ in PARTS if found.everybody.parts.get(name) is not None]

@@ -71,7 +71,7 @@ def design(
         click.echo(json.dumps(_show.content(plan), indent=2))
     else:
         from satline.experiment.variance._show import print_table
-        from satline.report._escape import cell
+        from satline.report import cell
 
         console = _console()
         print_table(_show.table(plan), console)
@@ -301,7 +301,7 @@ def _analysed(
     title = what if name is None else f"{name}: {what}"
     print_analysis(found, [title, *results.notes], _console())
     if files:
-        from satline.report._escape import visible
+        from satline.report import visible
 
         click.echo(f"written: {visible(files[0].parent)}: {', '.join(visible(f.name) for f in files)}")
     click.echo()

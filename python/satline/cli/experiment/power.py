@@ -138,7 +138,7 @@ def power(
         return
     from rich.console import Console
 
-    from satline.report._escape import cell
+    from satline.report import cell
 
     console = Console(highlight=False)
     for line in (before + found["words"]).splitlines():
