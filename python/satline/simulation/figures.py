@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from satline.simulation._run_study import StudyResult
-from satline.simulation._show import plot
+from satline.simulation.show import plot
 
 
 def write_figures(result: StudyResult, directory: Path) -> list[Path]:

@@ -11,7 +11,7 @@ from satline.simulation._estimate import Estimate
 from satline.simulation._factorial import Effects, effects
 from satline.simulation._measures import measure
 from satline.simulation._run_study import StudyResult
-from satline.simulation._show import heading, last, scale_of, shown
+from satline.simulation.show import heading, last, scale_of, shown
 
 Table = tuple[str, list[tuple[str, ...]]]
 UNSURE = " ?"
