@@ -13,7 +13,7 @@ import click
 from satline.cli.outputs import JSON, output_option
 
 if TYPE_CHECKING:
-    from satline.traces._program import Progress
+    from satline.traces import Progress
 
 
 @click.command(
@@ -169,7 +169,7 @@ def replay(
         return
     from rich.console import Console
 
-    from satline.traces._show import print_replayed
+    from satline.traces.show import print_replayed
 
     print_replayed(found, Console(), misses=misses)
 
@@ -208,7 +208,7 @@ def _print_kept(kept: dict[str, Any], as_json: bool) -> None:
         click.echo(json.dumps(kept, indent=2))
         return
     from satline.report import visible
-    from satline.traces._show import tail_words
+    from satline.traces.show import tail_words
 
     output = visible(kept["output"])
     click.echo(f"{output}: {kept['references']:,} references, {kept['bytes']:,} bytes ({kept['source']})")

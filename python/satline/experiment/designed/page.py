@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from satline.experiment.designed._analysis import Outcome, Part
 from satline.experiment.designed._results import ALL, MEASURES
-from satline.experiment.designed._show import (
+from satline.experiment.designed.show import (
     Table,
     answers,
     cells_table,
@@ -68,9 +68,9 @@ def write_outcome(
 
 def _analysis(number: int, part: Part) -> tuple[str, str, list[Table], Any, list[str]]:
     """Heading, what it is held against, tables, pictures, notes of one part."""
-    from satline.experiment.variance._plots import plots
-    from satline.experiment.variance._show import effects_table, means_table, variance_table
-    from satline.experiment.variance._show import notes as error_notes
+    from satline.experiment.variance.plots import plots
+    from satline.experiment.variance.show import effects_table, means_table, variance_table
+    from satline.experiment.variance.show import notes as error_notes
     from satline.report.html import drawn_plots
 
     heading = f"{part.class_name}: {MEASURES[part.measure]}"
