@@ -65,8 +65,7 @@ def import_command(
     Several sources of one kind go into one recording, in order of time. What the format is, is guessed.
     """
     from satline.errors import InputError
-    from satline.importers import Options
-    from satline.importers._import import guess, import_recording
+    from satline.importers import Options, guess, import_recording
     from satline.interruption import signals_interrupt
 
     if formats:

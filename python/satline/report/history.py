@@ -9,8 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from satline.history import ChangedColumn, ChangedRow, HistoryComparison
-from satline.history._compare import TOGETHER
+from satline.history import TOGETHER, ChangedColumn, ChangedRow, HistoryComparison
 from satline.report import _numbers
 from satline.report._escape import cell, visible
 

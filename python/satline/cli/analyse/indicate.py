@@ -184,7 +184,7 @@ def long_form(load: LoadNow) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    from satline.live._load import LONG
+    from satline.live import LONG
     from satline.report import cell
 
     window = load.window

@@ -214,7 +214,7 @@ def _network(
     path: Path, users: list[int] | None, method: str | None, surplus: list[str], as_json: bool
 ) -> None:
     from satline.prediction import read_network
-    from satline.prediction._network_answer import answer_network
+    from satline.prediction.network_answer import answer_network
 
     if surplus:
         raise click.UsageError(f"{', '.join(surplus)}: of a recording, not of a network")

@@ -17,8 +17,7 @@ from satline.cli.outputs import json_option
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from satline.live import UserStates
-    from satline.live._states import UserState
+    from satline.live import UserState, UserStates
     from satline.recording import Recording
 
 _NAME_WIDTH = 24
