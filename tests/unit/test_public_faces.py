@@ -19,7 +19,6 @@ KNOWN = {
     "comparison/expansion.py": 1,
     "correlation/_read.py": 14,
     "diagnosis/rules/_context.py": 1,
-    "history/_store.py": 1,
     "prediction/_accounts.py": 3,
     "prediction/_bend.py": 1,
     "prediction/_demands.py": 1,
@@ -27,7 +26,6 @@ KNOWN = {
     "prediction/_predict.py": 7,
     "prediction/_signals.py": 4,
     "report/_words.py": 6,
-    "systems/remote/fetch.py": 6,
 }
 
 
