@@ -16,8 +16,7 @@ from satline.cli.outputs import JSON, PNG, SVG, csv_option, html_option, write_p
 
 if TYPE_CHECKING:
     from satline.recording import Recording
-    from satline.reduction import Curves, Filters
-    from satline.reduction._groups import Groups
+    from satline.reduction import Curves, Filters, Groups
     from satline.report import Plot, Sheet
     from satline.report.definition import Definition
 
@@ -177,8 +176,7 @@ def _sheets(
 
 
 def _sheet(opened: Recording, definition: Definition, load_axis: str | None, filters: Filters) -> Sheet:
-    from satline.reduction import reduce
-    from satline.reduction._groups import By, group
+    from satline.reduction import By, group, reduce
     from satline.report import make_sheet
 
     group_by = definition.body.group

@@ -17,8 +17,7 @@ from satline.errors import InputError
 if TYPE_CHECKING:
     from satline.reconcile import Story
     from satline.recording import Recording
-    from satline.reduction import Filters, Reduction
-    from satline.reduction._planning import Allowance, Demand
+    from satline.reduction import Allowance, Demand, Filters, Reduction
 
 
 @click.command(
@@ -56,8 +55,7 @@ def plan(
     """
     from satline.diagnosis import as_plain
     from satline.recording import Recording
-    from satline.reduction import reduce
-    from satline.reduction._planning import Condition, allowance, demand
+    from satline.reduction import Condition, allowance, demand, reduce
 
     if (saturated is None) == (variable is None) or (variable is None) != (at is None):
         raise click.UsageError("give --saturated, or --variable and --at", click.get_current_context())
