@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from satline.diagnosis._histories import MOST_ENTITIES, Courses, Histories
+from satline.diagnosis.steps import MOST_ENTITIES, Courses, Histories
 from satline.prediction._network import Floats
 from satline.reduction import Reduction, Source
 from satline.reduction.steps import texts
