@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
+from satline.errors import InputError
+from satline.lazy import lazy_names
+
 SOURCE = Path(__file__).parents[2] / "python" / "satline"
 
 
@@ -51,6 +56,13 @@ def test_every_public_name_of_a_package_is_there() -> None:
         package = import_module(".".join(("satline", *path.parent.relative_to(SOURCE).parts)))
         missing = [name for name in getattr(package, "__all__", []) if not hasattr(package, name)]
         assert not missing, package
+
+
+def test_a_name_that_is_loaded_when_asked_for() -> None:
+    load = lazy_names("satline", {"errors": "SatlineError, InputError as Wrong"})
+    assert load("Wrong") is InputError
+    with pytest.raises(AttributeError, match="module 'satline' has no attribute 'InputError'"):
+        load("InputError")
 
 
 def test_nothing_imports_the_face_for_researchers_but_the_package_itself() -> None:
