@@ -15,8 +15,7 @@ from satline.diagnosis import as_plain
 from satline.experiment.protocol import Result
 from satline.experiment.verdict import judge
 from satline.recording import Recording
-from satline.reduction import Reduction, reduce
-from satline.reduction._planning import Condition, allowance
+from satline.reduction import Condition, Reduction, allowance, reduce
 
 pytestmark = pytest.mark.slow
 
