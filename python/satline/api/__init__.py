@@ -8,13 +8,14 @@ packages below it, and none of them imports it.
 from satline.api._columns import Column, Frame, MissingLibraryError, Tabular
 from satline.api._compared import Compared, compare
 from satline.api._diagnosed import Diagnosed
+from satline.api._experiment import Experiment
 from satline.api._open import open_recording
 from satline.api._predicted import Predicted
 from satline.api._recording import Info, OpenRecording
 from satline.api._reduced import Reduced
 from satline.api._result import Result
 from satline.api._simulated import Simulation, simulate, simulate_recording
-from satline.api._studied import Experiment, SimulatedStudyRun, StudyRun, study
+from satline.api._studied import SimulatedStudyRun, StudyRun, study
 from satline.api._tables import Table, Tables, Users
 
 __all__ = [

@@ -1,4 +1,7 @@
-"""Independent blocks of time on each side, and estimates from drawing them anew."""
+"""Independent blocks of time on each side, and estimates from drawing them anew.
+
+Own: `scipy.stats.bootstrap` draws single values, not blocks of them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from numpy.typing import NDArray
 
 from satline.comparison._results import Estimate
 from satline.diagnosis.steps import lengthen
-from satline.distributions import t_quantile, t_two_sided
+from satline.stats import t_quantile, t_two_sided
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -10,7 +10,7 @@ import numpy as np
 
 from satline.comparison._blocks import Floats, Integers, Side, detectable, estimate, in_parts
 from satline.comparison._results import Matched, MatchedClass
-from satline.significance import holm
+from satline.stats import holm
 
 MOST_CELLS = 30
 IN_CELL = 10

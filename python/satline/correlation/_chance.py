@@ -56,20 +56,6 @@ def tails(z: Floats) -> Floats:
     return np.array([1.0 if math.isnan(v) else math.erfc(abs(v) / math.sqrt(2)) for v in z.tolist()])
 
 
-def adjusted(p: Floats, *, any_dependence: bool = False) -> Floats:
-    """The least rate of false discoveries at which each would be one (Benjamini and Hochberg 1995); under any
-    dependence whatever times 1 + 1/2 + … + 1/m (Benjamini and Yekutieli 2001)."""
-    m = len(p)
-    if not m:
-        return p
-    order = np.argsort(p)
-    factor = float((1.0 / np.arange(1, m + 1)).sum()) if any_dependence else 1.0
-    raised = p[order] * (m * factor) / np.arange(1, m + 1)
-    found = np.empty(m)
-    found[order] = np.minimum(1.0, np.minimum.accumulate(raised[::-1])[::-1])
-    return found
-
-
 def fold(matrix: Floats, order: Sequence[int], least: float) -> list[list[int]]:
     """Groups of near-identical series: each joins the first leader, in `order`, with which its coefficient is
     at least `least` in size; else it leads a group of its own."""

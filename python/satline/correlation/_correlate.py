@@ -16,6 +16,7 @@ from satline.correlation._prepare import Preparation, Prepared
 from satline.correlation._ranks import ranks
 from satline.correlation._shifts import Shift, together
 from satline.errors import InputError
+from satline.stats import false_discoveries
 
 LEAST_PAIRS = 20
 ALIKE = 0.98
@@ -171,7 +172,7 @@ def correlate(
     seen = _all(panel.values, places, One(y, at), One(ranks(y[None, :])[0], at), taken)
     usable = np.flatnonzero(seen.pairs > 0)
     q = np.ones(len(places))
-    q[usable] = _chance.adjusted(seen.p[usable], any_dependence=control == "by")
+    q[usable] = false_discoveries(seen.p[usable], any_dependence=control == "by")
     own_shift, shifts = together(panel.values, places, y, rate)
     hits = [
         Hit(

@@ -1,7 +1,8 @@
 """Ranks of thousands of series.
 
-Sorting whole numbers is three times as fast here as sorting by argument: the place of a value goes into the
-last bits of the value itself. Where values differ in those bits only, they are sorted the long way.
+Own: sorting whole numbers is three times as fast here as sorting by argument, which `scipy.stats.rankdata`
+does. The place of a value goes into the last bits of the value itself. Where values differ in those bits
+only, they are sorted the long way.
 """
 
 from __future__ import annotations

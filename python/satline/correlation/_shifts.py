@@ -6,6 +6,8 @@ estimate of its autocorrelation: with S_k the sums of the first k values, R_t = 
     G = max_k (S_k − k/n S_n)² / n / V_k,
     n² V_k = Σ_(t ≤ k) (S_t − t/k S_k)² + Σ_(t > k) (R_t − (n − t + 1)/(n − k) R_(k+1))².
 
+The test is own: neither scipy nor statsmodels has it.
+
 Whether two shift together is told by the distance of the two moments alone, so that it does not matter how
 many series shift by themselves.
 """
@@ -16,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from satline.correlation._chance import adjusted
 from satline.correlation._panel import Floats, Integers
+from satline.stats import false_discoveries
 
 # G passes this in one of a thousand series without a shift: quantile of 20,000 random walks of 240 steps
 # (`python benches/correlation/run.py --critical`, which also gives 40.6 for 5 % and 73.5 for 1 %).
@@ -134,5 +136,5 @@ def together(
     n = int(np.count_nonzero(np.isfinite(one)))
     numbers = list(found)
     away: Integers = np.array([abs(found[k].place - own.place) for k in numbers])
-    q = adjusted(np.minimum(1.0, (2 * away + 1) / n))
+    q = false_discoveries(np.minimum(1.0, (2 * away + 1) / n))
     return own, {k: (found[k], float(q[j])) for j, k in enumerate(numbers) if q[j] <= rate}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from satline.diagnosis._hinge import Floats, Integers
-from satline.significance import NORMAL_97_5
+from satline.stats import NORMAL_97_5
 
 LEAST_BLOCKS = 16
 
@@ -44,7 +44,8 @@ def lengthen(batches: Integers, deviations: Floats, groups: Integers) -> tuple[I
 def student(freedom: float) -> float:
     """How much wider than the normal distribution's a 95 % interval of Student's t is.
 
-    By the expansion of Cornish and Fisher, good to 1 % from 4 degrees of freedom on.
+    By the expansion of Cornish and Fisher, good to 1 % from 4 degrees of freedom on. Own: every diagnosis
+    asks for it, and so does `satline info`, which would have to load scipy for this number alone.
     """
     z = NORMAL_97_5
     more = (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)

@@ -1,5 +1,7 @@
 """A broken line through throughput against load, and a block bootstrap of it.
 
+Own, since all replicates are fitted at all breakpoints at once; scipy fits one curve at a time, from a start.
+
 The model is X(n) = a + b·min(n, c) + b'·max(n − c, 0): slope b up to the breakpoint c, b' beyond. Where no
 users mean no throughput, a = 0. c is sought on a grid between the lowest load and the last but one, so that
 two loads at least lie at or beyond it; the rest is weighted least squares.

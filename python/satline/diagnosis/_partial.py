@@ -1,4 +1,4 @@
-"""Correlation of two variables with load taken out, and control of multiple comparisons."""
+"""Correlation of two variables with load taken out."""
 
 from __future__ import annotations
 
@@ -60,8 +60,10 @@ def residuals(value: Floats, load: Floats, number: Integers) -> Floats:
 
 
 def ranks(values: Floats) -> Floats:
-    """Ranks of the finite values, ties sharing their mean; NaN stays NaN. One outlier then decides
-    nothing."""
+    """Ranks of the finite values, ties sharing their mean; NaN stays NaN. One outlier then decides nothing.
+
+    Own: `scipy.stats`, which has them, takes half a second of CPU time to load.
+    """
     found = np.full(len(values), np.nan)
     good = np.isfinite(values)
     _, position, counts = np.unique(values[good], return_inverse=True, return_counts=True)
@@ -126,17 +128,3 @@ def _independent(a: Floats, b: Floats) -> float:
     for lag in range(1, min(LAGS, length // 4) + 1):
         together += float(np.prod([(v[:-lag] * v[lag:]).sum() / (v * v).sum() for v in (a, b)]))
     return length / max(1.0, 1 + 2 * together)
-
-
-def discoveries(p_values: list[float], rate: float = 0.05) -> list[bool]:
-    """Which of many comparisons hold when at most `rate` of those said to hold may be false
-    (Benjamini and Hochberg)."""
-    order = sorted(range(len(p_values)), key=lambda k: p_values[k])
-    last = 0
-    for rank, k in enumerate(order, start=1):
-        if p_values[k] <= rate * rank / len(order):
-            last = rank
-    found = [False] * len(p_values)
-    for k in order[:last]:
-        found[k] = True
-    return found

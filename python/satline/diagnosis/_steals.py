@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from satline.diagnosis._observed import Observed
-from satline.reduction import isotonic
+from satline.stats import isotonic
 
 # Steals for each other read, s, grow with the users who compete for a frame by the power
 # STEEP / (1 + BEND s) + FLAT: from nearly none, while their working sets fit, steeply; at last little more

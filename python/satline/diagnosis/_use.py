@@ -138,7 +138,8 @@ def any_of(masks: list[Mask | None]) -> Mask | None:
 
 
 def quantile(values: Floats, weight: Floats, part: float) -> float:
-    """The least value that is not exceeded for `part` of the time."""
+    """The least value that is not exceeded for `part` of the time. Own: numpy's quantiles have weights from
+    2.0 on."""
     order = np.argsort(values)
     passed = np.cumsum(weight[order])
     place = int(np.searchsorted(passed, part * passed[-1] * (1 - 1e-12)))

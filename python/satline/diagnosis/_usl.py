@@ -4,6 +4,8 @@ X(N) = λ N / (1 + σ (N − 1) + κ N (N − 1)): λ is what one user gets alon
 is done one at a time (contention), κ what each pair of users costs (coherency). With κ > 0 throughput has a
 peak at N* = √((1 − σ)/κ) [Gunther: Guerrilla Capacity Planning, 2007]. A peak beyond the loads seen is
 extrapolated, and no evidence of one.
+
+The steps are own, since they are made for all replicates at once; `scipy.optimize` fits one at a time.
 """
 
 from __future__ import annotations

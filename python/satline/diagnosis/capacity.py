@@ -21,7 +21,8 @@ from satline.diagnosis._lateness import LATE_US
 from satline.diagnosis._results import Diagnosis, Finding
 from satline.diagnosis.rules._worth import undecided
 from satline.errors import InputError
-from satline.reduction import Source, isotonic
+from satline.reduction import Source
+from satline.stats import isotonic
 
 Floats = NDArray[np.float64]
 What = Literal["reaction", "response"]
@@ -177,7 +178,7 @@ def _fitted(found: Sequence[tuple[Step, Floats]], part: float) -> tuple[Floats, 
 def crossing(users: Floats, good: Floats, whole: Floats, part: float) -> float:
     """The load at which the falling course nearest to ``good / whole`` crosses `part`; infinite beyond the
     greatest load, and minus infinity below the least."""
-    course = falling(good / whole, whole)
+    course = isotonic(good / whole, whole, rising=False)
     below = np.flatnonzero(course < part)
     if not len(below):
         return float("inf")
@@ -186,11 +187,6 @@ def crossing(users: Floats, good: Floats, whole: Floats, part: float) -> float:
         return float("-inf")
     span = course[at - 1] - course[at]
     return float(users[at - 1] + (users[at] - users[at - 1]) * (course[at - 1] - part) / span)
-
-
-def falling(values: Floats, weights: Floats) -> Floats:
-    """Weighted least squares by a course that never rises."""
-    return -isotonic(-values, weights)
 
 
 def _resampled(counts: Sequence[Floats], which: int = 0) -> list[tuple[Floats, Floats]]:

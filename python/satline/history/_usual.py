@@ -138,7 +138,7 @@ def usual(figures: Figures, made: Forecasts, usable: NDArray[np.bool_], day: int
         t = np.where(size > 0, now / np.where(size > 0, size, 1.0), np.where(now == 0, 0.0, np.inf))
     t = np.where(np.isfinite(now) & (number >= LEAST_ERRORS), t, np.nan)
     # Student's t as the normal deviate that is as seldom [Wallace 1959], so that days with few errors behind
-    # them compare with later ones.
+    # them compare with later ones. Not by scipy's tails: so far out they are 0, and all deviates alike.
     freedom = np.maximum(1, number)
     with np.errstate(invalid="ignore"):
         z = (8 * freedom + 1) / (8 * freedom + 3) * np.sqrt(freedom * np.log1p(t**2 / freedom))

@@ -4,6 +4,9 @@
     found = fit(windows, most_users=200, seed=1)
     found.knee, found.chance_within, found.throughput(30)
 
+It is own and not a sampler's: what is linear is integrated in closed form, so that a study that runs has its
+next load at once.
+
 The families of shapes are in `_curves`, the errors of the windows in `_noise`, drift and single bad windows
 in `_evidence`.
 """

@@ -21,7 +21,7 @@ SHAPE_ERROR = 0.025
 
 
 def quantiles(values: Floats, weights: Floats, parts: tuple[float, ...]) -> tuple[float, ...]:
-    """Quantiles of weighted values; infinite ones are the greatest."""
+    """Quantiles of weighted values; infinite ones are the greatest. Own: numpy's have weights from 2.0 on."""
     order = np.argsort(values)
     summed = np.cumsum(weights[order])
     place = np.searchsorted(summed, np.array(parts) * summed[-1])

@@ -12,7 +12,8 @@ as an open class would [Lazowska et al. 1984, ch. 7 and 11]. Without either this
 
 A is approximated by Bard and Schweitzer, A_hk = Σ_i (N_i − δ_ih) (Q_ik / N_i + F_ikh) with F = 0, or with the
 Linearizer's F (_schweitzer.py, _linearizer.py). For given throughputs the queues are then the solution of a
-linear system, so that only X_h = N_h / (Z_h + Σ_k R_hk) is left to be solved, by Newton's method. Repetition,
+linear system, so that only X_h = N_h / (Z_h + Σ_k R_hk) is left to be solved, by Newton's method; own, since
+it is for all sets at once, and `scipy.optimize` for one. Repetition,
 which the other two use, does not settle where what goes before takes nearly all of a station.
 """
 

@@ -23,7 +23,6 @@ from satline.prediction._accounts import Accounts
 from satline.prediction._class_lines import Lines, lines, relative
 from satline.prediction._demands import Blocks, Demand
 from satline.prediction._network import Floats
-from satline.prediction._nonnegative import nonnegative
 from satline.prediction._signals import CAP, DEVICE, PROCESSORS, QUOTA, Resource, Signals
 
 WIDE_OF_ITSELF, WIDE_OF_MEAN = 1.0, 0.5
@@ -176,6 +175,8 @@ def _regressed(
     accounts: Accounts, chosen: Signals, blocks: Blocks, demand: Demand, resource: Resource
 ) -> Floats:
     """Demand of each class by non-negative least squares: shape (draws, classes)."""
+    from scipy.optimize import nnls
+
     used = resource.used if resource.own is None else np.nan_to_num(resource.own)
     here = blocks.length.ravel() > 0
     seconds = blocks.length.ravel()[here]
@@ -184,11 +185,10 @@ def _regressed(
     # a sum of so many demands varies as their number
     scale = 1 / np.maximum(done.sum(axis=1), 1.0)
     draws = len(blocks.weight)
-    weight = blocks.weight.reshape(draws, -1)[:, here] * scale
+    root = np.sqrt(blocks.weight.reshape(draws, -1)[:, here] * scale)
     background = np.zeros(draws) if resource.own is not None else demand.background[:draws]
-    square = np.einsum("db,bi,bj->dij", weight, done, done)
-    left = np.einsum("db,bi,db->di", weight, done, busy - background[:, None] * seconds)
-    return np.stack([nonnegative(g, b) for g, b in zip(square, left, strict=True)])
+    left = root * (busy - background[:, None] * seconds)
+    return np.stack([nnls(w[:, None] * done, y)[0] for w, y in zip(root, left, strict=True)])
 
 
 def _told_apart(

@@ -1,4 +1,4 @@
-"""Exact mean value analysis of one class, for many sets of demands at once.
+"""Exact mean value analysis of one class, for many sets of demands at once. Own: scipy has no queueing.
 
 [Reiser and Lavenberg, JACM 27(2), 1980]: with n users, R_k(n) = D_k (1 + Q_k(n − 1)), X(n) = n / (Z + Σ R_k),
 Q_k(n) = X(n) R_k(n).

@@ -5,7 +5,6 @@ from satline.reduction._classes import Classing
 from satline.reduction._filters import DAYS, Filters
 from satline.reduction._group_users import user_variables
 from satline.reduction._groups import By, Groups, group
-from satline.reduction._planning import Allowance, Condition, Demand, allowance, demand, isotonic
 from satline.reduction._reclass import reclassed
 from satline.reduction._reduce import Reduction, needed_columns, reduce
 from satline.reduction._results import Curve, Curves, LoadClass, Point
@@ -20,15 +19,12 @@ __all__ = [
     "DAYS",
     "LOAD_AXES",
     "SHARE_PARTS",
-    "Allowance",
     "Axis",
     "BusyTask",
     "By",
     "Classing",
-    "Condition",
     "Curve",
     "Curves",
-    "Demand",
     "Derived",
     "Filters",
     "Groups",
@@ -39,12 +35,9 @@ __all__ = [
     "Source",
     "Trend",
     "Variables",
-    "allowance",
     "axis_named",
-    "demand",
     "floats",
     "group",
-    "isotonic",
     "needed_columns",
     "reclassed",
     "reduce",

@@ -190,7 +190,8 @@ def order_statistics(n: int, p: float) -> tuple[float | None, float | None]:
     """Which order statistics, as j / (n + 1), of n independent values enclose the p-quantile with 95 %.
 
     The number of values below the quantile is binomial, whatever the distribution: the quantile lies above
-    the j-th value unless fewer than j are below it. ``None`` for an end that n values cannot bound.
+    the j-th value unless fewer than j are below it. ``None`` for an end that n values cannot bound. Own:
+    every reduction asks for it, and summing the chances is shorter than loading scipy for them.
     """
     tail = (1 - CONFIDENCE) / 2
     if n > 2000:

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import combinations
-from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 
 from satline.reduction._results import Curve, Point
-from satline.reduction._statistics import variance_seen
+from satline.reduction._statistics import Floats, Integers, variance_seen
 
 Kind = Literal[
     "rises", "falls", "rises-then-falls", "falls-then-rises", "flat", "scatter", "too-few-data", "one-class"
@@ -68,23 +66,21 @@ def trend(curve: Curve) -> Trend:
     usable = [m for p in curve.points if (m := _mean(p)) is not None]
     if len(usable) < 2:
         return Trend("one-class", curve.unit)
-    pairs = list(combinations(range(len(usable)), 2))
-    critical = NormalDist().inv_cdf(1 - ERROR_RATE / 2 / (len(pairs) + 1))
-    up = np.zeros((len(usable), len(usable)), dtype=bool)
-    down = up.copy()
-    bound = 0.0
-    for i, j in pairs:
-        weights = np.zeros(len(usable))
-        weights[i], weights[j] = -1, 1
-        difference, error, freedom = _contrast(usable, weights)
-        up[i, j], down[i, j] = (_surely(s * difference, error, freedom, critical) for s in (1, -1))
-        bound = max(bound, abs(difference) + error * _t_of(critical, freedom))
-    place = np.arange(len(usable)) - (len(usable) - 1) / 2
-    line = _contrast(usable, place)
-    rises = bool(up.any()) or _surely(line[0], line[1], line[2], critical)
-    falls = bool(down.any()) or _surely(-line[0], line[1], line[2], critical)
+    first, second = np.triu_indices(len(usable), 1)
+    # A row for each pair of classes, and the straight line last.
+    weights = np.zeros((len(first) + 1, len(usable)))
+    rows = np.arange(len(first))
+    weights[rows, first], weights[rows, second] = -1, 1
+    weights[-1] = np.arange(len(usable)) - (len(usable) - 1) / 2
+    difference, reach = _contrasts(usable, weights)
+    up, down = difference > reach, -difference > reach
+    rises, falls = bool(up.any()), bool(down.any())
+    bound = float((np.abs(difference) + reach)[:-1].max())
     if rises and falls:
-        turns = (_one_after(up, down), _one_after(down, up))
+        turns = (
+            _one_after(second[up[:-1]], first[down[:-1]]),
+            _one_after(second[down[:-1]], first[up[:-1]]),
+        )
         kinds: dict[tuple[bool, bool], Kind] = {
             (True, False): "rises-then-falls",
             (False, True): "falls-then-rises",
@@ -114,32 +110,21 @@ def _mean(p: Point) -> _Mean | None:
     return _Mean(p.mean, error, freedom)
 
 
-def _contrast(means: list[_Mean], weights: np.ndarray) -> tuple[float, float, float]:
-    """Weighted sum of means, its standard error, and its degrees of freedom (Welch, Satterthwaite)."""
-    value = sum(w * m.mean for w, m in zip(weights, means, strict=True))
-    parts = [(w * m.error) ** 2 for w, m in zip(weights, means, strict=True)]
-    total = sum(parts)
-    below = sum(v**2 / m.freedom for v, m in zip(parts, means, strict=True))
-    return float(value), math.sqrt(total), total**2 / below if below > 0 else math.inf
+def _contrasts(means: list[_Mean], weights: Floats) -> tuple[Floats, Floats]:
+    """Weighted sums of the means, one for each row of `weights`, and how far chance alone takes each of them
+    with `ERROR_RATE` in all: by Student's t with the degrees of freedom of Welch and Satterthwaite."""
+    from scipy.special import stdtrit
+
+    mean, error, freedom = np.array([(m.mean, m.error, m.freedom) for m in means]).T
+    parts = (weights * error) ** 2
+    total = parts.sum(axis=1)
+    share = parts / np.where(total > 0, total, 1.0)[:, None]
+    together = 1.0 / np.where(total > 0, (share**2 / freedom).sum(axis=1), 1.0)
+    t = -stdtrit(together, ERROR_RATE / 2 / len(weights))
+    # Less the first mean, which changes no sum: means that are all alike then differ by nothing at all.
+    return weights @ (mean - mean[0]), np.sqrt(total) * t
 
 
-def _surely(difference: float, error: float, freedom: float, critical: float) -> bool:
-    """Is the difference above zero by more than chance?"""
-    if error == 0:
-        return difference > 0
-    return difference / error > _t_of(critical, freedom)
-
-
-def _t_of(z: float, freedom: float) -> float:
-    """Quantile of Student's t where the normal distribution has `z`, by Wallace's approximation (1959)."""
-    if freedom > 1e6:
-        return z
-    scaled = z * (8 * freedom + 3) / (8 * freedom + 1)
-    return math.sqrt(freedom * math.expm1(min(600.0, scaled**2 / freedom)))
-
-
-def _one_after(first: np.ndarray, second: np.ndarray) -> bool:
-    """Is a sure difference of the `second` kind wholly above one of the `first` kind?"""
-    ends = np.flatnonzero(first.any(axis=0))
-    starts = np.flatnonzero(second.any(axis=1))
+def _one_after(ends: Integers, starts: Integers) -> bool:
+    """Does one sure difference begin where or after another of the opposite kind ends?"""
     return bool(len(ends) and len(starts) and ends.min() <= starts.max())

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from satline.distributions import f_quantile, f_tail
 from satline.scalability._families import Family, Floats, Name, broken_line, law, laws
 from satline.scalability._levels import LEAST_PURE, Grouped
 from satline.scalability._region import (
@@ -26,6 +25,7 @@ from satline.scalability._region import (
     region,
 )
 from satline.scalability._results import Compared, Value
+from satline.stats import f_quantile, f_tail
 
 # Differences of log likelihood, relative less equal errors: chosen by benches/scalability/run.py.
 SURELY_RELATIVE, SURELY_EQUAL = 3.0, -6.0

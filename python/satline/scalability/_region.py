@@ -4,6 +4,9 @@ The scale is linear and drops out. What is left are two coordinates: for each va
 sought. Where S(w) − min S ≤ s²·F(1, ν) lies the region of which the projection on any quantity is its 95 %
 profile-likelihood interval [Bates and Watts: Nonlinear Regression Analysis, 1988, ch. 6]. It is as skewed as
 the data say, which intervals of value ± t·error are not.
+
+The searches are own, since each is for all values of the first coordinate at once; those of `scipy.optimize`
+are for one.
 """
 
 from __future__ import annotations

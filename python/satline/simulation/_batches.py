@@ -1,4 +1,7 @@
-"""An interval from one long run: batch means whose length is chosen by their autocorrelation."""
+"""An interval from one long run: batch means whose length is chosen by their autocorrelation.
+
+Own: neither scipy nor statsmodels has batch means.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from satline.distributions import t_quantile
 from satline.simulation._estimate import CONFIDENCE, Estimate
+from satline.stats import t_quantile
 
 LEAST = 10
 MOST = 40

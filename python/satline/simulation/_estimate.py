@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from satline.distributions import t_quantile
+from satline.stats import t_quantile
 
 CONFIDENCE = 0.95
 

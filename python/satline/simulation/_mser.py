@@ -1,4 +1,4 @@
-"""Where the warm-up ends: MSER-5."""
+"""Where the warm-up ends: MSER-5. Own: neither scipy nor statsmodels has it."""
 
 from __future__ import annotations
 

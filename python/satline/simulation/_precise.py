@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from satline.distributions import t_quantile
 from satline.errors import InputError
 from satline.simulation._estimate import CONFIDENCE, Estimate
 from satline.simulation._measures import MEASURES, is_measure
 from satline.simulation._runner import setting_text
+from satline.stats import t_quantile
 
 FEWEST = 5
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from satline.distributions import f_tail
+from satline.stats import f_tail
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -271,6 +271,8 @@ def _value(sums: Floats, g: float) -> float:
 def model_elasticity(users: int, thinking: float, alone: float | None = None) -> float:
     """N (X(N) − X(N − 1)) / X(N) of a closed system with this part of its users thinking.
 
+    The response is met by halving: not worth loading `scipy.optimize` in the midst of a study.
+
     Users think for Z, are delayed for d and served for s by one server that they share; by insensitivity only
     the means matter. What is known of several servers is in it too: m of them are like a delay of s (1 − 1/m)
     and one that takes s/m [Seidmann 1987].

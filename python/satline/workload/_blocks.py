@@ -16,7 +16,8 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from satline.problems import read_toml
-from satline.workload._statistics import Floats, normal_cdf
+from satline.stats import normal_cdf
+from satline.workload._statistics import Floats
 
 Positive = Annotated[float, Field(ge=0, le=86400, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from satline.errors import InputError
-from satline.significance import wilson
+from satline.stats import chi_square_tail, normal_cdf, wilson
 from satline.workload._blocks import (
     Blocks,
     Class,
@@ -23,7 +23,7 @@ from satline.workload._blocks import (
     Typing,
 )
 from satline.workload._session import Line, Session
-from satline.workload._statistics import Floats, chi_square_tail, kolmogorov_distance, mean_interval
+from satline.workload._statistics import Floats, kolmogorov_distance, mean_interval
 
 LEAST_LINES = 10
 LEAST_TO_CHOOSE = 20
@@ -143,9 +143,7 @@ def _fits(values: Floats, is_lognormal: bool, seed: int) -> float:
             return kolmogorov_distance(sample, lambda x: -np.expm1(-np.maximum(x, 0) / mean))
         logs = np.log(np.maximum(sample, SHORTEST_S))
         scaled = (logs - logs.mean()) / max(float(logs.std(ddof=1)), 1e-9)
-        # The normal distribution at a thousand places is enough: it is smooth.
-        grid = np.linspace(-6, 6, 1201)
-        return kolmogorov_distance(scaled, lambda x: np.interp(x, grid, _normal_at(grid), left=0, right=1))
+        return kolmogorov_distance(scaled, normal_cdf)
 
     seen = distance(values)
     n = min(len(values), 5000)
@@ -155,17 +153,6 @@ def _fits(values: Floats, is_lognormal: bool, seed: int) -> float:
         for _ in range(_REPETITIONS)
     ]
     return (1 + sum(one >= seen * scale for one in drawn)) / (_REPETITIONS + 1)
-
-
-_NORMAL: dict[int, Floats] = {}
-
-
-def _normal_at(grid: Floats) -> Floats:
-    from satline.workload._statistics import normal_cdf
-
-    if len(grid) not in _NORMAL:
-        _NORMAL[len(grid)] = normal_cdf(grid)
-    return _NORMAL[len(grid)]
 
 
 def fit_order(sequences: Sequence[Sequence[str]]) -> Order:

@@ -1,58 +1,21 @@
-"""The few distributions and tests that fitting and comparing need; nothing here knows of workloads.
+"""The tests that fitting and comparing need where scipy's do not fit; nothing here knows of workloads.
 
-References: chi-square and Kolmogorov–Smirnov as in any textbook; Stephens (1970) for the finite-sample
-correction; Schwarz (1978) for BIC.
+scipy's Kolmogorov–Smirnov test takes every distribution as continuous, while think times have steps; its
+chi-square test takes cells as they are, while these put those together that expect too few; its bootstrap
+draws single values, while these draw whole sessions.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from satline.stats import chi_square_tail
+
 Floats = NDArray[np.float64]
-
-
-def chi_square_tail(statistic: float, freedom: int) -> float:
-    """P(X ≥ statistic) for chi-square with `freedom` degrees: Q(freedom/2, statistic/2)."""
-    a, x = freedom / 2, statistic / 2
-    if x <= 0:
-        return 1.0
-    front = math.exp(a * math.log(x) - x - math.lgamma(a))
-    if x < a + 1:
-        term = total = 1 / a
-        for n in range(1, 10_000):
-            term *= x / (a + n)
-            total += term
-            if term < total * 1e-15:
-                break
-        return max(0.0, 1 - front * total)
-    # Lentz's continued fraction.
-    b = x + 1 - a
-    c, d = 1e300, 1 / b
-    h = d
-    for n in range(1, 10_000):
-        step = -n * (n - a)
-        b += 2
-        d = 1 / (step * d + b)
-        c = b + step / c
-        h *= d * c
-        if abs(d * c - 1) < 1e-15:
-            break
-    return float(front * h)
-
-
-def normal_tail(z: float) -> float:
-    """P(|Z| ≥ |z|)."""
-    return math.erfc(abs(z) / math.sqrt(2))
-
-
-def normal_cdf(z: Floats) -> Floats:
-    """P(Z ≤ z), elementwise."""
-    return np.array([0.5 * math.erfc(-value / math.sqrt(2)) for value in z.tolist()])
 
 
 def kolmogorov_distance(sample: Floats, cdf: Callable[[Floats], Floats]) -> float:
@@ -64,15 +27,6 @@ def kolmogorov_distance(sample: Floats, cdf: Callable[[Floats], Floats]) -> floa
     at = cdf(values)
     before = cdf(np.nextafter(values, -np.inf))
     return float(max(np.max(np.abs(last / n - at)), np.max(np.abs(first / n - before))))
-
-
-def kolmogorov_tail(distance: float, n: int) -> float:
-    """P(D ≥ distance) for n draws from the distribution, after Stephens."""
-    x = (math.sqrt(n) + 0.12 + 0.11 / math.sqrt(n)) * distance
-    if x < 0.2:
-        return 1.0
-    total = 2.0 * sum((1.0 if k % 2 else -1.0) * math.exp(-2 * k * k * x * x) for k in range(1, 101))
-    return min(max(total, 0.0), 1.0)
 
 
 def mean_interval(groups: Sequence[Floats], seed: int = 1, repetitions: int = 1000) -> tuple[float, float]:

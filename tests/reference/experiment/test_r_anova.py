@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from satline.distributions import f_power, f_tail, t_quantile
 from satline.experiment.variance import Layout, analyse, lenth, replicates_needed
 from satline.experiment.variance._power import power_of_contrast
-from satline.significance import holm
+from satline.stats import f_power, f_tail, holm, t_quantile
 
 R: dict[str, Any] = json.loads(Path(__file__).with_name("r_anova.json").read_text(encoding="utf-8"))
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from satline.correlation import Name, Panel, correlate, layers
-from satline.correlation._chance import adjusted, fold
+from satline.correlation._chance import fold
 from satline.correlation._given import residuals
 from satline.correlation._kernel import One, centred, lagged
 from satline.correlation._panel import even
@@ -16,6 +16,7 @@ from satline.correlation._ranks import ranks
 from satline.correlation._shifts import shift_of
 from satline.correlation._spectrum import fast_length
 from satline.errors import InputError
+from satline.stats import false_discoveries
 
 pytestmark = pytest.mark.slow
 
@@ -158,7 +159,7 @@ def test_units_do_not_matter(seed, scale, offset):
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
 def test_adjusted_chances_keep_their_order_and_never_fall_below(p):
     p = np.array(p)
-    q, strict = adjusted(p), adjusted(p, any_dependence=True)
+    q, strict = false_discoveries(p), false_discoveries(p, any_dependence=True)
     assert (q >= p - 1e-12).all()
     assert (strict >= q - 1e-12).all()
     assert (np.diff(q[np.argsort(p, kind="stable")]) >= -1e-12).all()

@@ -15,9 +15,10 @@ from made_study import Made
 from satline.cli import run
 from satline.cli.analyse.capacity import words
 from satline.diagnosis import Diagnosis, Estimate, Finding, Saturation
-from satline.diagnosis.capacity import Capacity, capacity, crossing, falling
+from satline.diagnosis.capacity import Capacity, capacity, crossing
 from satline.errors import InputError
 from satline.recording import Recording, RecordingWriter, describe
+from satline.stats import isotonic
 
 S = 1_000_000_000
 
@@ -157,7 +158,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> None:
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(1, 1e4)), min_size=1, max_size=12))
 def test_the_course_falls_and_keeps_the_mean(drawn: list[tuple[float, float]]) -> None:
     values, weights = (np.array(column) for column in zip(*drawn, strict=True))
-    course = falling(values, weights)
+    course = isotonic(values, weights, rising=False)
     assert (np.diff(course) <= 1e-12).all()
     assert np.average(course, weights=weights) == pytest.approx(np.average(values, weights=weights))
     assert course.min() >= values.min() - 1e-12

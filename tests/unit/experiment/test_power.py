@@ -26,7 +26,7 @@ def test_an_effect_is_seen_as_often_as_promised() -> None:
     y = rng.normal(size=(1500, 3, n)) + means[None, :, None]
     between = n * y.mean(axis=2).var(axis=1, ddof=1)
     within = y.var(axis=2, ddof=1).mean(axis=1)
-    from satline.distributions import f_quantile
+    from satline.stats import f_quantile
 
     seen = float(np.mean(between / within > f_quantile(0.05, 2, needed.error_freedom)))
     assert seen == pytest.approx(needed.power, abs=0.03)

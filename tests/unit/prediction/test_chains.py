@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from satline.prediction import CustomerClass, Network, Station, exact_classes, linearizer, schweitzer
 from satline.prediction._chains import Chains, approximate, refined
-from satline.prediction._nonnegative import nonnegative
 
 PARTS = st.floats(0.0, 1.0, allow_subnormal=False)
 
@@ -91,23 +90,6 @@ def test_a_chain_of_two_classes_is_the_network_with_their_mean() -> None:
     )
     found = refined(plain(needed[None, None], np.array([[4.0]])), np.array([12.0]))
     assert found.rate[0, 0] == pytest.approx(one.throughput[0], rel=0.02)
-
-
-@given(st.integers(0, 10_000), st.integers(1, 6), st.booleans())
-def test_least_squares_without_negative_coefficients_is_the_least(seed: int, count: int, twins: bool) -> None:
-    random = np.random.default_rng(seed)
-    columns = random.normal(size=(20, count)) + 1
-    if twins and count > 1:
-        columns[:, 1] = columns[:, 0]
-    aim = random.normal(size=20) + columns[:, 0]
-    square, left = columns.T @ columns, columns.T @ aim
-    found = nonnegative(square, left)
-    slope = left - square @ found
-    size = float(np.abs(left).max())
-    # Karush, Kuhn and Tucker: no step is better
-    assert (found >= 0).all()
-    assert (slope <= 1e-6 * size).all()
-    assert np.abs(slope[found > 0]).max(initial=0.0) <= 1e-6 * size
 
 
 @settings(max_examples=40)

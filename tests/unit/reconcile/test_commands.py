@@ -15,7 +15,8 @@ from satline.diagnosis import as_plain
 from satline.experiment.protocol import Result
 from satline.experiment.verdict import judge
 from satline.recording import Recording
-from satline.reduction import Condition, Reduction, allowance, reduce
+from satline.reduction import Reduction, reduce
+from satline.reduction.planning import Condition, allowance
 
 pytestmark = pytest.mark.slow
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from satline.distributions import t_quantile
 from satline.errors import InputError
 from satline.scalability import Scalability, Table, Value, analyse
 from satline.scalability._families import laws
 from satline.scalability._region import Levels, least, region
+from satline.stats import t_quantile
 
 # Data set raytracer of the R package usl: 64 processors of an SGI Origin 2000.
 PROCESSORS = (1, 4, 8, 12, 16, 20, 24, 28, 32, 48, 64)

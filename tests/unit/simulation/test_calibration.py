@@ -36,13 +36,16 @@ boxes = st.integers(1, 6)
 @settings(max_examples=60, deadline=None)
 def test_the_minimum_in_a_box_cannot_be_bettered(count: int, seed: int) -> None:
     draw = np.random.default_rng(seed)
-    half = draw.normal(size=(count, count))
-    matrix, vector = half @ half.T + 0.1 * np.eye(count), draw.normal(size=count)
+    targets = count + 1
+    slope, error = draw.normal(size=(targets, count)), draw.normal(size=targets)
+    goal = fitting.Goal(np.full(targets, 0.1), draw.random(targets), draw.random(count), 0.5)
+    at = Tried(draw.random(count), (), error[None, :])
     low, high = -draw.random(count), draw.random(count)
-    x = fitting.boxed_minimum(matrix, vector, low, high)
+    x = fitting.promised(goal, fitting.Slopes(at, slope, np.zeros_like(slope)), low, high)
     assert ((low <= x) & (x <= high)).all()
     # Karush, Kuhn, Tucker: no slope within the box, none inwards at its sides.
-    slope = matrix @ x - vector
+    left, away = goal.scale**2 * (error + slope @ x), at.place + x - goal.start
+    slope = slope.T @ left + goal.ridge / fitting.DEVIATION**2 * away
     assert (slope[x > low + 1e-9] < 1e-5).all()
     assert (slope[x < high - 1e-9] > -1e-5).all()
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from satline.distributions import t_quantile
 from satline.simulation import Estimate, batch_means, mser, paired
 from satline.simulation._estimate import mean_interval
 from satline.simulation._precise import Goal
+from satline.stats import t_quantile
 
 # Student's t, two-sided 95 %: [Abramowitz and Stegun, table 26.10].
 PUBLISHED = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 9: 2.262, 10: 2.228, 30: 2.042, 120: 1.980}

@@ -11,7 +11,7 @@ import pytest
 from made_sessions import CHAIN, chain_session
 
 from satline.errors import InputError, SatlineError
-from satline.significance import holm
+from satline.stats import chi_square_tail, holm, kolmogorov_tail
 from satline.systems.binaries import find_binary
 from satline.workload import _emulator
 from satline.workload._blocks import Blocks, Distribution, blocks_toml, read_blocks
@@ -19,12 +19,7 @@ from satline.workload._fit import fit, fit_order, fit_seconds
 from satline.workload._generate import draw, generate
 from satline.workload._goodness import compare
 from satline.workload._replay import replay
-from satline.workload._statistics import (
-    chi_square,
-    chi_square_tail,
-    kolmogorov_distance,
-    kolmogorov_tail,
-)
+from satline.workload._statistics import chi_square, kolmogorov_distance
 
 
 def built() -> bool:

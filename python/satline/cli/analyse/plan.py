@@ -17,7 +17,8 @@ from satline.errors import InputError
 if TYPE_CHECKING:
     from satline.reconcile import Story
     from satline.recording import Recording
-    from satline.reduction import Allowance, Demand, Filters, Reduction
+    from satline.reduction import Filters, Reduction
+    from satline.reduction.planning import Allowance, Demand
 
 
 @click.command(
@@ -55,7 +56,8 @@ def plan(
     """
     from satline.diagnosis import as_plain
     from satline.recording import Recording
-    from satline.reduction import Condition, allowance, demand, reduce
+    from satline.reduction import reduce
+    from satline.reduction.planning import Condition, allowance, demand
 
     if (saturated is None) == (variable is None) or (variable is None) != (at is None):
         raise click.UsageError("give --saturated, or --variable and --at", click.get_current_context())

@@ -19,11 +19,12 @@ import numpy as np
 
 from satline.diagnosis._change import Step, factor, largest_step
 from satline.diagnosis._histories import Histories
-from satline.diagnosis._partial import Floats, discoveries, residuals
+from satline.diagnosis._partial import Floats, residuals
 from satline.diagnosis._results import Evidence, Finding
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._rule import Rule
 from satline.diagnosis.rules._wait import wait_at_saturation
+from satline.stats import false_discoveries
 
 RULE = Rule(
     name="cache_lost",
@@ -109,7 +110,7 @@ def _jumps(context: Context, history: Histories) -> list[_Jump] | None:
             found.append((device, step))
     if not found:
         return None
-    sure = discoveries([step.p for _, step in found], 0.02)
+    sure = false_discoveries([step.p for _, step in found]) <= 0.02
     return [
         _Jump(device, step, *_cache(courses[device], step.at))
         for (device, step), ok in zip(found, sure, strict=True)

@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satline.diagnosis._histories import Histories
-from satline.diagnosis._partial import Floats, discoveries, residuals
+from satline.diagnosis._partial import Floats, residuals
 from satline.diagnosis._results import Evidence, Finding
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._rule import Rule
+from satline.stats import false_discoveries
 
 RULE = Rule(
     name="daytime_maintenance",
@@ -67,7 +68,7 @@ def judge(context: Context) -> Finding:
     spikes = [s for name, seen, response in work if (s := _spike(context, name, seen, response)) is not None]
     if not spikes:
         return RULE.finding("does-not-hold", "no rare command or thread was seen often enough to judge")
-    sure = discoveries([s.p for s in spikes], 0.02)
+    sure = false_discoveries([s.p for s in spikes]) <= 0.02
     costly = [s for s, ok in zip(spikes, sure, strict=True) if ok and s.factor >= TIMES]
     daytime = [s for s in costly if s.busy]
     worst = max(daytime or costly or spikes, key=lambda s: s.factor)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from satline.diagnosis._histories import Histories
-from satline.diagnosis._partial import Floats, Partial, discoveries, ranks
+from satline.diagnosis._partial import Floats, Partial, ranks
 from satline.diagnosis._results import Finding
 from satline.diagnosis._told import LOCKS, Blame, waiting_words
 from satline.diagnosis.rules._context import Context
@@ -24,6 +24,7 @@ from satline.diagnosis.rules._kernel import blame_facts, told_of
 from satline.diagnosis.rules._live import inside, ratio_over
 from satline.diagnosis.rules._rule import Rule
 from satline.diagnosis.rules._short import users_held
+from satline.stats import false_discoveries
 
 RULE = Rule(
     name="one_user_locks_out",
@@ -139,11 +140,11 @@ def _by_activity(context: Context) -> Finding:
             f"the activity of only {len(tried)} users could be held against the others' response",
             missing=("more users, or a longer recording",),
         )
-    sure = discoveries([p.p for _, p in tried], 0.01)
+    sure = false_discoveries([p.p for _, p in tried]) <= 0.01
     order = sorted(range(len(tried)), key=lambda k: -tried[k][1].value)
     first, second = tried[order[0]], tried[order[1]]
     user, found = first
-    alone = sure[order[0]] and found.low > 0.3 and found.low > second[1].value
+    alone = bool(sure[order[0]]) and found.low > 0.3 and found.low > second[1].value
     name = f"others' response ~ user_run:{user}"
     evidence = [
         context.partial_evidence(name, found, "surely above 0.3, and above every other user's", alone),

@@ -14,10 +14,10 @@ References: [Bard].
 
 from __future__ import annotations
 
-from satline.diagnosis._partial import discoveries
 from satline.diagnosis._results import Evidence, Finding
 from satline.diagnosis.rules._context import Context, Measure
 from satline.diagnosis.rules._rule import Rule
+from satline.stats import false_discoveries
 
 RULE = Rule(
     name="paging_overhead",
@@ -144,7 +144,7 @@ def _rival(context: Context, evidence: list[Evidence]) -> str:
         return ""
     goes = paging.low > 0
     evidence.append(context.partial_evidence("supervisor_fraction ~ paging_rate", paging, "above 0", goes))
-    sure = discoveries([partial.p for partial in known.values()])
+    sure = false_discoveries([partial.p for partial in known.values()]) <= 0.05
     rivals = [
         w
         for (w, partial), ok in zip(known.items(), sure, strict=True)

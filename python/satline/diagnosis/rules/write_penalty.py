@@ -18,11 +18,11 @@ import math
 import re
 from dataclasses import dataclass, replace
 
-from satline.diagnosis._partial import discoveries
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context, Measure
 from satline.diagnosis.rules._rule import Rule
 from satline.diagnosis.rules._wait import wait_at_saturation
+from satline.stats import false_discoveries
 
 RULE = Rule(
     name="write_penalty",
@@ -88,7 +88,7 @@ def judge(context: Context) -> Finding:
         * math.erfc(math.log(j.ratio / NO_PENALTY) / max(_log_error(j.read, j.write), 1e-9) / math.sqrt(2))
         for j in judged
     ]
-    sure = discoveries(p, 0.05)
+    sure = false_discoveries(p) <= 0.05
     slow = [j for j, ok in zip(judged, sure, strict=True) if ok and j.ratio >= PENALTY]
     # What one device shows by itself comes before a comparison of two.
     worst = max(slow or judged, key=lambda j: (not j.across, j.ratio))

@@ -8,7 +8,8 @@ chance of at most `level`: each look at t = runs so far ÷ the most runs spends 
 
 [Lan and DeMets, Biometrika 70 (1983) 659], little at first. What each look spends is added up (the union
 bound), which holds for any dependence between looks: no later look errs more than it says. The variance is
-pooled over cells, so that Student's t has the degrees of freedom of all replicates.
+pooled over cells, so that Student's t has the degrees of freedom of all replicates. Own: neither scipy nor
+statsmodels has sequential designs.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from typing import Literal
 
 import numpy as np
 
-from satline.distributions import f_quantile
 from satline.errors import SatlineError
+from satline.stats import f_quantile
 
 State = Literal["there", "negligible", "undecided"]
 

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from satline.distributions import f_tail, t_quantile
 from satline.errors import InputError
 from satline.experiment.variance._checks import Check, check_residuals
 from satline.experiment.variance._coding import Layout, Term, all_terms, estimable
@@ -14,7 +13,7 @@ from satline.experiment.variance._lenth import LEAST, Lenth, lenth
 from satline.experiment.variance._model import Kind, Linear, Model
 from satline.experiment.variance._power import smallest_seen
 from satline.experiment.variance._yates import YatesRow, yates
-from satline.significance import holm
+from satline.stats import f_tail, holm, t_quantile
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,4 +1,7 @@
-"""Lenth's method: which effects of an unreplicated design stand out from the others [Lenth 1989]."""
+"""Lenth's method: which effects of an unreplicated design stand out from the others [Lenth 1989].
+
+Own: neither scipy nor statsmodels has it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from satline.distributions import t_quantile
+from satline.stats import t_quantile
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,4 +1,9 @@
-"""Least squares of a linear model of factors: sums of squares of types II and III, effects, level means."""
+"""Least squares of a linear model of factors: sums of squares of types II and III, effects, level means.
+
+On numpy's decompositions, not statsmodels: its tables of variance are for models of full rank, and it brings
+pandas and patsy. Which terms a fraction or missing cells alias, and which means and contrasts the runs can
+tell, would have to be found here all the same; once they are, a sum of squares is one projection.
+"""
 
 from __future__ import annotations
 

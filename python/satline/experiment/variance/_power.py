@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from satline.distributions import f_power, f_quantile
+from satline.stats import f_power, f_quantile
 
 USUAL = 0.8
 MOST_REPLICATES = 1000
@@ -35,15 +36,15 @@ def power_of_contrast(difference: float, error: float, freedom: int, level: floa
 
 def smallest_seen(error: float, freedom: int, level: float = 0.05, power: float = USUAL) -> float:
     """The difference that is found with chance `power`, given its standard error."""
-    low, high = 0.0, 4.0
-    while power_of_contrast(high, 1.0, freedom, level) < power:
-        low, high = high, 2.0 * high
-    while high - low > 1e-6 * high:
-        middle = (low + high) / 2.0
-        low, high = (
-            (middle, high) if power_of_contrast(middle, 1.0, freedom, level) < power else (low, middle)
-        )
-    return high * error
+    from scipy.optimize import brentq
+
+    def beyond(times: float) -> float:
+        return power_of_contrast(times, 1.0, freedom, level) - power
+
+    high = 4.0
+    while beyond(high) < 0.0:
+        high *= 2.0
+    return float(brentq(beyond, 0.0, high)) * error
 
 
 def power_of_factor(
@@ -110,10 +111,7 @@ def replicates_needed(
         low, high = high, 2 * high
         if low >= MOST_REPLICATES:
             return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if at(middle).power < power else (low, middle)
-    return at(high)
+    return at(bisect_left(range(high), power, low + 1, key=lambda replicates: at(replicates).power))
 
 
 def effective_size(count: int, correlation: float) -> float:
@@ -158,7 +156,4 @@ def observations_needed(
         low, high = high, 2 * high
         if low > most:
             return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if not enough(middle) else (low, middle)
-    return high
+    return bisect_left(range(high), True, low + 1, key=enough)

@@ -1,4 +1,7 @@
-"""Yates' algorithm for 2^k designs [Yates 1937; Box, Hunter and Hunter, ch. 5]."""
+"""Yates' algorithm for 2^k designs [Yates 1937; Box, Hunter and Hunter, ch. 5].
+
+Own: it is there for its columns, which a reader can follow by hand; the analysis itself is by least squares.
+"""
 
 from __future__ import annotations
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from satline.distributions import t_quantile
 from satline.simulation._estimate import CONFIDENCE
 from satline.simulation.calibration._evaluate import Floats, Tried
-from satline.simulation.calibration._fit import DEVIATION, Goal, Slopes, boxed_minimum
+from satline.simulation.calibration._fit import DEVIATION, Goal, Slopes, promised
+from satline.stats import t_quantile
 
 IDENTIFIED = 0.5
 AT_END = 1e-6
@@ -110,11 +110,7 @@ def obstacle(goal: Goal, slopes: Slopes, tried: list[Tried], target: int) -> Obs
     weight = goal.weight.copy()
     weight[target] *= 1e4
     harder = Goal(goal.tolerance, weight, goal.start, goal.ridge)
-    scaled = slope * harder.scale[:, None]
-    ridge = goal.ridge / DEVIATION**2
-    matrix = scaled.T @ scaled + ridge * np.eye(len(place))
-    vector = -scaled.T @ (harder.scale * error) - ridge * (place - goal.start)
-    then = error + slope @ boxed_minimum(matrix, vector, low, high)
+    then = error + slope @ promised(harder, slopes, low, high)
     costs = {
         i: float(then[i])
         for i in range(len(then))

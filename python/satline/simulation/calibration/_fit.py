@@ -147,7 +147,8 @@ def _from_afar(evaluator: Evaluator, goal: Goal, start: Tried) -> Tried:
 
 
 def latin_hypercube(points: int, constants: int, seed: int) -> Floats:
-    """So many places, of which each constant has one in every 1/n of its range."""
+    """So many places, of which each constant has one in every 1/n of its range. Own: three lines, for which
+    `scipy.stats` would have to be loaded."""
     draw = np.random.default_rng(seed)
     cells = np.stack([draw.permutation(points) for _ in range(constants)], axis=1)
     return np.asarray((cells + draw.random(cells.shape)) / points)
@@ -187,25 +188,18 @@ def find_slopes(evaluator: Evaluator, at: Tried) -> tuple[Slopes, list[Tried]]:
 def step(goal: Goal, slopes: Slopes, radius: float) -> Floats:
     """The step that the slopes promise most of; no constant goes further than `radius`, or off its range."""
     place = slopes.at.place
-    ridge = goal.ridge / DEVIATION**2
-    scaled = slopes.slope * goal.scale[:, None]
-    matrix = scaled.T @ scaled + ridge * np.eye(len(place))
-    vector = -scaled.T @ (goal.scale * slopes.at.error) - ridge * (place - goal.start)
-    low, high = np.maximum(-place, -radius), np.minimum(1.0 - place, radius)
-    return boxed_minimum(matrix, vector, low, high)
+    return promised(goal, slopes, np.maximum(-place, -radius), np.minimum(1.0 - place, radius))
 
 
-def boxed_minimum(matrix: Floats, vector: Floats, low: Floats, high: Floats) -> Floats:
-    """x within low ≤ x ≤ high that minimises ½ xᵀMx − vᵀx, M positive definite: coordinate by coordinate.
+def promised(goal: Goal, slopes: Slopes, low: Floats, high: Floats) -> Floats:
+    """The step x, low ≤ x ≤ high, that makes the goal least where the slopes hold: least squares of
+    √w/τ · (e + J x), and of √ρ · (place + x − start)/¼."""
+    from scipy.optimize import lsq_linear
 
-    That converges for a box, and in few passes at the tens of constants that there are at most.
-    """
-    x = np.clip(np.zeros_like(vector), low, high)
-    for _ in range(10_000):
-        before = x.copy()
-        for j in range(len(x)):
-            rest = vector[j] - matrix[j] @ x + matrix[j, j] * x[j]
-            x[j] = min(max(rest / matrix[j, j], low[j]), high[j])
-        if float(np.abs(x - before).max()) < 1e-10:
-            break
-    return x
+    ridge = math.sqrt(goal.ridge) / DEVIATION
+    away = slopes.at.place - goal.start
+    design = np.concatenate([slopes.slope * goal.scale[:, None], ridge * np.eye(len(away))])
+    aim = -np.concatenate([goal.scale * slopes.at.error, ridge * away])
+    # It may end beyond a bound by rounding.
+    found = lsq_linear(design, aim, bounds=(low, high), method="bvls").x
+    return np.asarray(np.clip(found, low, high))

@@ -16,7 +16,7 @@ from satline.reduction._reduce import Reduction
 from satline.reduction._results import LoadClass
 from satline.reduction._statistics import Floats, Grouped, order_statistics, variance_seen
 from satline.reduction._variables import variables
-from satline.significance import wilson
+from satline.stats import isotonic, wilson
 
 LEAST = 50
 _CONDITION = re.compile(r"\s*([A-Za-z_]\w*)\s*(>=|<=|>|<)\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*(%?)\s*")
@@ -159,20 +159,10 @@ def _chances(reduction: Reduction, condition: Condition) -> list[ClassChance]:
         n = min(p.effective_n, q.effective_n)
         n *= variance_seen(n, p.batches)
         found.append((load_class, p.n, n, p.mean, *wilson(p.mean, n)))
+    if not found:
+        return []
     fitted = isotonic(np.array([f[3] for f in found]), np.array([f[2] for f in found]))
     return [ClassChance(*f, fitted=float(fit)) for f, fit in zip(found, fitted, strict=True)]
-
-
-def isotonic(values: Floats, weights: Floats) -> Floats:
-    """The series that never falls and is nearest to `values` by weighted squares: neighbours out of order are
-    pooled (pool adjacent violators)."""
-    blocks: list[tuple[float, float, int]] = []
-    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
-        blocks.append((value, weight, 1))
-        while len(blocks) > 1 and blocks[-2][0] >= blocks[-1][0]:
-            (a, u, m), (b, w, n) = blocks[-2:]
-            blocks[-2:] = [((a * u + b * w) / (u + w), u + w, m + n)]
-    return np.array([value for value, _, n in blocks for _ in range(n)])
 
 
 def _crossing(at: Floats, fitted: Floats, chance: float) -> float:
