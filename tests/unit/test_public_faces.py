@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,15 @@ def test_every_public_name_of_a_package_is_there() -> None:
         package = import_module(".".join(("satline", *path.parent.relative_to(SOURCE).parts)))
         missing = [name for name in getattr(package, "__all__", []) if not hasattr(package, name)]
         assert not missing, package
+
+
+def test_what_benches_import_is_there() -> None:
+    """Nothing else tries them after a change of names: a bench runs for minutes or days."""
+    for path in sorted((SOURCE.parents[1] / "benches").rglob("*.py")):
+        for parts in imported(path):
+            *module, name = ("satline", *parts)
+            found = hasattr(import_module(".".join(module)), name) or find_spec(".".join([*module, name]))
+            assert found, f"{path}: {'.'.join(parts)}"
 
 
 def test_a_name_that_is_loaded_when_asked_for() -> None:
