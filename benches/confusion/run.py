@@ -38,8 +38,8 @@ from truth import FAILED, NONE, UNCLEAR, Truth, simulated
 from satline.diagnosis import diagnose
 from satline.diagnosis.rules._worth import undecided
 from satline.recording import Recording
-from satline.significance import wilson
 from satline.simulation import Program
+from satline.stats import wilson
 
 SILENT = "no claim"
 UNDECIDED = "undecided"

@@ -23,9 +23,9 @@ from pathlib import Path
 
 from costs import HEADS, costs
 
-from satline.distributions import t_quantile
 from satline.errors import InputError
 from satline.recording import describe
+from satline.stats import t_quantile
 
 HERE = Path(__file__).parent
 STUDIES = HERE.parents[1] / "studies"

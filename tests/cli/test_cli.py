@@ -13,7 +13,7 @@ from satline.cli import run
 from satline.cli.analyse.reduce import USUAL
 from satline.experiment.study import shipped_studies
 from satline.recording import RecordingWriter, describe, write_parquet_table
-from satline.reduction._variables import variables
+from satline.reduction import variables
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,8 @@ from made_now import USERS, WIDE, make
 from rich.cells import cell_len
 
 from satline.cli import run
-from satline.live._states import PARTS, _state
+from satline.live import PARTS
+from satline.live._states import _state
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,7 @@ from satline import share
 from satline.cli import run
 from satline.errors import SatlineError
 from satline.systems.binaries import find_binary
-from satline.workload._blocks import read_blocks
-from satline.workload._goodness import compare, draws_of_recording, shares
+from satline.workload import compare, draws_of_recording, read_blocks, shares
 
 TREE = Path(__file__).resolve().parents[2]
 CLASSES = 9

@@ -13,10 +13,17 @@ from disk import Directory, Disk, Event, File, Op, Tree, tree, write_tree
 
 from satline.catalogue import catalogue
 from satline.errors import SatlineError
-from satline.recording import Recording, RecordingWriter, check, compact, describe
-from satline.recording._files import layout
-from satline.recording._frames import HEADER, read_segment, split_frames
-from satline.recording._parquet import conform
+from satline.recording import (
+    Recording,
+    RecordingWriter,
+    check,
+    compact,
+    conform,
+    describe,
+    layout,
+    read_segment,
+)
+from satline.recording._frames import HEADER, split_frames
 
 Rows = Counter[tuple[str, int]]
 NAME = "x.satline"

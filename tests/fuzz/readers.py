@@ -299,7 +299,7 @@ def _results(path: Path) -> object:
 
 
 def _blocks(path: Path) -> object:
-    from satline.workload._blocks import read_blocks
+    from satline.workload import read_blocks
 
     return read_blocks(path)
 

@@ -91,9 +91,7 @@ def why(said: dict[str, Any]) -> dict[str, str]:
     return {one["signal"]: one["reason"] for one in said["missing"]}
 
 
-@pytest.mark.skipif(
-    platform.machine() not in CALLS, reason="the filter is for x86-64 alone"
-)
+@pytest.mark.skipif(platform.machine() not in CALLS, reason="the filter is for x86-64 alone")
 def test_under_a_filter_of_system_calls_it_records_by_proc(satline: Satline) -> None:
     calls = ",".join(map(str, CALLS[platform.machine()]))
     said = recorded(satline, [sys.executable, "-c", FILTER, calls])

@@ -96,7 +96,7 @@ def _number(text: str) -> bool:
 
 
 def _days(text: str | None) -> tuple[int, ...] | None:
-    from satline.reduction._filters import DAYS
+    from satline.reduction import DAYS
 
     if text is None:
         return None

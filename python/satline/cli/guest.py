@@ -32,7 +32,7 @@ def build(release: str | None, mirror: str | None, again: bool) -> None:
     It needs root, debootstrap and a mirror. What was fetched is kept until it is done: a build that was
     interrupted goes on where it was.
     """
-    from satline.report._escape import visible
+    from satline.report import visible
     from satline.systems.guest.files import used_bytes
     from satline.systems.guest.image import build as make
     from satline.systems.guest.image import image_directory
@@ -56,7 +56,7 @@ Example:
 @JSON
 def list_command(as_json: bool) -> None:
     """What is kept for guests: what they start from, and a snapshot of each kind that was started."""
-    from satline.report._escape import visible
+    from satline.report import visible
     from satline.systems.guest.files import cache_directory, used_bytes
     from satline.systems.guest.image import image_directories
     from satline.systems.guest.snapshot import snapshots

@@ -52,7 +52,7 @@ def add(recordings: tuple[Path, ...], place: Path, as_json: bool) -> None:
     from satline.history import History
     from satline.history import add as bring
     from satline.recording import Recording
-    from satline.report._escape import visible
+    from satline.report import visible
 
     for recording in recordings:
         Recording.open(recording)
@@ -106,7 +106,7 @@ def list_days(place: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=2))
         return
-    from satline.report._escape import visible
+    from satline.report import visible
 
     for row in rows:
         said = " ".join(str(s) for s in (row["mark"], "kept" if row["keep"] else "", row["note"]) if s)
@@ -174,7 +174,7 @@ Example:
 def mark(day: str, mark: str, note: str | None, place: Path) -> None:
     """Say that DAY was good or bad: good ones are compared with, bad ones are no measure of what is usual."""
     from satline.history import History, parse_day
-    from satline.report._escape import visible
+    from satline.report import visible
 
     store = History.open(place)
     parsed = parse_day(day)
@@ -204,7 +204,7 @@ def prune(dry_run: bool, as_of: str | None, place: Path, as_json: bool) -> None:
     """
     from satline.history import History, parse_day, today
     from satline.history import prune as let_go
-    from satline.report._escape import visible
+    from satline.report import visible
 
     store = History.open(place)
     found = let_go(store, today() if as_of is None else parse_day(as_of, "--as-of"), dry_run=dry_run)
@@ -242,7 +242,7 @@ def show(day: str, place: Path) -> None:
 
     from satline.history import DayNote, History, parse_day, read_figures
     from satline.recording import Recording
-    from satline.report._escape import visible
+    from satline.report import visible
 
     store = History.open(place)
     parsed = parse_day(day)

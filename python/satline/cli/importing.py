@@ -65,8 +65,7 @@ def import_command(
     Several sources of one kind go into one recording, in order of time. What the format is, is guessed.
     """
     from satline.errors import InputError
-    from satline.importers import Options
-    from satline.importers._import import guess, import_recording
+    from satline.importers import Options, guess, import_recording
     from satline.interruption import signals_interrupt
 
     if formats:
@@ -186,7 +185,7 @@ def _summary(sink: Sink, importer: Importer, zone: tzinfo) -> dict[str, Any]:
 
 
 def _show(summary: dict[str, Any]) -> None:
-    from satline.report._escape import visible
+    from satline.report import visible
 
     runs, gaps, missing = summary["runs"], summary["gaps"], summary["missing"]
     restarts = f"{len(runs)} runs" if len(runs) != 1 else "one run"
@@ -209,7 +208,7 @@ def _show(summary: dict[str, Any]) -> None:
 def _wrapped(title: str, texts: list[str], most: int) -> None:
     import textwrap
 
-    from satline.report._escape import visible
+    from satline.report import visible
 
     shown = texts[:most]
     if len(texts) > most:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from satline.report._plot import Plot
+    from satline.report import Plot
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
@@ -146,7 +146,7 @@ def write_pictures(
     lead
         Stands before each plot's name.
     """
-    from satline.report._draw import picture, png
+    from satline.report import picture, png
     from satline.report.html import write_page
 
     files = picture_files(path, [lead + plot.name for plot in plots], kind, several=several)

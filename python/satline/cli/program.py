@@ -104,7 +104,7 @@ def _is_unreadable(error: Exception) -> bool:
 
 
 def _say(message: str, hint: str) -> None:
-    from satline.report._escape import visible
+    from satline.report import visible
 
     lines = [visible(line) for line in message.splitlines()]
     text = "error: " + "\n".join(lines) + "\n"

@@ -16,10 +16,8 @@ from satline.cli.outputs import JSON, PNG, SVG, csv_option, html_option, write_p
 
 if TYPE_CHECKING:
     from satline.recording import Recording
-    from satline.reduction import Curves, Filters
-    from satline.reduction._groups import Groups
-    from satline.report._plot import Plot
-    from satline.report._sheet import Sheet
+    from satline.reduction import Curves, Filters, Groups
+    from satline.report import Plot, Sheet
     from satline.report.definition import Definition
 
 MOST_CLASSES = 8
@@ -110,7 +108,7 @@ def report(
         return
     sheets = _sheets(opened, definition, load_axis, filters)
     if places:
-        from satline.report._plot import make_plots
+        from satline.report import make_plots
 
         _draw([plot for sheet in sheets for plot in make_plots(sheet)], places, ppi)
     if html is not None:
@@ -150,8 +148,7 @@ def _whole(
     from satline.diagnosis import diagnose
     from satline.reconcile import Answers, story
     from satline.reduction import reduce
-    from satline.report._plot import make_plots
-    from satline.report._sheet import make_sheet
+    from satline.report import make_plots, make_sheet
     from satline.report.definition import find
     from satline.report.html import render, write_page
 
@@ -179,9 +176,8 @@ def _sheets(
 
 
 def _sheet(opened: Recording, definition: Definition, load_axis: str | None, filters: Filters) -> Sheet:
-    from satline.reduction import reduce
-    from satline.reduction._groups import By, group
-    from satline.report._sheet import make_sheet
+    from satline.reduction import By, group, reduce
+    from satline.report import make_sheet
 
     group_by = definition.body.group
     length = _ONE_SAMPLE_S if group_by.observation == "sample" else None
@@ -255,7 +251,7 @@ def _both(definition: Definition, given: Filters | None) -> Filters:
 
 
 def _print(definition: Definition, sheets: list[Sheet], as_csv: bool, as_json: bool) -> None:
-    from satline.report._table import print_sheet, sheet_content, sheets_csv
+    from satline.report import print_sheet, sheet_content, sheets_csv
 
     if as_csv:
         click.echo(sheets_csv(sheets), nl=False)
@@ -274,7 +270,7 @@ def _print(definition: Definition, sheets: list[Sheet], as_csv: bool, as_json: b
 
 def _draw(plots: Sequence[Plot], places: Sequence[tuple[Path, str]], ppi: int) -> None:
     """Writes the plots that have lines to each place; of the others it is said why they have none."""
-    from satline.report._escape import visible
+    from satline.report import visible
 
     if not places:
         return
@@ -288,6 +284,6 @@ def _draw(plots: Sequence[Plot], places: Sequence[tuple[Path, str]], ppi: int) -
 
 
 def _say(path: Path) -> None:
-    from satline.report._escape import visible
+    from satline.report import visible
 
     click.echo(visible(path))

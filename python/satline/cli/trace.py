@@ -13,7 +13,7 @@ import click
 from satline.cli.outputs import JSON, output_option
 
 if TYPE_CHECKING:
-    from satline.traces._program import Progress
+    from satline.traces import Progress
 
 
 @click.command(
@@ -169,7 +169,7 @@ def replay(
         return
     from rich.console import Console
 
-    from satline.traces._show import print_replayed
+    from satline.traces.show import print_replayed
 
     print_replayed(found, Console(), misses=misses)
 
@@ -189,7 +189,7 @@ def _list(what: str, as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from satline.report._escape import cell
+    from satline.report import cell
     from satline.traces import Program
 
     listed = Program().run([what])
@@ -207,8 +207,8 @@ def _print_kept(kept: dict[str, Any], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(kept, indent=2))
         return
-    from satline.report._escape import visible
-    from satline.traces._show import tail_words
+    from satline.report import visible
+    from satline.traces.show import tail_words
 
     output = visible(kept["output"])
     click.echo(f"{output}: {kept['references']:,} references, {kept['bytes']:,} bytes ({kept['source']})")

@@ -11,9 +11,7 @@ import click
 from satline.cli.outputs import JSON, output_option
 
 if TYPE_CHECKING:
-    from satline.workload._blocks import Blocks
-    from satline.workload._generate import Draws
-    from satline.workload._session import Session
+    from satline.workload import Blocks, Draws, Session
 
 PathType = click.Path(path_type=Path)
 LEFT_SHOWN = 8
@@ -42,12 +40,12 @@ def record_session(command: tuple[str, ...], output: Path | None) -> int:
     """
     from datetime import datetime
 
-    from satline.workload._recorder import record
+    from satline.workload import record
 
     if output is None:
         output = Path(f"session-{datetime.now():%Y%m%d-%H%M%S}.cast")
     status = record(output, command)
-    from satline.report._escape import visible
+    from satline.report import visible
 
     click.echo(f"recorded: {visible(output)}", err=True)
     click.echo(f"next: satline workload import-session {visible(output)}", err=True)
@@ -85,12 +83,15 @@ def import_session(
     workload each FILE becomes a session, NAME.session.json, from which `fit` makes building blocks.
     """
     from satline.errors import InputError
-    from satline.workload._blocks import write_private
-    from satline.workload._classes import read_mapping
-    from satline.workload._emulator import check
-    from satline.workload._extract import extract, open_terminal
-    from satline.workload._replay import replay
-    from satline.workload._session import write_session
+    from satline.workload import (
+        check,
+        extract,
+        open_terminal,
+        read_mapping,
+        replay,
+        write_private,
+        write_session,
+    )
 
     if session is not None and len(files) > 1:
         raise InputError("--session names one file, and several are imported", hint="leave the option out")
@@ -136,9 +137,8 @@ def fit(sessions: tuple[Path, ...], output: Path | None, as_json: bool) -> None:
     exponential by the lower BIC, or a table of quantiles where a test refuses that one; the order is a
     Markov chain of order 0, 1 or 2 by the lowest BIC.
     """
-    from satline.workload._blocks import blocks_toml, write_private
-    from satline.workload._fit import fit as fit_blocks
-    from satline.workload._session import read_session
+    from satline.workload import blocks_toml, read_session, write_private
+    from satline.workload import fit as fit_blocks
 
     read = [read_session(path) for path in sessions]
     name = sessions[0].name.split(".")[0] or "blocks"
@@ -174,13 +174,11 @@ def generate(
     The table sets what users of this workload would type, drawn by the emulator's own rules, against the
     blocks. The exit code is 1 when they differ. `satline workload compare` does the same with a real run.
     """
-    from satline.workload._blocks import read_blocks, write_private
-    from satline.workload._emulator import check
-    from satline.workload._generate import LENGTH, draw
-    from satline.workload._generate import generate as make
+    from satline.workload import USUAL_LENGTH, check, draw, read_blocks, write_private
+    from satline.workload import generate as make
 
     blocks = read_blocks(blocks_file)
-    content, remarks = make(blocks, users, seed, length or LENGTH)
+    content, remarks = make(blocks, users, seed, length or USUAL_LENGTH)
     write_private(output, check(content, str(output)))
     lines = max(DRAWN_LINES, -(-LEAST_DRAWN // users))
     draws = draw(content, users, lines, seed + 1)
@@ -210,8 +208,7 @@ def compare(blocks_file: Path, recording: Path, as_json: bool) -> int:
 
     The exit code is 1 when one differs, corrected for the number of tests (Holm, 5 %).
     """
-    from satline.workload._blocks import read_blocks
-    from satline.workload._goodness import draws_of_recording
+    from satline.workload import draws_of_recording, read_blocks
 
     blocks = read_blocks(blocks_file)
     draws = draws_of_recording(recording)
@@ -223,7 +220,7 @@ def compare(blocks_file: Path, recording: Path, as_json: bool) -> int:
 
 
 def _shown(value: object) -> str:
-    from satline.report._escape import visible
+    from satline.report import visible
 
     return visible(value)
 
@@ -292,7 +289,7 @@ def _show_blocks(blocks: Blocks) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from satline.report._escape import cell
+    from satline.report import cell
 
     console = Console()
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
@@ -323,8 +320,8 @@ def _show_blocks(blocks: Blocks) -> None:
 
 
 def _compared(blocks: Blocks, draws: Draws) -> dict[str, Any]:
-    from satline.workload._goodness import compare as tests
-    from satline.workload._goodness import shares
+    from satline.workload import compare as tests
+    from satline.workload import shares
 
     rows = [
         {"class": name, "stated": stated, "drawn": drawn, "lines": count}
@@ -338,7 +335,7 @@ def _compared(blocks: Blocks, draws: Draws) -> dict[str, Any]:
 
 
 def _status(blocks: Blocks, draws: Draws) -> int:
-    from satline.workload._goodness import compare as tests
+    from satline.workload import compare as tests
 
     return int(any(test.verdict == "differs" for test in tests(blocks, draws)))
 
@@ -347,9 +344,9 @@ def _show_compared(blocks: Blocks, draws: Draws) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from satline.report._escape import cell
-    from satline.workload._goodness import compare as tests
-    from satline.workload._goodness import shares
+    from satline.report import cell
+    from satline.workload import compare as tests
+    from satline.workload import shares
 
     console = Console()
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)

@@ -13,7 +13,7 @@ from satline.comparison._entity import is_of_entity, of_entity
 from satline.errors import InputError
 from satline.recording import Recording
 from satline.reduction import LOAD_AXES, Derived, Filters, axis_named, floats, reduce, variables
-from satline.reduction._values import weight_column
+from satline.reduction.steps import weight_column
 
 # What may be compared where nothing is asked for, the best first.
 OF_TRANSACTIONS = ("interactive_response", "response", "reaction")

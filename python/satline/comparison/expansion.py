@@ -19,7 +19,7 @@ from satline.comparison._results import Estimate
 from satline.errors import InputError
 from satline.recording import Recording
 from satline.reduction import Classing, Filters, axis_named, variables
-from satline.reduction._classes import make_classes
+from satline.reduction.steps import make_classes
 
 Method = Literal["service", "lightest"]
 LEAST = 20

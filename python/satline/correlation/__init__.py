@@ -2,7 +2,7 @@
 
 from satline.correlation._correlate import Correlation, Hit, correlate
 from satline.correlation._given import GIVEN
-from satline.correlation._layers import Layers, layers
+from satline.correlation._layers import Layers, layers, thin
 from satline.correlation._panel import Name, Panel
 from satline.correlation._read import read_panel
 from satline.correlation._shifts import Shift
@@ -24,4 +24,5 @@ __all__ = [
     "read_panel",
     "read_walk",
     "story",
+    "thin",
 ]

@@ -19,13 +19,22 @@ from satline.correlation._panel import LEAST, Floats, Integers, Name, Panel, eve
 from satline.errors import InputError
 from satline.reduction import Axis, Derived, Filters, Settings, Source, Variables, axis_named, floats
 from satline.reduction import variables as shipped
-from satline.reduction._axes import usual_axis
-from satline.reduction._curves import members
-from satline.reduction._observations import differenced, make_scopes
-from satline.reduction._periods import Plan, make_observations, plan, whole
-from satline.reduction._recorded import has_rows, recorded, users_condition
-from satline.reduction._transactions import make_transactions
-from satline.reduction._values import bound_memory, make_values
+from satline.reduction.steps import (
+    Plan,
+    bound_memory,
+    differenced,
+    has_rows,
+    make_observations,
+    make_scopes,
+    make_transactions,
+    make_values,
+    members,
+    plan,
+    recorded,
+    users_condition,
+    usual_axis,
+    whole,
+)
 
 MOMENTS = 10_000
 _MOST_BYTES = 4 << 30

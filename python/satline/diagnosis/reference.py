@@ -7,8 +7,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from satline.diagnosis._works import WORKS
 from satline.diagnosis.rules import RULES, Rule
+from satline.diagnosis.works import WORKS
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "rules.md"
 SECTIONS = ("What", "Why", "Signs", "False readings", "Remedy", "References")

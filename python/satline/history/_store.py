@@ -29,8 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from satline.errors import InputError, SatlineError
 from satline.problems import read_toml
-from satline.recording import MANIFEST, locked, sync_directory
-from satline.recording._reserve import FULL
+from satline.recording import DISK_FULL, MANIFEST, locked, sync_directory
 from satline.recording.describe import write_toml_atomically
 
 Mark = Literal["good", "bad"]
@@ -256,7 +255,7 @@ class told_when_full:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError) and error.errno in FULL:
+        if isinstance(error, OSError) and error.errno in DISK_FULL:
             message = f"{self._path}: no space left; the history is as it was"
             raise SatlineError(message, hint="make space: `satline history prune` frees what the rules allow")
 

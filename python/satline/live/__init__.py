@@ -1,8 +1,19 @@
 """The load now: the last seconds of a recording, also one that is being written, or of this host."""
 
 from satline.live._host import sampled
-from satline.live._load import LINE, LoadNow, load_now
-from satline.live._states import PARTS, UserStates, user_states
+from satline.live._load import LINE, LONG, LoadNow, load_now
+from satline.live._states import PARTS, UserState, UserStates, user_states
 from satline.live._window import Window
 
-__all__ = ["LINE", "PARTS", "LoadNow", "UserStates", "Window", "load_now", "sampled", "user_states"]
+__all__ = [
+    "LINE",
+    "LONG",
+    "PARTS",
+    "LoadNow",
+    "UserState",
+    "UserStates",
+    "Window",
+    "load_now",
+    "sampled",
+    "user_states",
+]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from satline.diagnosis._hinge import fit as hinge
+from satline.diagnosis.steps import fit_hinge
 from satline.prediction._network import Floats
 
 
@@ -21,4 +21,4 @@ def bend(rate: Floats, users: Sequence[int]) -> Floats:
     """Where a broken line through throughput at these loads bends, by draw; `rate` is by load and draw."""
     means = rate.T
     weights = 1 / np.maximum(means[0], 0.2 * means[0].max())
-    return hinge(np.array(users, dtype=np.float64), means, weights, origin=True).at
+    return fit_hinge(np.array(users, dtype=np.float64), means, weights, origin=True).at

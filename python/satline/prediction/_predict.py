@@ -9,11 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from satline.diagnosis import Estimate, UslFit, absent_users, in_users, lateness_of
-from satline.diagnosis._blocks import student
-from satline.diagnosis._hinge import Integers, make_levels
-from satline.diagnosis._load import nongranular
-from satline.diagnosis._series import Series, independent
-from satline.diagnosis._usl import usl
+from satline.diagnosis.steps import Integers, Series, independent, make_levels, nongranular, student, usl
 from satline.prediction._bend import bend, bend_loads
 from satline.prediction._by_class import Asked, by_class, taken_for_alike
 from satline.prediction._demands import Demand, Sums, demands, growth, sums

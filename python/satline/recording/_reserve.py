@@ -13,7 +13,7 @@ from pathlib import Path
 
 from satline.atomic import naming, write_all
 
-FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 # `reserve`, which recording.toml may become, holds the study and its workload.
 _DESCRIPTION_BYTES = 64 * 1024
 _SOURCE_BYTES = 16 * 1024

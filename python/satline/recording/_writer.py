@@ -22,7 +22,7 @@ from satline.recording._frames import seal
 from satline.recording._ledger import Closed, ledger_path, note_closed, note_opened
 from satline.recording._manifest import publish_all
 from satline.recording._parquet import conform, day_name, split_days, write
-from satline.recording._reserve import FULL, make_reserves
+from satline.recording._reserve import DISK_FULL, make_reserves
 
 _COMPRESS_FROM_ROWS = 16
 _BATCH_ROWS = 65_536
@@ -80,7 +80,7 @@ class RecordingWriter:
                 make_directory(self.path / part)
             make_reserves(self.path, writer)
         except OSError as error:
-            if error.errno in FULL:
+            if error.errno in DISK_FULL:
                 raise _disk_full(self.path) from error
             raise InputError(
                 f"{self.path}: cannot write the recording: {error.strerror}",
@@ -243,7 +243,7 @@ class _Segment:
             # Its name must survive a loss of power as well as its bytes.
             sync_directory(file.parent)
         except OSError as error:
-            if error.errno in FULL:
+            if error.errno in DISK_FULL:
                 raise _disk_full(file) from error
             if not isinstance(error, FileExistsError):
                 raise
@@ -292,7 +292,7 @@ class _Segment:
         except OSError as error:
             with naming(self.file):
                 self._stream.truncate(self.length)
-            if error.errno not in FULL:
+            if error.errno not in DISK_FULL:
                 raise
             raise _disk_full(self.file) from error
         self.length += len(frame)

@@ -19,7 +19,7 @@ from satline.errors import InputError
 from satline.outside import parse_toml, read_text
 from satline.recording._facts import check_description, check_source
 from satline.recording._files import FORMAT_VERSION, check_writer_name, locked, make_directory, sync_directory
-from satline.recording._reserve import FULL, become_file
+from satline.recording._reserve import DISK_FULL, become_file
 from satline.recording._seal import CHECKSUMS, Seal, check_seal, damaged, sealed
 
 EndReason = Literal["complete", "interrupted", "disk-full", "failed"]
@@ -278,7 +278,7 @@ def write_toml_atomically(
     try:
         replace_file(file, data)
     except OSError as error:
-        if not at_end or error.errno not in FULL:
+        if not at_end or error.errno not in DISK_FULL:
             raise
         try:
             become_file(file, data)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from satline.correlation._layers import thin
+from satline.correlation import thin
 from satline.report import _numbers
 from satline.report._escape import visible
 

@@ -20,9 +20,7 @@ from satline.diagnosis import (
     WaitShares,
     load_units,
 )
-from satline.diagnosis._answer import chance_words, resource_words, times
-from satline.diagnosis._carried_words import amount
-from satline.diagnosis._figures import span_words, two_digits
+from satline.diagnosis.words import amount, chance_words, resource_words, span_words, times, two_digits
 from satline.reduction import LoadClass
 from satline.report import _numbers
 from satline.report.definition import labels

@@ -10,7 +10,7 @@ from satline.report import _compare_words as words
 from satline.report import _numbers
 from satline.report._escape import visible
 from satline.report._plot import Line, Mark, Plot
-from satline.report.html import _drawn, _page, write_page
+from satline.report.html import drawn_plots, fill_page, write_page
 
 LONGEST_LABEL = 32
 _BARS = "Bars are 95 % intervals."
@@ -44,12 +44,12 @@ def render_comparison(found: Comparison, *, now: datetime | None = None) -> str:
         ("Processor time for the work", words.work_rows(found), ()),
         ("What changed", words.change_rows(found), (found.confounded,) if found.confounded else ()),
     ]
-    return _page(
+    return fill_page(
         "compare.html.j2",
         _Where(found),
         now,
         found=found,
-        plots=_drawn(plots(found)),
+        plots=drawn_plots(plots(found)),
         tables=[(title, rows, notes) for title, rows, notes in tables if rows],
     )
 

@@ -181,10 +181,10 @@ def page(recording: Any, found: Correlation, *, top: int = 10) -> str:
     """The page: stacked charts, all discoveries with their figures, the members of groups."""
     from markupsafe import Markup
 
-    from satline.report.html import _page
+    from satline.report.html import fill_page
 
     shown = found.found or found.hits[:top]
-    return _page(
+    return fill_page(
         "correlation.html.j2",
         recording,
         None,
@@ -203,13 +203,13 @@ def layers_page(recording: Any, found: Layers) -> str:
     """The page of a layer chart."""
     from markupsafe import Markup
 
-    from satline.report.html import _page
+    from satline.report.html import fill_page
 
     rows = [
         ("who", "share of the whole"),
         *((n, f"{s:.1%}") for n, s in zip(found.names, found.share, strict=True)),
     ]
-    return _page(
+    return fill_page(
         "correlation.html.j2",
         recording,
         None,

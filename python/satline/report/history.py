@@ -9,8 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from satline.history import ChangedColumn, ChangedRow, HistoryComparison
-from satline.history._compare import TOGETHER
+from satline.history import TOGETHER, ChangedColumn, ChangedRow, HistoryComparison
 from satline.report import _numbers
 from satline.report._escape import cell, visible
 
@@ -108,7 +107,7 @@ def _printer(console: Console) -> Callable[..., None]:
 
 def page(source: Any, found: HistoryComparison) -> str:
     """The page of a comparison. `source` has a path."""
-    from satline.report.html import _page
+    from satline.report.html import fill_page
 
     rows: list[tuple[str, ...]] = [("", "what", "hours", "that day", "expected", "good day", "usual errors")]
     for r in found.rows:
@@ -129,7 +128,7 @@ def page(source: Any, found: HistoryComparison) -> str:
                 far,
             )
         )
-    return _page(
+    return fill_page(
         "correlation.html.j2",
         source,
         None,

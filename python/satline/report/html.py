@@ -94,7 +94,7 @@ def render(
     findings, remarks = terminal.split_remarks(diagnosis.findings)
     parts = [find(name) for name in (definition or find(WHOLE)).body.parts]
     sheets = [make_sheet(part, curves, throughput=saturation.throughput_variable) for part in parts]
-    return _page(
+    return fill_page(
         "report.html.j2",
         recording,
         now,
@@ -114,7 +114,7 @@ def render(
         bounds=_words.bound_rows(diagnosis.standing) if diagnosis.standing else (),
         bound_notes=_words.bound_notes(diagnosis.standing) if diagnosis.standing else (),
         curves=curves,
-        plots=[drawn for sheet in sheets for drawn in _drawn(make_plots(sheet, saturation))],
+        plots=[drawn for sheet in sheets for drawn in drawn_plots(make_plots(sheet, saturation))],
         tasks=curves.tasks[:_MOST_TASKS] if isinstance(curves, Reduction) else (),
         meanings=_meanings(sheets),
         conditions=_conditions.sections(recording),
@@ -138,8 +138,8 @@ def render_sheets(
     for sheet in sheets:
         plots = make_plots(sheet) if sheet.definition.body.plot.kind != "none" else ()
         table = table_rows(sheet) if sheet.columns else ()
-        shown.append((sheet, sheet.definition is not definition, _drawn(plots), table))
-    return _page(
+        shown.append((sheet, sheet.definition is not definition, drawn_plots(plots), table))
+    return fill_page(
         "sheets.html.j2",
         recording,
         now,
@@ -152,7 +152,8 @@ def render_sheets(
     )
 
 
-def _page(template: str, recording: RecordingLike, now: datetime | None, **values: Any) -> str:
+def fill_page(template: str, recording: RecordingLike, now: datetime | None, **values: Any) -> str:
+    """The page that a template of this directory makes of a recording and values."""
     style = (_HERE / "report.css").read_text(encoding="utf-8")
     return (
         _environment()
@@ -191,7 +192,7 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def _drawn(plots: Iterable[Plot]) -> list[tuple[Plot, Markup | None]]:
+def drawn_plots(plots: Iterable[Plot]) -> list[tuple[Plot, Markup | None]]:
     """The plots with their pictures."""
     # Drawing takes longer to import than everything else together.
     from satline.report import _draw

@@ -4,15 +4,18 @@ from satline.simulation._batches import batch_means
 from satline.simulation._designed import is_designed, run_designed
 from satline.simulation._estimate import Estimate
 from satline.simulation._files import (
+    about,
+    find_calibration,
     find_machine,
     find_simulated_study,
     find_workload,
+    shipped_calibrations,
     shipped_machines,
     shipped_studies,
     shipped_workloads,
 )
-from satline.simulation._grid import parse_users
-from satline.simulation._measures import MEASURES, USUAL, Measure, measure
+from satline.simulation._grid import parse_set, parse_users, parse_vary
+from satline.simulation._measures import MEASURES, USUAL, Measure, is_measure, measure
 from satline.simulation._mser import Truncation, mser
 from satline.simulation._paired import Difference, paired
 from satline.simulation._precise import Goal
@@ -44,19 +47,25 @@ __all__ = [
     "StudyResult",
     "Truncation",
     "Warmup",
+    "about",
     "batch_means",
+    "find_calibration",
     "find_machine",
     "find_simulated_study",
     "find_workload",
     "is_designed",
+    "is_measure",
     "measure",
     "mser",
     "paired",
+    "parse_set",
     "parse_users",
+    "parse_vary",
     "read_simulated_study",
     "run_designed",
     "run_simulated_study",
     "setting_text",
+    "shipped_calibrations",
     "shipped_machines",
     "shipped_studies",
     "shipped_workloads",

@@ -7,12 +7,12 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator
 
 from satline.dotted import flat
-from satline.simulation._measures import USUAL, known
+from satline.simulation._measures import USUAL, is_measure
 from satline.simulation._runner import Setting
 
 
 def _known(name: str) -> str:
-    if not known(name):
+    if not is_measure(name):
         raise ValueError(f'there is no measure "{name}"; some are: {", ".join(USUAL)}')
     return name
 

@@ -162,7 +162,7 @@ def measure(name: str) -> Measure:
     return Measure(name, name, "")
 
 
-def known(name: str) -> bool:
+def is_measure(name: str) -> bool:
     """Is it the name of a measure? Of a unit's only the kind is known here."""
     kind, colon, unit = name.partition(":")
     return name in MEASURES or bool(colon and unit and kind in _OF_UNITS)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from satline.errors import InputError
 from satline.simulation._estimate import CONFIDENCE, Estimate
-from satline.simulation._measures import MEASURES, known
+from satline.simulation._measures import MEASURES, is_measure
 from satline.simulation._runner import setting_text
 from satline.stats import t_quantile
 
@@ -45,7 +45,7 @@ class Goal:
             raise InputError(
                 f"--until {text!r}", hint="write a measure and its precision: response_s:5% or mpl:0.2"
             )
-        if not known(name):
+        if not is_measure(name):
             raise InputError(
                 f"--until {text!r}: there is no measure {name}",
                 hint=f"some are: {', '.join(list(MEASURES)[:8])}",

@@ -1,7 +1,14 @@
 """Page-reference traces: imported, recorded, and replayed against replacement policies."""
 
-from satline.traces._program import Program
+from satline.traces._program import Program, Progress
 from satline.traces._record import record
 from satline.traces._replay import Replayed, ReplayedPolicy, replay
 
-__all__ = ["Program", "Replayed", "ReplayedPolicy", "record", "replay"]
+__all__ = [
+    "Program",
+    "Progress",
+    "Replayed",
+    "ReplayedPolicy",
+    "record",
+    "replay",
+]

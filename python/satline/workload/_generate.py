@@ -18,11 +18,13 @@ from satline.workload._blocks import Blocks, Input
 from satline.workload._emulator import SHELL, command_keys, distribution_of, literal, think_key, typing_key
 
 MOST_SCRIPTS = 32
-LENGTH = 100
+USUAL_LENGTH = 100
 _PLACE = re.compile(r"\{(?:(user)|(number)|random:(-?\d+):(-?\d+)|pick:([^}]*))\}")
 
 
-def generate(blocks: Blocks, users: int, seed: int, length: int = LENGTH) -> tuple[dict[str, Any], list[str]]:
+def generate(
+    blocks: Blocks, users: int, seed: int, length: int = USUAL_LENGTH
+) -> tuple[dict[str, Any], list[str]]:
     """The workload, and remarks.
 
     Parameters

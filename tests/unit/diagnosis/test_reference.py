@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from satline.diagnosis._works import in_full
 from satline.diagnosis.reference import reference_page, sections
 from satline.diagnosis.rules import RULES
+from satline.diagnosis.works import in_full
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "rules.md"
 

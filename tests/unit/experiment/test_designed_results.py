@@ -17,7 +17,6 @@ from made_runs import S, record_run
 from satline.diagnosis.peak import peak_of
 from satline.experiment.designed import DesignPart
 from satline.experiment.designed._analysis import Outcome, outcome_of, verdicts
-from satline.experiment.designed._page import write_outcome
 from satline.experiment.designed._results import (
     ALL,
     Figures,
@@ -26,7 +25,8 @@ from satline.experiment.designed._results import (
     results_csv,
     results_of,
 )
-from satline.experiment.designed._show import answers, cells_table, content, notes, print_outcome
+from satline.experiment.designed.page import write_outcome
+from satline.experiment.designed.show import answers, cells_table, content, notes, print_outcome
 from satline.experiment.designs import Factor, Plan, make_plan
 from satline.experiment.series import steps_of
 from satline.experiment.study import Load

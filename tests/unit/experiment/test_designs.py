@@ -21,8 +21,8 @@ from satline.experiment.designs import (
     parse_skip,
 )
 from satline.experiment.designs._blocks import block_of, choose_confounded, given_up
-from satline.experiment.designs._show import content, plan_csv, words
 from satline.experiment.designs._words import length, letters, parse_word
+from satline.experiment.designs.show import content, plan_csv, words
 
 
 def two(k: int) -> list[Factor]:

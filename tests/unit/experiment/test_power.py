@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from satline.errors import InputError
 from satline.experiment.variance import effective_size, observations_needed, replicates_needed
-from satline.experiment.variance._pilot import of_series, pilot
 from satline.experiment.variance._power import power_of_factor, smallest_seen, window_variance
+from satline.experiment.variance.pilot import of_series, pilot
 
 
 def test_an_effect_is_seen_as_often_as_promised() -> None:

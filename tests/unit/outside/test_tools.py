@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from satline.importers import Options, load
-from satline.importers._import import import_recording
+from satline.importers import Options, import_recording, load
 from satline.outside import confine
 from satline.outside.confine import confinement
 from satline.outside.tools import ToolEnded, ToolLimits, run_tool

@@ -16,7 +16,7 @@ from satline.experiment.protocol import Result
 from satline.experiment.verdict import judge
 from satline.recording import Recording
 from satline.reduction import Reduction, reduce
-from satline.reduction._planning import Condition, allowance
+from satline.reduction.planning import Condition, allowance
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ from satline import cli
 from satline.errors import InputError
 from satline.recording import describe, write_parquet_table
 from satline.reduction import Reduction, reduce
-from satline.reduction._planning import Condition, allowance, demand
+from satline.reduction.planning import Condition, allowance, demand
 from satline.stats import isotonic, wilson
 
 BUSY = Condition.parse("tasks_runnable > 9.5")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from satline.diagnosis._results import (
+from satline.diagnosis import (
     Diagnosis,
     Estimate,
     Evidence,
@@ -23,7 +23,7 @@ from satline.diagnosis._results import (
     WaitPart,
     WaitShares,
 )
-from satline.reduction._results import Curve, Curves, LoadClass, Point
+from satline.reduction import Curve, Curves, LoadClass, Point
 from satline.report.definition import Definition, read
 
 LOADS = (1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0)

@@ -14,9 +14,7 @@ from pathlib import Path
 from satline import share
 from satline.catalogue import catalogue
 from satline.recording import Recording, RecordingWriter, describe
-from satline.reduction._group_users import user_variables
-from satline.reduction._groups import group
-from satline.reduction._variables import variables
+from satline.reduction import group, user_variables, variables
 from satline.report.definition import MEASURES, THROUGHPUT, find, shipped
 from satline.systems.binaries import find_binary
 

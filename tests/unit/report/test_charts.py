@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from satline.diagnosis._results import Diagnosis, Outcome, Saturation
-from satline.reduction._results import Curves
+from satline.diagnosis import Diagnosis, Outcome, Saturation
+from satline.reduction import Curves
 from satline.report._draw import COLOURS, SHAPES, svg
 from satline.report._plot import MOST_LINES, Plot, make_plots
 from satline.report._sheet import make_sheet

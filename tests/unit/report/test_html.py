@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from satline.diagnosis._results import Diagnosis, Evidence, Outcome, Unseen
+from satline.diagnosis import Diagnosis, Evidence, Outcome, Unseen
 from satline.errors import InputError
-from satline.reduction import BusyTask, Reduction
-from satline.reduction._results import Curves
+from satline.reduction import BusyTask, Curves, Reduction
 from satline.report.html import render, write_report
 
 pytestmark = pytest.mark.slow

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from satline.reduction._groups import By, Group, Groups
-from satline.reduction._results import Curve, Curves
+from satline.reduction import By, Curve, Curves, Groups
+from satline.reduction._groups import Group
 from satline.report._draw import COLOURS, picture, png, svg
 from satline.report._plot import Plot, make_plots
 from satline.report._sheet import make_sheet

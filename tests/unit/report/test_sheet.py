@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from satline.reduction._results import Curves
+from satline.reduction import Curves
 from satline.reduction._statistics import point
 from satline.report._sheet import Sheet, make_sheet
 from satline.report.definition import Definition, find

@@ -12,8 +12,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from satline.reduction._groups import Group, Groups
-from satline.reduction._results import Curve, Curves
+from satline.reduction import Curve, Curves, Groups
+from satline.reduction._groups import Group
 from satline.report._sheet import make_sheet
 from satline.report._table import print_sheet, sheet_content, sheets_csv, table_rows
 from satline.report.definition import Definition, find, shipped

@@ -10,8 +10,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from satline.diagnosis._results import Diagnosis, Evidence, Implausible, Outcome, Unseen
-from satline.reduction._results import Curves
+from satline.diagnosis import Diagnosis, Evidence, Implausible, Outcome, Unseen
+from satline.reduction import Curves
 from satline.report import curves_table, print_diagnosis
 from satline.report.terminal import unseen_words
 

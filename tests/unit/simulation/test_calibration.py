@@ -25,8 +25,8 @@ from satline.simulation.calibration import calibrate, read_calibration
 from satline.simulation.calibration._constants import Axis, find, number_text
 from satline.simulation.calibration._evaluate import Tried
 from satline.simulation.calibration._file import Constant, RunPlan
-from satline.simulation.calibration._show import page, verdict
-from satline.simulation.calibration._write import written
+from satline.simulation.calibration.show import page, verdict
+from satline.simulation.calibration.write import written
 
 TREE = Path(__file__).resolve().parents[3]
 boxes = st.integers(1, 6)

@@ -19,8 +19,8 @@ from satline.errors import InputError
 from satline.simulation import Program, read_simulated_study, run_simulated_study
 from satline.simulation._estimate import mean_interval
 from satline.simulation._factorial import change, combinations_of, effects
-from satline.simulation._page import write_study_page
-from satline.simulation._tables import compared, comparison_tables, effect_tables
+from satline.simulation.page import write_study_page
+from satline.simulation.tables import compared, comparison_tables, effect_tables
 
 STUDY = """
 title = "What pays? | <b>"

@@ -150,14 +150,14 @@ def _keep(walk: Path, recording: Path, found: Correlation, then: str | None) -> 
 
 def _tell(file: Path) -> None:
     from satline import correlation
-    from satline.report._escape import visible
+    from satline.report import visible
 
     for line in correlation.story(correlation.read_walk(file)):
         click.echo(visible(line))
 
 
 def _list(panel: Panel, as_json: bool) -> None:
-    from satline.report._escape import visible
+    from satline.report import visible
 
     if as_json:
         rows = [{"name": str(n), "scope": n.scope, "unit": n.unit, "meaning": n.meaning} for n in panel.names]

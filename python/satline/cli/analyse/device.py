@@ -58,9 +58,7 @@ def device(name: str, recording: Path, filters: Filters | None, top: int, as_jso
 
 def print_device(detail: DeviceDetail, console: Console, top: int) -> None:
     """Figures, areas, users; no line longer than the console."""
-    from satline.report._escape import cell
-    from satline.report._numbers import quantity
-    from satline.report._table import blocks
+    from satline.report import blocks, cell, quantity
 
     def say(words: str, style: str = "") -> None:
         console.print(cell(words, style, encoding=console.encoding))
@@ -102,9 +100,9 @@ def print_device(detail: DeviceDetail, console: Console, top: int) -> None:
 
 def usage_rows(users: Sequence[Usage]) -> list[list[str]]:
     """A heading with the unit, then a row for each user."""
-    from satline.report._numbers import number, scale
+    from satline.report import number, scale_for
 
-    by = scale(users[0].unit, users[0].everywhere)
+    by = scale_for(users[0].unit, users[0].everywhere)
     rows = [["user", f"on all devices, {by.label}", "here if spread alike"]]
     bounded = any(one.least is not None for one in users)
     if bounded:
@@ -117,7 +115,7 @@ def usage_rows(users: Sequence[Usage]) -> list[list[str]]:
 
 def figure_row(figure: Figure) -> list[str]:
     """Label and numbers, each with its unit."""
-    from satline.report._numbers import quantity
+    from satline.report import quantity
 
     numbers = (figure.median, figure.p90, figure.largest)
     shown = [quantity(n, figure.unit) for n in numbers]

@@ -100,8 +100,8 @@ def _judged(rule: Rule, path: Path, load_axis: str | None) -> tuple[bool, Findin
 def content(rule: Rule, judged: Finding | None) -> dict[str, Any]:
     """The explanation for JSON."""
     from satline.diagnosis import as_plain
-    from satline.diagnosis._works import in_full
     from satline.diagnosis.reference import rule_sections
+    from satline.diagnosis.works import in_full
 
     texts = {name.lower().replace(" ", "_"): text for name, text in rule_sections(rule).items()}
     found: dict[str, Any] = {
@@ -122,8 +122,8 @@ def content(rule: Rule, judged: Finding | None) -> dict[str, Any]:
 
 def page(rule: Rule, judged: Finding | None, *, vm: bool = False) -> list[str]:
     """The explanation as lines of at most 80 columns."""
-    from satline.diagnosis._works import in_full
     from satline.diagnosis.reference import rule_sections
+    from satline.diagnosis.works import in_full
 
     title = (rule.vm_title or rule.title) if vm else rule.title
     lines = [f"{title[0].upper()}{title[1:]}  ({rule.name})"]
@@ -154,7 +154,7 @@ def _judgement(judged: Finding) -> list[str]:
 
 def _wrapped(text: str, first: str = "") -> list[str]:
     """Text in the page's width, its control characters visible."""
-    from satline.report._escape import visible
+    from satline.report import visible
 
     return textwrap.wrap(
         visible(text),

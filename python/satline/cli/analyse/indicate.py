@@ -167,14 +167,14 @@ def line(load: LoadNow) -> str:
 
 def shown(load: LoadNow, name: str) -> str:
     """A value with its unit; a count of users without."""
-    from satline.report import _numbers
+    from satline.report import quantity
 
     if (found := load.values.get(name)) is None:
         return NONE
     unit = {"pages/s": "/s", "users": "", "per second": "/s"}.get(found.unit, found.unit)
     if found.unit.startswith("fraction"):
         unit = "fraction"
-    text = _numbers.quantity(found.value, unit).replace("\N{NO-BREAK SPACE}", " ")
+    text = quantity(found.value, unit).replace("\N{NO-BREAK SPACE}", " ")
     return text.replace(" /s", "/s")
 
 
@@ -184,8 +184,8 @@ def long_form(load: LoadNow) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    from satline.live._load import LONG
-    from satline.report._escape import cell
+    from satline.live import LONG
+    from satline.report import cell
 
     window = load.window
     parts: list[RenderableType] = [
@@ -218,7 +218,7 @@ def long_form(load: LoadNow) -> RenderableType:
 
 def long_value(load: LoadNow, name: str) -> str:
     """A value in its own unit."""
-    from satline.report import _numbers
+    from satline.report import quantity
 
     found = load.values[name]
-    return _numbers.quantity(found.value, "fraction" if found.unit.startswith("fraction") else found.unit)
+    return quantity(found.value, "fraction" if found.unit.startswith("fraction") else found.unit)

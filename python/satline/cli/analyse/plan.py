@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from satline.reconcile import Story
     from satline.recording import Recording
     from satline.reduction import Filters, Reduction
-    from satline.reduction._planning import Allowance, Demand
+    from satline.reduction.planning import Allowance, Demand
 
 
 @click.command(
@@ -57,7 +57,7 @@ def plan(
     from satline.diagnosis import as_plain
     from satline.recording import Recording
     from satline.reduction import reduce
-    from satline.reduction._planning import Condition, allowance, demand
+    from satline.reduction.planning import Condition, allowance, demand
 
     if (saturated is None) == (variable is None) or (variable is None) != (at is None):
         raise click.UsageError("give --saturated, or --variable and --at", click.get_current_context())
@@ -83,7 +83,7 @@ def plan(
             content["agreement"] = as_plain(told)
         click.echo(json.dumps(content, indent=2))
         return
-    from satline.report._escape import visible
+    from satline.report import visible
 
     for line in (*text, *((f"Only {curves.filters}.",) if curves.filters else ())):
         click.echo(visible(line))
@@ -139,14 +139,14 @@ def allowance_words(answer: Allowance) -> list[str]:
 
 def demand_words(answer: Demand) -> list[str]:
     """The answer, and what it rests on."""
-    from satline.report import _numbers
+    from satline.report import quantity
 
     axis = answer.load_axis.replace("_", " ")
     if answer.value is None:
         return [f"Cannot tell: {answer.reason}."]
 
     def shown(value: float | None) -> str:
-        return "?" if value is None else _numbers.quantity(value, answer.unit)
+        return "?" if value is None else quantity(value, answer.unit)
 
     what = f"{answer.percentile:g} % of the time {answer.variable} is at most {shown(answer.value)}"
     first = f"At {answer.at:g} {axis}, {what} [{shown(answer.low)}, {shown(answer.high)}]."

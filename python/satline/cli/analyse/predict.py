@@ -214,7 +214,7 @@ def _network(
     path: Path, users: list[int] | None, method: str | None, surplus: list[str], as_json: bool
 ) -> None:
     from satline.prediction import read_network
-    from satline.prediction._network_answer import answer_network
+    from satline.prediction.network_answer import answer_network
 
     if surplus:
         raise click.UsageError(f"{', '.join(surplus)}: of a recording, not of a network")
@@ -235,7 +235,7 @@ def _print_json(answer: Any, **more: Any) -> None:
 
 
 def _print(lines: list[str]) -> None:
-    from satline.report._escape import visible
+    from satline.report import visible
 
     for line in lines:
         click.echo(visible(line))

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from satline.cli.analyse.lines import WIDTH, columns, items, wrapped
 from satline.diagnosis import Estimate
 from satline.prediction import Prediction, Row, Scenario
-from satline.prediction._network_answer import NetworkAnswer
+from satline.prediction.network_answer import NetworkAnswer
 from satline.reconcile import Story, weakened
-from satline.report._escape import visible
-from satline.report._numbers import number, quantity
+from satline.report import number, quantity, visible
 
 LONGEST = 20
 LEAST_SHOWN = 0.0005

@@ -78,7 +78,7 @@ def reduce(
         from rich.console import Console
 
         from satline.reduction import trend
-        from satline.report._escape import visible
+        from satline.report import visible
         from satline.report.terminal import curves_table
 
         if variables is None:
@@ -137,7 +137,7 @@ def curves_content(curves: Curves, names: list[str]) -> dict[str, Any]:
 
 def write_csv(curves: Curves, names: list[str]) -> None:
     """Curves as CSV on standard output; what is missing is an empty field."""
-    from satline.report._escape import visible
+    from satline.report import visible
 
     fields = ("n", "mean", "sd", "standard_error", "honest_error", "effective_n")
     writer = Writer(sys.stdout)

@@ -17,8 +17,7 @@ from satline.cli.outputs import json_option
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from satline.live import UserStates
-    from satline.live._states import UserState
+    from satline.live import UserState, UserStates
     from satline.recording import Recording
 
 _NAME_WIDTH = 24
@@ -130,7 +129,7 @@ def table_of(found: UserStates, sort: str, most: int) -> RenderableType:
     from rich.table import Table
 
     from satline.live import PARTS
-    from satline.report._escape import cell
+    from satline.report import cell
 
     window = found.window
     told = [(name, head) for name, head, _ in PARTS if found.everybody.parts.get(name) is not None]

@@ -62,21 +62,21 @@ def design(
     """
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other", click.get_current_context())
-    from satline.experiment.designs import _show
+    from satline.experiment.designs import show
 
     plan = _planned(factors, (fraction, resolution, generators), replicates, blocks, confound, skip, seed)
     if as_csv:
-        click.echo(_show.plan_csv(plan), nl=False)
+        click.echo(show.plan_csv(plan), nl=False)
     elif as_json:
-        click.echo(json.dumps(_show.content(plan), indent=2))
+        click.echo(json.dumps(show.content(plan), indent=2))
     else:
-        from satline.experiment.variance._show import print_table
-        from satline.report._escape import cell
+        from satline.experiment.variance.show import print_table
+        from satline.report import cell
 
         console = _console()
-        print_table(_show.table(plan), console)
+        print_table(show.table(plan), console)
         console.print()
-        for line in _show.words(plan):
+        for line in show.words(plan):
             console.print(cell(line, encoding=console.encoding))
 
 
@@ -89,9 +89,7 @@ def _planned(
     skip: tuple[str, ...],
     seed: int | None,
 ) -> Plan:
-    from satline.experiment.designs import make_plan, parse_factor, parse_skip
-    from satline.experiment.designs._factors import check_factors
-    from satline.experiment.designs._words import parse_word
+    from satline.experiment.designs import check_factors, make_plan, parse_factor, parse_skip, parse_word
 
     factors = [parse_factor(text) for text in texts]
     check_factors(factors)
@@ -119,8 +117,13 @@ def _planned(
 def _part(
     factors: list[Factor], fraction: str | None, resolution: str | None, generators: str | None
 ) -> Fraction | None:
-    from satline.experiment.designs import choose_fraction, fraction_of, parse_generators
-    from satline.experiment.designs._fraction import parse_fraction, parse_resolution
+    from satline.experiment.designs import (
+        choose_fraction,
+        fraction_of,
+        parse_fraction,
+        parse_generators,
+        parse_resolution,
+    )
 
     given = [one for one in (fraction, resolution, generators) if one is not None]
     if len(given) > 1:
@@ -274,7 +277,7 @@ def _analysed(
     import numpy as np
 
     from satline.experiment.variance import analyse
-    from satline.experiment.variance._show import content, print_analysis
+    from satline.experiment.variance.show import content, print_analysis
 
     y = results.y
     if transform == "log":
@@ -301,7 +304,7 @@ def _analysed(
     title = what if name is None else f"{name}: {what}"
     print_analysis(found, [title, *results.notes], _console())
     if files:
-        from satline.report._escape import visible
+        from satline.report import visible
 
         click.echo(f"written: {visible(files[0].parent)}: {', '.join(visible(f.name) for f in files)}")
     click.echo()
@@ -311,7 +314,7 @@ def _analysed(
 def _write_plots(found: Any, response: str, path: Path, name: str | None) -> list[Path]:
     import re
 
-    from satline.experiment.variance._plots import plots
+    from satline.experiment.variance.plots import plots
 
     lead = "" if name is None else re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:40] + "-"
     return write_pictures(plots(found, response), path, "svg", lead=lead, several=name is not None)

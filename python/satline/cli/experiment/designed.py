@@ -13,8 +13,7 @@ from satline.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from satline.experiment.designed._analysis import Outcome
-    from satline.experiment.designed._runner import Carried
+    from satline.experiment.designed import Carried, Outcome
     from satline.experiment.study import Study
 
 
@@ -30,7 +29,7 @@ def run_design(
     """Run what is left of the design, analyse all of it, write results.csv and report.html."""
     from rich.console import Console
 
-    from satline.experiment.designed._runner import SaidOnce, carry_out
+    from satline.experiment.designed import SaidOnce, carry_out
     from satline.experiment.progress import make_view
     from satline.experiment.protocol import Options
     from satline.experiment.study import designed_study
@@ -57,9 +56,7 @@ def _within_s(study: Study) -> float:
 
 
 def analysed(study: Study, carried: Carried, leave_out_flagged: bool) -> Outcome:
-    from satline.experiment.designed import DesignPart
-    from satline.experiment.designed._analysis import outcome_of
-    from satline.experiment.designed._results import results_of
+    from satline.experiment.designed import DesignPart, outcome_of, results_of
 
     store = carried.store
     results = results_of(
@@ -83,10 +80,10 @@ def finish(
     """Write results.csv and report.html into the directory of the runs, and show the outcome."""
     from rich.console import Console
 
-    from satline.experiment.designed._page import write_outcome
-    from satline.experiment.designed._results import results_csv
-    from satline.experiment.designed._show import content, print_outcome
-    from satline.report._escape import visible
+    from satline.experiment.designed import results_csv
+    from satline.experiment.designed.page import write_outcome
+    from satline.experiment.designed.show import content, print_outcome
+    from satline.report import visible
     from satline.report.html import write_page
 
     if not outcome.results:
@@ -121,8 +118,8 @@ def finish(
 
 def _print_decided(carried: Carried, console: Console) -> None:
     """What the replicates beyond the plan decided."""
-    from satline.experiment.designed._sequential import LEVEL
-    from satline.report._escape import cell
+    from satline.experiment.designed import LEVEL
+    from satline.report import cell
 
     if carried.decided is None:
         return
@@ -135,7 +132,7 @@ def _print_decided(carried: Carried, console: Console) -> None:
 
 
 def _print_carried(carried: Carried, console: Console) -> None:
-    from satline.report._escape import cell
+    from satline.report import cell
 
     lines = [f"run {run} failed: {why}" for run, why in carried.failed.items()]
     lines += [f"run {run} is in the analysis though the emulator was late every time" for run in carried.late]
@@ -147,7 +144,7 @@ def _print_carried(carried: Carried, console: Console) -> None:
 
 
 def _print_interrupted(carried: Carried, place: Path, as_json: bool) -> None:
-    from satline.report._escape import visible
+    from satline.report import visible
 
     done = sum(carried.store.finished(run, carried.digest) for run in carried.plan.runs)
     words = f"ended early: {done} of {len(carried.plan.runs)} runs are done; the same command with --output "

@@ -92,9 +92,8 @@ def power(
     The standard deviation comes from earlier runs: the root of the error's MS of `satline anova`; or, of
     observations, from a --pilot.
     """
-    from satline.experiment.designs import parse_factor
-    from satline.experiment.designs._factors import check_factors
-    from satline.experiment.variance._power_words import answer
+    from satline.experiment.designs import check_factors, parse_factor
+    from satline.experiment.variance.power_words import answer
 
     made = [parse_factor(text) for text in factors]
     check_factors(made)
@@ -138,7 +137,7 @@ def power(
         return
     from rich.console import Console
 
-    from satline.report._escape import cell
+    from satline.report import cell
 
     console = Console(highlight=False)
     for line in (before + found["words"]).splitlines():
@@ -147,7 +146,7 @@ def power(
 
 def _piloted(path: Path, response: str, run: str | None) -> tuple[float, float, str]:
     """Standard deviation and autocorrelation of a pilot's observations, and what to say of them."""
-    from satline.experiment.variance._pilot import pilot
+    from satline.experiment.variance.pilot import pilot
 
     seen = pilot(path, response, run)
     words = (

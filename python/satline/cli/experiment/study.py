@@ -210,7 +210,7 @@ def _explain(path: Path, as_json: bool) -> None:
     from satline.experiment.adaptive.path import trail_of
     from satline.experiment.adaptive.shown import path_lines
     from satline.recording import Recording
-    from satline.report._escape import visible
+    from satline.report import visible
 
     trail = trail_of(Recording.open(path).description, path)
     if as_json:
@@ -223,7 +223,7 @@ def _explain(path: Path, as_json: bool) -> None:
 def _print(result: Result, console: Console) -> None:
     from rich.text import Text
 
-    from satline.report._escape import visible
+    from satline.report import visible
     from satline.report.terminal import print_diagnosis
 
     judged = result.judged
@@ -360,7 +360,7 @@ def clean(as_json: bool) -> int:
 
     A study that still runs is left alone. The exit code is 1 when something could not be undone.
     """
-    from satline.report._escape import visible
+    from satline.report import visible
     from satline.systems.janitor_process import clean_stale
 
     undone, problems, living = clean_stale()

@@ -30,7 +30,7 @@ def check(recording: Path, as_json: bool) -> int:
     rows against what the writers say of themselves. The exit code is 1 when something is wrong.
     """
     from satline.recording import check as examine
-    from satline.report._escape import visible
+    from satline.report import visible
 
     found = examine(recording)
     if as_json:
@@ -90,7 +90,7 @@ Example:
 def compact(recording: Path, as_json: bool) -> None:
     """Turn what is closed into Parquet; all of it once the recording has ended."""
     from satline.recording import compact as bring_to_rest
-    from satline.report._escape import visible
+    from satline.report import visible
 
     done = bring_to_rest(recording)
     if as_json:
@@ -130,7 +130,7 @@ def seal(recording: Path) -> None:
     file that cannot be read is refused: delete it first.
     """
     from satline.recording import seal as accept
-    from satline.report._escape import visible
+    from satline.report import visible
 
     done = accept(recording)
     for place in done.taken:
@@ -158,7 +158,7 @@ def sign(recording: Path, key: Path) -> None:
     The signature, manifest.jsonl.sig, is one of ssh-keygen -Y sign, namespace satline-recording.
     """
     from satline.recording import sign as make
-    from satline.report._escape import visible
+    from satline.report import visible
 
     click.echo(f"signed: {visible(make(recording, key))}")
 
@@ -179,7 +179,7 @@ Example:
 def verify(recording: Path, signers: Path, signer: str | None) -> None:
     """Verify who signed a recording, and that every file is as it was signed; the exit code is 2 if not."""
     from satline.recording import verify as examine
-    from satline.report._escape import visible
+    from satline.report import visible
 
     name = examine(recording, signers, signer)
     click.echo(f"{visible(recording)}: as {visible(name)} signed it")
@@ -198,7 +198,7 @@ Examples:
 def info(recording: Path, as_json: bool) -> None:
     """Show what a recording says of itself: host, limits, methods, cost, what is missing."""
     from satline.recording import Recording
-    from satline.report._escape import visible
+    from satline.report import visible
 
     opened = Recording.open(recording)
     content = {"description": opened.description, "sources": opened.sources, "tables": opened.tables()}

@@ -55,7 +55,7 @@ def pseudonymise(
     are hashed or left out as a whole. docs/guides/privacy.md says what stands.
     """
     from satline import recording as recordings
-    from satline.report._escape import visible
+    from satline.report import visible
 
     recordings.Recording.open(recording)
     if copy.exists():
@@ -97,7 +97,7 @@ def reveal(recording: Path, key_file: Path, pseudonyms: tuple[str, ...], as_json
     The exit code is 1 when one that is asked for is not known.
     """
     from satline.recording import NAMES, read_key, read_names, with_names
-    from satline.report._escape import visible
+    from satline.report import visible
 
     key = read_key(key_file)
     if pseudonyms == ("-",):

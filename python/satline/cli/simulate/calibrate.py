@@ -38,11 +38,11 @@ def calibrate(file: str, output: Path | None, applied: bool, workers: int | None
     in which they are free. The fit is by simulation, with the same random numbers at every point; it is
     checked with numbers that it never saw. The constants go into a patch, marked with what they rest on.
     """
-    from satline.simulation._files import find_calibration
+    from satline.simulation import find_calibration
     from satline.simulation.calibration import calibrate as run
     from satline.simulation.calibration import read_calibration
-    from satline.simulation.calibration._show import content, page
-    from satline.simulation.calibration._write import patch, save, written
+    from satline.simulation.calibration.show import content, page
+    from satline.simulation.calibration.write import patch, save, written
 
     calibration = read_calibration(find_calibration(file))
     directory = output or Path(f"{calibration.name}-calibrated")
@@ -81,8 +81,8 @@ def calibrate(file: str, output: Path | None, applied: bool, workers: int | None
 def _say(result: Calibrated, directory: Path, applied: bool) -> None:
     from rich.console import Console
 
-    from satline.report._escape import visible
-    from satline.simulation.calibration._show import print_calibrated
+    from satline.report import visible
+    from satline.simulation.calibration.show import print_calibrated
 
     print_calibrated(result, Console())
     machine, workload = result.calibration.machine, result.calibration.workload

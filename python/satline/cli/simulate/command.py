@@ -121,11 +121,9 @@ def simulate(names: tuple[str, ...], as_json: bool, explain: bool, as_list: bool
 
 
 def _points(machine: str, workload: str, as_json: bool, options: dict[str, Any]) -> None:
-    from satline.simulation import Goal
+    from satline.simulation import USUAL, Goal, parse_set, parse_users, parse_vary
     from satline.simulation import simulate as run
-    from satline.simulation._grid import parse_set, parse_users, parse_vary
-    from satline.simulation._measures import USUAL
-    from satline.simulation._show import content, difference_content, print_differences, print_points
+    from satline.simulation.show import content, difference_content, print_differences, print_points
 
     for name, why in (
         ("schedule", "a population that changes is recorded: --record DIR"),
@@ -187,9 +185,7 @@ def _watch(names: Sequence[str], as_json: bool, options: dict[str, Any]) -> None
 
 def _record(machine: str, workload: str, as_json: bool, options: dict[str, Any]) -> None:
     """One run of all steps, recorded; its measures as the machine counted them."""
-    from satline.simulation import Program, Run, find_machine, find_workload
-    from satline.simulation._grid import parse_set, parse_users
-    from satline.simulation._measures import USUAL
+    from satline.simulation import USUAL, Program, Run, find_machine, find_workload, parse_set, parse_users
 
     for name in ("vary", "until", "output", "markdown"):
         if options[name]:
@@ -224,8 +220,8 @@ def _record(machine: str, workload: str, as_json: bool, options: dict[str, Any])
         return
     from rich.console import Console
 
-    from satline.report._escape import visible
-    from satline.simulation._show import print_steps
+    from satline.report import visible
+    from satline.simulation.show import print_steps
 
     print_steps(result.steps, measures(options["measures"]) or list(USUAL), Console())
     click.echo(f"recording: {visible(options['record'])}  (`satline diagnose` reads it)")
@@ -242,7 +238,7 @@ def _recorded(program: Program, run: Run, path: Path) -> Result:
 
 
 def _explain(names: Sequence[str], sets: Sequence[str]) -> None:
-    from satline.report._escape import visible
+    from satline.report import visible
     from satline.simulation import Program, find_machine, find_workload, read_simulated_study, shipped_studies
 
     if len(names) == 1 and names[0] in {path.stem for path in shipped_studies()}:
@@ -256,9 +252,14 @@ def _explain(names: Sequence[str], sets: Sequence[str]) -> None:
 
 
 def _print_list(as_json: bool) -> None:
-    from satline.report._escape import visible
-    from satline.simulation import shipped_machines, shipped_studies, shipped_workloads
-    from satline.simulation._files import about, shipped_calibrations
+    from satline.report import visible
+    from satline.simulation import (
+        about,
+        shipped_calibrations,
+        shipped_machines,
+        shipped_studies,
+        shipped_workloads,
+    )
 
     kinds = {
         "machines": shipped_machines(),

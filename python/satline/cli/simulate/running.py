@@ -18,12 +18,11 @@ TERMINATED = 128 + signal.SIGTERM
 def measures(text: str | None) -> list[str]:
     from difflib import get_close_matches
 
-    from satline.simulation import MEASURES
-    from satline.simulation._measures import known
+    from satline.simulation import MEASURES, is_measure
 
     names = [name.strip() for name in (text or "").split(",") if name.strip()]
     for name in names:
-        if not known(name):
+        if not is_measure(name):
             close = get_close_matches(name, MEASURES, n=2)
             hint = f"did you mean {' or '.join(close)}?" if close else f"one of: {', '.join(MEASURES)}"
             raise InputError(f"--measures: there is no measure {name}", hint=hint)

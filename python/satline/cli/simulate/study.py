@@ -12,16 +12,15 @@ from satline.cli.simulate.running import measures, progress
 from satline.errors import InputError
 
 if TYPE_CHECKING:
-    from satline.simulation._study import SimulatedStudy
+    from satline.simulation import SimulatedStudy
 
 
 def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
-    from satline.simulation import read_simulated_study, run_simulated_study
-    from satline.simulation._designed import is_designed
-    from satline.simulation._figures import write_figures
-    from satline.simulation._page import write_study_page
-    from satline.simulation._show import content, print_points
-    from satline.simulation._tables import (
+    from satline.simulation import is_designed, read_simulated_study, run_simulated_study
+    from satline.simulation.figures import write_figures
+    from satline.simulation.page import write_study_page
+    from satline.simulation.show import content, print_points
+    from satline.simulation.tables import (
         comparison_content,
         comparison_tables,
         effect_content,
@@ -86,8 +85,7 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
         return
     from rich.console import Console
 
-    from satline.report._escape import cell
-    from satline.report._table import blocks
+    from satline.report import blocks, cell
 
     console = Console()
 
@@ -122,8 +120,7 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
 def _run_designed(study: SimulatedStudy, out: Path, as_json: bool, options: dict[str, Any]) -> None:
     """A study whose factors have levels: recordings, and the analysis of any designed study."""
     from satline.cli.experiment.designed import finish
-    from satline.simulation import Progress
-    from satline.simulation._designed import run_designed
+    from satline.simulation import Progress, run_designed
 
     for option, instead in (
         ("markdown", f"it writes {out / 'report.html'}"),

@@ -37,8 +37,7 @@ def watch_run(machine: str, workload: str, as_json: bool, options: dict[str, Any
     from rich.console import Console
 
     from satline.simulation import Program
-    from satline.simulation.watching import watch
-    from satline.simulation.watching._pace import USUAL_PACE, Pace
+    from satline.simulation.watching import USUAL_PACE, Pace, watch
 
     for name, why in USELESS.items():
         # A warm-up of 0 was asked for too.
@@ -63,8 +62,7 @@ def watch_run(machine: str, workload: str, as_json: bool, options: dict[str, Any
 
 
 def _command(program: Any, machine: str, workload: str, options: dict[str, Any], room: int) -> list[str]:
-    from satline.simulation import find_machine, find_workload
-    from satline.simulation._grid import parse_set, parse_users
+    from satline.simulation import find_machine, find_workload, parse_set, parse_users
 
     words = [str(program.path), "watch", str(find_machine(machine)), str(find_workload(workload))]
     words += ["--commands", "--room", str(room)]

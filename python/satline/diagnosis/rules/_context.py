@@ -13,8 +13,7 @@ from satline.diagnosis._left import TAKEN, taken_part
 from satline.diagnosis._partial import Floats, Partial, partial_correlation
 from satline.diagnosis._results import Evidence, Saturation
 from satline.diagnosis._use import Use
-from satline.reduction import Reduction
-from satline.reduction._shares import PARTS
+from satline.reduction import SHARE_PARTS, Reduction
 
 # What others left of the CPU is not worth a word above this.
 LITTLE_TAKEN = 0.97
@@ -170,7 +169,7 @@ class Context:
 
         The whole is at least the sum of its parts: see `satline.reduction._shares`."""
         spent, whole = self.high(part), self.high("users_in_transaction")
-        parts = [p for name in PARTS if (p := self.high(f"user_{name}")) is not None]
+        parts = [p for name in SHARE_PARTS if (p := self.high(f"user_{name}")) is not None]
         time = sum(p.value for p in parts)
         if whole is not None:
             time = max(whole.value, time)

@@ -1,8 +1,16 @@
 """Designs: which combinations of factors are run, in which blocks and order."""
 
-from satline.experiment.designs._factors import Factor, Skip, parse_factor, parse_skip
-from satline.experiment.designs._fraction import Fraction, choose_fraction, fraction_of, parse_generators
+from satline.experiment.designs._factors import Factor, Skip, check_factors, parse_factor, parse_skip
+from satline.experiment.designs._fraction import (
+    Fraction,
+    choose_fraction,
+    fraction_of,
+    parse_fraction,
+    parse_generators,
+    parse_resolution,
+)
 from satline.experiment.designs._plan import Plan, Run, make_plan
+from satline.experiment.designs._words import parse_word
 
 __all__ = [
     "Factor",
@@ -10,10 +18,14 @@ __all__ = [
     "Plan",
     "Run",
     "Skip",
+    "check_factors",
     "choose_fraction",
     "fraction_of",
     "make_plan",
     "parse_factor",
+    "parse_fraction",
     "parse_generators",
+    "parse_resolution",
     "parse_skip",
+    "parse_word",
 ]

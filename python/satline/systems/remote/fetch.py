@@ -46,10 +46,17 @@ def take_over(fetched: Path, into: Path, shift: Shift, host: str) -> dict[str, A
         It cannot be read.
     """
     from satline.catalogue import catalogue
-    from satline.recording import describe, publish_all, split_days
-    from satline.recording._files import layout, next_run
-    from satline.recording._frames import read_segment
-    from satline.recording._parquet import conform, day_name, write
+    from satline.recording import (
+        conform,
+        day_name,
+        describe,
+        layout,
+        next_run,
+        publish_all,
+        read_segment,
+        split_days,
+        write_hidden,
+    )
 
     runs: dict[tuple[str, int], int] = {}
     for segment in layout(fetched).segments:
@@ -71,7 +78,7 @@ def take_over(fetched: Path, into: Path, shift: Shift, host: str) -> dict[str, A
             sequence = 2 * segment.sequence + min(number, 1)
             directory = into / "tables" / segment.table / f"day={day_name(day)}"
             file = directory / f"{segment.writer}-{run}-{sequence}-{sequence}.parquet"
-            publish_all(into, [(write(file, pa.concat_tables(tables), definition, damage), file)])
+            publish_all(into, [(write_hidden(file, pa.concat_tables(tables), definition, damage), file)])
     for writer, said in describe.read_sources(fetched).items():
         facts = {key: value for key, value in said.items() if key != "writer"}
         describe.write_source(into, writer, {**facts, "clock": {"host": host, **shift.told()}})

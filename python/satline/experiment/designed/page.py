@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from satline.experiment.designed._analysis import Outcome, Part
 from satline.experiment.designed._results import ALL, MEASURES
-from satline.experiment.designed._show import (
+from satline.experiment.designed.show import (
     Table,
     answers,
     cells_table,
@@ -40,7 +40,7 @@ def write_outcome(
     InputError
         It cannot be written.
     """
-    from satline.report.html import _page, write_page
+    from satline.report.html import fill_page, write_page
 
     measures = list(dict.fromkeys(part.measure for part in outcome.parts))
     verdicts: list[tuple[str, Table]] = []
@@ -48,7 +48,7 @@ def write_outcome(
         table = verdict_table(outcome, measure)
         if len(table) > 1:
             verdicts.append((f"Significance: {MEASURES[measure]}", table))
-    page = _page(
+    page = fill_page(
         "designed.html.j2",
         _Directory(path.parent, {}, {}),
         None,
@@ -68,10 +68,10 @@ def write_outcome(
 
 def _analysis(number: int, part: Part) -> tuple[str, str, list[Table], Any, list[str]]:
     """Heading, what it is held against, tables, pictures, notes of one part."""
-    from satline.experiment.variance._plots import plots
-    from satline.experiment.variance._show import effects_table, means_table, variance_table
-    from satline.experiment.variance._show import notes as error_notes
-    from satline.report.html import _drawn
+    from satline.experiment.variance.plots import plots
+    from satline.experiment.variance.show import effects_table, means_table, variance_table
+    from satline.experiment.variance.show import notes as error_notes
+    from satline.report.html import drawn_plots
 
     heading = f"{part.class_name}: {MEASURES[part.measure]}"
     few = f"; {part.left_out} runs have too few interactions of it" if part.left_out else ""
@@ -86,7 +86,7 @@ def _analysis(number: int, part: Part) -> tuple[str, str, list[Table], Any, list
         if part.class_name == ALL or _is_main(plot)
     ]
     held = f"effects are held against {part.error}{few}"
-    return heading, held, tables, _drawn(made), error_notes(part.analysis)
+    return heading, held, tables, drawn_plots(made), error_notes(part.analysis)
 
 
 def _is_main(plot: Plot) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from satline.simulation._run_study import StudyResult
-from satline.simulation._show import plot
+from satline.simulation.show import plot
 
 
 def write_figures(result: StudyResult, directory: Path) -> list[Path]:
@@ -16,7 +16,7 @@ def write_figures(result: StudyResult, directory: Path) -> list[Path]:
     InputError
         It cannot be written.
     """
-    from satline.report import _draw
+    from satline.report import picture
     from satline.report.html import write_page
 
     written = []
@@ -25,6 +25,6 @@ def write_figures(result: StudyResult, directory: Path) -> list[Path]:
         if not any(line.marks for line in drawn.lines):
             continue
         path = directory / f"{drawn.name}.svg"
-        write_page(path, _draw.picture(drawn))
+        write_page(path, picture(drawn))
         written.append(path)
     return written

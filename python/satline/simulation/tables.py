@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from satline.report import _numbers
+from satline.report import Scale
 from satline.simulation._against import Row, against
 from satline.simulation._estimate import Estimate
 from satline.simulation._factorial import Effects, effects
 from satline.simulation._measures import measure
 from satline.simulation._run_study import StudyResult
-from satline.simulation._show import heading, last, scale_of, shown
+from satline.simulation.show import heading, last, scale_of, shown
 
 Table = tuple[str, list[tuple[str, ...]]]
 UNSURE = " ?"
@@ -46,11 +46,11 @@ def comparison_tables(result: StudyResult) -> Iterator[Table]:
             yield f"{title}: {heading(name, scale)}", [(*keys, base, other, "change"), *lines]
 
 
-def _scale_of(rows: Sequence[Row]) -> _numbers.Scale:
+def _scale_of(rows: Sequence[Row]) -> Scale:
     return scale_of(rows[0].measure, [estimate for row in rows for estimate in (row.base, row.other)])
 
 
-def _cells(row: Row, scale: _numbers.Scale, *, words: bool = False) -> tuple[str, ...]:
+def _cells(row: Row, scale: Scale, *, words: bool = False) -> tuple[str, ...]:
     numbers = (shown(row.base, scale), shown(row.other, scale), percent(row.change))
     return (heading(row.measure, scale), *numbers) if words else numbers
 
@@ -108,7 +108,7 @@ def effect_tables(result: StudyResult) -> Iterator[Table]:
         yield heading(name, scale), [("effect", *places), *lines]
 
 
-def _difference(change: Estimate, scale: _numbers.Scale) -> str:
+def _difference(change: Estimate, scale: Scale) -> str:
     low, high = change.low, change.high
     sure = low is not None and high is not None and not low <= 0.0 <= high
     return shown(change, scale) + ("" if sure else UNSURE)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from satline.experiment.designed._analysis import Outcome, Part
 from satline.experiment.designed._results import ALL, MEASURES, Figures, RunResult, classes
-from satline.experiment.variance._show import chance, shown
+from satline.experiment.variance.show import chance, shown
 from satline.report import number
 
 if TYPE_CHECKING:
@@ -149,8 +149,8 @@ def notes(outcome: Outcome) -> list[str]:
 
 def print_outcome(outcome: Outcome, console: Console) -> None:
     """The answer, the cells, significance by class; the whole analysis of all commands together."""
-    from satline.experiment.variance._show import effects_table, print_table, variance_table
-    from satline.experiment.variance._show import notes as error_notes
+    from satline.experiment.variance.show import effects_table, print_table, variance_table
+    from satline.experiment.variance.show import notes as error_notes
     from satline.report import cell
 
     def say(line: str, style: str = "") -> None:
@@ -198,7 +198,7 @@ def content(outcome: Outcome) -> dict[str, Any]:
     """For JSON."""
     from dataclasses import asdict
 
-    from satline.experiment.variance._show import content as analysed
+    from satline.experiment.variance.show import content as analysed
 
     return {
         "factors": {factor.name: list(factor.levels) for factor in outcome.plan.factors},

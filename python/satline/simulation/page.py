@@ -7,8 +7,8 @@ from pathlib import Path
 
 from satline.report import visible
 from satline.simulation._run_study import StudyResult
-from satline.simulation._show import notes, rows
-from satline.simulation._tables import comparison_tables, effect_tables
+from satline.simulation.show import notes, rows
+from satline.simulation.tables import comparison_tables, effect_tables
 
 _COMPARED = """\
 Changes are at equal load under common random numbers, with 95 % intervals; `?`: the interval holds 0."""
@@ -27,7 +27,7 @@ def write_study_page(result: StudyResult, path: Path) -> list[Path]:
         They cannot be written.
     """
     from satline.report.html import write_page
-    from satline.simulation._figures import write_figures
+    from satline.simulation.figures import write_figures
 
     directory = path.with_suffix("")
     directory.mkdir(parents=True, exist_ok=True)

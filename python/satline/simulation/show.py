@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from satline.report import Line, Mark, Plot, _numbers, cell, visible
+from satline.report import Line, Mark, Plot, Scale, cell, quantity, scale_for, visible
 from satline.simulation._estimate import Estimate
 from satline.simulation._measures import measure
 from satline.simulation._replications import Point
@@ -236,7 +236,7 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _mark(label: str, x: float, estimate: Estimate, scale: _numbers.Scale) -> Mark:
+def _mark(label: str, x: float, estimate: Estimate, scale: Scale) -> Mark:
     text = shown(estimate, scale)
     low, high = estimate.low, estimate.high
     return Mark(
@@ -249,21 +249,21 @@ def _mark(label: str, x: float, estimate: Estimate, scale: _numbers.Scale) -> Ma
     )
 
 
-def scale_of(name: str, estimates: Sequence[Estimate]) -> _numbers.Scale:
+def scale_of(name: str, estimates: Sequence[Estimate]) -> Scale:
     """One scale for all values of a measure."""
     largest = max((abs(e.value) for e in estimates if e.value is not None), default=0.0)
-    return _numbers.scale(measure(name).unit, largest)
+    return scale_for(measure(name).unit, largest)
 
 
-def shown(estimate: Estimate, scale: _numbers.Scale) -> str:
+def shown(estimate: Estimate, scale: Scale) -> str:
     """A value ± half its interval."""
     if estimate.value is None:
         return "–"
     half = estimate.half_width
-    return _numbers.quantity(estimate.value * scale.factor, "", None if half is None else half * scale.factor)
+    return quantity(estimate.value * scale.factor, "", None if half is None else half * scale.factor)
 
 
-def heading(name: str, scale: _numbers.Scale) -> str:
+def heading(name: str, scale: Scale) -> str:
     """A measure's words with the unit."""
     unit = "per s" if scale.label in ("transactions/s", "per second") else scale.label
     return f"{measure(name).words}, {unit}" if unit and unit != "users" else measure(name).words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from satline.report import _numbers, cell
+from satline.report import cell, number, quantity, scale_for
 from satline.simulation._measures import measure
 from satline.simulation.calibration._calibrate import Calibrated, Fitted, Line
 from satline.simulation.calibration._constants import number_text
@@ -28,14 +28,14 @@ def constant_rows(result: Calibrated) -> Rows:
 
 
 def _line(line: Line) -> tuple[str, ...]:
-    scale = _numbers.scale(measure(line.target.measure).unit, line.target.value)
+    scale = scale_for(measure(line.target.measure).unit, line.target.value)
     estimate = line.simulated
     simulated = "–"
     if estimate.value is not None:
         half = None if estimate.half_width is None else estimate.half_width * scale.factor
-        simulated = _numbers.quantity(estimate.value * scale.factor, "", half)
+        simulated = quantity(estimate.value * scale.factor, "", half)
     unit = "per s" if scale.label in ("per second", "transactions/s") else scale.label
-    measured = f"{_numbers.number(line.target.value * scale.factor)} {unit}".rstrip()
+    measured = f"{number(line.target.value * scale.factor)} {unit}".rstrip()
     within = ("yes" if line.within else "no") + ("" if line.sure else "?")
     error = percent(line.error.value)
     return (
@@ -93,8 +93,8 @@ def remarks(result: Calibrated) -> list[str]:
     said.append(
         f"simulated: {run.check_replications} runs of {run.seconds:g} s with seed {run.check_seed}, which "
         f"the fit never saw, ± half of the 95 % interval; fitted by {result.points} points, {result.runs} "
-        f"runs in all, seed {run.seed}; misfit {_numbers.number(result.misfit[0])} at the start, "
-        f"{_numbers.number(result.misfit[1])} at the end"
+        f"runs in all, seed {run.seed}; misfit {number(result.misfit[0])} at the start, "
+        f"{number(result.misfit[1])} at the end"
     )
     said.append("constants: 95 % by the slopes at the end and the noise of the runs, if the model is right")
     return said
