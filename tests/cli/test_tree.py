@@ -148,6 +148,7 @@ def test_help_loads_no_command(words: list[str]) -> None:
         "satline.cli.program",
         "satline.cli.tree",
         "satline.errors",
+        "satline.lazy",
     ]
 
 
