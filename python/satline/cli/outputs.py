@@ -103,7 +103,7 @@ def picture_option(kind: str, *, former: Sequence[str] = ()) -> Decorator[Any]:
         former=former,
         type=click.Path(path_type=Path),
         metavar="PATH",
-        help=f"Write the plots: PATH is a file that ends in .{kind}, or a directory for a file each.",
+        help=f"Write the plots: PATH is a file that ends in .{kind}, or a directory with one file per plot.",
     )
 
 
