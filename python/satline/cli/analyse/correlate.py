@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     epilog="""\b
 Examples:
   satline analyse correlate host.satline --pqm response --given load
-  satline analyse correlate host.satline --then 3    continue with the third hit
+  satline analyse correlate host.satline --then 3    from the third hit
   satline analyse correlate --story host.satline.walk.toml
 """,
 )

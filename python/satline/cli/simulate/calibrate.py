@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     epilog="""\b
 Examples:
   satline simulate calibrate 3081D                 a shipped calibration
-  satline simulate calibrate mine.toml -o mine  stored there; run again to continue
+  satline simulate calibrate mine.toml -o mine     again: continues
   satline simulate calibrate mine.toml --apply     also write the constants
 """,
 )
