@@ -59,7 +59,7 @@ def output_option(
     )
 
 
-def json_option(text: str = "As JSON.") -> Decorator[Any]:
+def json_option(text: str = "Print JSON.") -> Decorator[Any]:
     """`--json`, as `as_json`: the result as JSON on standard output."""
     return click.option("--json", "as_json", cls=OutputOption, is_flag=True, help=text)
 

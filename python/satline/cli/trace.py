@@ -34,8 +34,8 @@ Examples:
     default=None,
     help="Merge consecutive references to one page. [default: for addresses, not for disks]",
 )
-@click.option("--first", type=click.IntRange(1), help="Only so many references.")
-@click.option("--note", help="A note to store with the recording.")
+@click.option("--first", type=click.IntRange(1), help="Only this many references, from the beginning.")
+@click.option("--note", help="A note to store in the trace.")
 @click.option("--formats", is_flag=True, help="List the formats, and end.")
 @JSON
 def import_trace(
@@ -86,7 +86,9 @@ Example:
 @click.option(
     "--page-bytes", type=click.IntRange(16), default=4096, show_default=True, help="Size of a page."
 )
-@click.option("--first", type=click.IntRange(1), help="Only so many references; then the command is ended.")
+@click.option(
+    "--first", type=click.IntRange(1), help="Record only this many references, then end the command."
+)
 @JSON
 def record(command: tuple[str, ...], output: Path, page_bytes: int, first: int | None, as_json: bool) -> int:
     """Run COMMAND under valgrind's lackey and record its page references: instructions and data.
@@ -117,12 +119,12 @@ Examples:
 @click.option(
     "--sizes", metavar="N,P%", help="Memory sizes, in pages or percent of the footprint. [default: 1% to 80%]"
 )
-@click.option("--misses", is_flag=True, help="Counts in place of misses in 1000 references.")
+@click.option("--misses", is_flag=True, help="Print counts instead of misses per 1000 references.")
 @click.option("--curve", is_flag=True, help="With --json: LRU's misses at every size, in one pass.")
 @click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Seed of `random`."
 )
-@click.option("--first", type=click.IntRange(1), help="Only so many references.")
+@click.option("--first", type=click.IntRange(1), help="Only this many references, from the beginning.")
 @click.option("--workers", type=click.IntRange(1), help="Replays at a time. [default: one per processor]")
 @click.option("--format", "format_name", metavar="NAME", help="Format of a text; default: detected.")
 @click.option("--page-bytes", type=click.IntRange(16), help="Page size, for a text. [default: 4096]")

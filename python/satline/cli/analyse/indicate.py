@@ -84,7 +84,7 @@ Examples:
 @click.option(
     "--watch", type=click.FloatRange(0.5), metavar="SECONDS", help="Repeat every SECONDS, until Ctrl-C."
 )
-@click.option("--count", type=click.IntRange(1), help="With --watch: end after so many.")
+@click.option("--count", type=click.IntRange(1), help="With --watch: end after this many updates.")
 @json_option("Print JSON; with --watch, one line per update.")
 def indicate(
     recording: Path | None,

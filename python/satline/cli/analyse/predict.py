@@ -84,7 +84,7 @@ demand_s = { students = 0.1, batch = 2 }.
     help="Estimate demands from these loads; ..half: the lower half.",
 )
 @click.option(
-    "--by-class", "by_class", is_flag=True, help="Short and long transactions apart, by their class."
+    "--by-class", "by_class", is_flag=True, help="Treat short and long transactions separately, by class."
 )
 @click.option(
     "--think", "think_s", type=click.FloatRange(min=0), metavar="SECONDS", help="Think time, if it is known."

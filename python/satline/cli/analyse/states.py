@@ -51,7 +51,7 @@ Examples:
     show_default=True,
     help="Sort by time in this state, or by name.",
 )
-@click.option("--top", type=click.IntRange(1), help="Show so many users; default what finds room, else 20.")
+@click.option("--top", type=click.IntRange(1), help="Show this many users; default: as many as fit, else 20.")
 @click.option(
     "--every", type=click.FloatRange(0.5), default=5.0, show_default=True, help="Seconds between two views."
 )

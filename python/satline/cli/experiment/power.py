@@ -39,7 +39,7 @@ Examples:
     type=float,
     help="Standard deviation of runs; of observations if these are autocorrelated.",
 )
-@click.option("--replicates", type=click.IntRange(1, 1000), help="Number of users.")
+@click.option("--replicates", type=click.IntRange(1, 1000), help="Number of replicates, if it is fixed.")
 @click.option(
     "--autocorrelation",
     type=float,

@@ -112,7 +112,7 @@ Examples:
     help="Seed of think times and choices, in place of the study's.",
 )
 @click.option("--quick", is_flag=True, help="Shorter windows and fewer steps; the verdict is less sure.")
-@json_option("The result as JSON on standard output; progress goes to standard error.")
+@json_option("Print JSON on standard output; progress goes to standard error.")
 @click.option(
     "--scratch",
     type=click.Path(path_type=Path),
