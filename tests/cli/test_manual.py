@@ -40,7 +40,7 @@ def test_a_page_has_what_help_has(pages: dict[str, str]) -> None:
         ".SH SYNOPSIS\n.B satline analyse predict\n[OPTIONS] [RECORDING]",
         "\\fB\\-\\-what\\-if CHANGE\\fR\nAfter a change",
         ".SH EXAMPLES\n.nf\n",
-        ".SH WHAT MAY BE CHANGED\n.nf\n",
+        ".SH WHAT CAN BE CHANGED\n.nf\n",
         ".SH EXIT STATUS",
         "\\fBsatline\\-analyse\\fR(1)",
     ):

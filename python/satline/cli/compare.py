@@ -35,25 +35,29 @@ Examples:
 """,
 )
 @click.argument("recordings", nargs=-1, metavar="[BEFORE] [AFTER]")
-@click.option("--before", multiple=True, metavar="RECORDING", help="Before; may be repeated.")
-@click.option("--after", multiple=True, metavar="RECORDING", help="After; may be repeated.")
-@click.option("--at", metavar="TIME", help="Cut one recording at this moment.")
-@click.option("--at-annotation", metavar="TEXT", help="Cut one recording at its annotation with this text.")
+@click.option(
+    "--before", multiple=True, metavar="RECORDING", help="Recording before the change; may be repeated."
+)
+@click.option(
+    "--after", multiple=True, metavar="RECORDING", help="Recording after the change; may be repeated."
+)
+@click.option("--at", metavar="TIME", help="Split one recording at this time.")
+@click.option("--at-annotation", metavar="TEXT", help="Split one recording at its annotation with this text.")
 @click.option(
     "--with",
     "with_",
     metavar="DAY|last-good|usual",
-    help="Hold one recording against the history: as `satline history compare`.",
+    help="Compare one recording with the history: as `satline history compare`.",
 )
 @HISTORY
 @click.option(
     "--measure",
     metavar="VARIABLE",
-    help="What to compare, or VARIABLE@USER, @DEVICE; default: the best that both have.",
+    help="Measure to compare, or VARIABLE@USER, @DEVICE; default: the best that both have.",
 )
 @LOAD
 @click.option(
-    "--throughput", metavar="VARIABLE", help="Of the trade-off curve; default: problem state (virtual CPU)."
+    "--throughput", metavar="VARIABLE", help="Throughput of the trade-off curve; default: user time."
 )
 @click.option(
     "--class-observations",
@@ -61,7 +65,7 @@ Examples:
     default=50,
     show_default=True,
     metavar="N",
-    help="Merge classes until both sides have so many.",
+    help="Merge classes until both sides have this many.",
 )
 @filter_options
 @click.option("--full", is_flag=True, help="The points of the trade-off curves too.")
@@ -88,11 +92,11 @@ def compare(
     html: Path | None,
     svg: Path | None,
 ) -> None:
-    """Say whether a change helped: hold two periods against each other at equal load, with intervals that
-    respect that hours and days resemble their neighbours.
+    """Say whether a change helped: compare two periods at equal load, with confidence intervals that account
+    for autocorrelation.
 
-    BEFORE and AFTER are each a recording, a directory of recordings (the runs of an arm), a pattern in
-    quotes, or several with commas. With --at or --at-annotation one recording is cut in two.
+    BEFORE and AFTER are each a recording, a directory of recordings (the runs of a variant), a quoted
+    pattern, or several separated by commas. With --at or --at-annotation, one recording is split in two.
     """
     if with_ is not None:
         _with_history(context, recordings)

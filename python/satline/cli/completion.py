@@ -12,7 +12,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
 @click.command(
-    short_help="Print what makes bash, zsh or fish complete commands.",
+    short_help="Print the completion script for bash, zsh or fish.",
     epilog="""\b
 Examples:
   satline completion bash > ~/.local/share/bash-completion/completions/satline
@@ -22,11 +22,11 @@ Examples:
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the script that makes SHELL complete the commands of satline, their options, and the names of
+    """Print the script with which SHELL completes the commands of satline, their options, and the names of
     shipped studies, reports, machines and workloads.
 
-    The shell reads it when it starts, from the places of the examples; `source <(satline completion bash)` is
-    for this session only.
+    The shell reads the script at startup, from the locations in the examples; `source <(satline completion
+    bash)` enables it for this session only.
     """
     from satline.cli import commands
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Say where a recording saturates, and what holds it back.",
+    short_help="Say where a recording saturates, and what limits it.",
     epilog="""\b
 Examples:
   satline diagnose host.satline
@@ -29,8 +29,8 @@ Examples:
 @LOAD
 @class_options
 @filter_options
-@click.option("--throughput", metavar="COLUMN", help="Of a table: its column of throughput.")
-@click.option("--response", metavar="COLUMN", help="Of a table: its column of mean response time.")
+@click.option("--throughput", metavar="COLUMN", help="For a table: its column of throughput.")
+@click.option("--response", metavar="COLUMN", help="For a table: its column of mean response time.")
 @click.option("--all", "every", is_flag=True, help="Also why each rule does not hold, and what was not seen.")
 @JSON
 def diagnose(
@@ -45,10 +45,10 @@ def diagnose(
     every: bool,
     as_json: bool,
 ) -> None:
-    """Say where a recording saturates, what holds it back, how sure that is, and what could not be seen.
+    """Say where a recording saturates, what limits it, how certain that is, and what could not be measured.
 
-    A RECORDING that is a file is a table of loads and throughputs in CSV: `satline predict` says more of it,
-    and how to name its columns.
+    If RECORDING is a file, it is a CSV table of loads and throughputs: `satline analyse predict` tells more
+    about such a table, including how to name its columns.
     """
     if recording.is_file():
         from satline.cli.analyse.load_table import diagnose_table

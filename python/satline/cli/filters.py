@@ -28,13 +28,22 @@ def filter_options(command: Command) -> Command:
 
     for option in reversed(
         (
-            click.option("--hours", metavar="9-17", help="Only these hours of the day, the end excluded."),
+            click.option("--hours", metavar="9-17", help="Only these hours of the day, excluding the end."),
             click.option("--days", metavar="mon-fri", help="Only these days of the week: mon-fri, sat,sun."),
-            click.option("--from", "begin", metavar="DATE", help="Only from 2026-11-02 or 2026-11-02T09:00."),
-            click.option("--to", "end", metavar="DATE", help="Only to this moment, or this day's end."),
-            click.option("--timezone", metavar="ZONE", help="Zone of hours, days and dates; default UTC."),
+            click.option(
+                "--from",
+                "begin",
+                metavar="DATE",
+                help="Only from this time on: 2026-11-02 or 2026-11-02T09:00.",
+            ),
+            click.option(
+                "--to", "end", metavar="DATE", help="Only up to this time, or to the end of this day."
+            ),
+            click.option(
+                "--timezone", metavar="ZONE", help="Time zone of hours, days and dates; default UTC."
+            ),
             click.option("--users", metavar="A,B", help="Count only these users."),
-            click.option("--exclude-users", metavar="A,B", help="Leave these users out."),
+            click.option("--exclude-users", metavar="A,B", help="Exclude these users."),
             click.option("--class", "classes_of_work", metavar="A,B", help="Only these transaction classes."),
         )
     ):

@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Build the disk and the kernel that guests start from.",
+    short_help="Build the disk image and kernel that guests boot from.",
     epilog="""\b
 Examples:
   sudo satline guest build
-  sudo satline guest build --release trixie     another kernel, kept beside it
+  sudo satline guest build --release trixie     another kernel, in addition
 """,
 )
-@click.option("--release", help="Debian's release, such as bookworm; default: the host's.")
-@click.option("--mirror", help="Debian's archive; default: the one that the host's apt is set to.")
+@click.option("--release", help="Debian release, such as bookworm; default: the host's.")
+@click.option("--mirror", help="Debian mirror; default: the one that the host's apt uses.")
 @click.option("--again", is_flag=True, help="Make it anew.")
 def build(release: str | None, mirror: str | None, again: bool) -> None:
-    """Make the guests' disk, kernel and key from Debian's packages.
+    """Build the guests' disk image, kernel and key from Debian packages.
 
-    It needs root, debootstrap and a mirror. What was fetched is kept until it is done: a build that was
-    interrupted goes on where it was.
+    This needs root, debootstrap and a mirror. Downloads are kept until the build is complete: an interrupted
+    build continues where it stopped.
     """
     from satline.report import visible
     from satline.systems.guest.files import used_bytes
@@ -47,7 +47,7 @@ def build(release: str | None, mirror: str | None, again: bool) -> None:
 
 @click.command(
     name="list",
-    short_help="List what is kept for guests.",
+    short_help="List the stored images and snapshots of guests.",
     epilog="""\b
 Example:
   satline guest list
@@ -55,7 +55,9 @@ Example:
 )
 @JSON
 def list_command(as_json: bool) -> None:
-    """What is kept for guests: what they start from, and a snapshot of each kind that was started."""
+    """List what is stored for guests: the disk images and kernels, and a snapshot of each kind of guest that
+    was started.
+    """
     from satline.report import visible
     from satline.systems.guest.files import cache_directory, used_bytes
     from satline.systems.guest.image import image_directories
@@ -92,7 +94,7 @@ def _kind(one: Snapshot) -> str:
 
 
 @click.command(
-    short_help="Delete what is kept for guests.",
+    short_help="Delete the stored images and snapshots of guests.",
     epilog="""\b
 Example:
   satline guest remove --snapshots
@@ -100,9 +102,9 @@ Example:
 )
 @click.option("--snapshots", is_flag=True, help="The snapshots only; the next run of each kind boots again.")
 def remove(snapshots: bool) -> None:
-    """Delete what is kept for guests: the snapshots, and what they start from.
+    """Delete what is stored for guests: the snapshots, disk images and kernels.
 
-    Runs that go on must be over.
+    No run may be in progress.
     """
     from satline.systems.guest.files import cache_directory, one_at_a_time, used_bytes
     from satline.systems.guest.image import image_directories
@@ -127,18 +129,18 @@ Examples:
   satline guest shell --processors 2 --command 'uname -a'
 """,
 )
-@click.option("--memory", default="256 MB", show_default=True, help="Its main storage.")
+@click.option("--memory", default="256 MB", show_default=True, help="Memory of the guest.")
 @click.option("--processors", type=click.IntRange(1, 64), default=1, show_default=True)
 @click.option("--swap-disks", type=click.IntRange(0, 16), default=1, show_default=True)
-@click.option("--release", help="Debian's release, of those that were built; default: the host's.")
-@click.option("--command", "-c", help="Run this there instead of a shell.")
+@click.option("--release", help="Debian release, one of those built; default: the host's.")
+@click.option("--command", "-c", help="Run this in the guest instead of a shell.")
 @click.option(
     "--scratch", type=click.Path(path_type=Path), default=Path("/var/tmp"), help="Directory for its disks."
 )
 def shell(
     memory: str, processors: int, swap_disks: int, release: str | None, command: str | None, scratch: Path
 ) -> int:
-    """Start a guest as a study would, and log on to it as root; it is thrown away when the session ends."""
+    """Start a guest as a study would, and log on to it as root; it is deleted when the session ends."""
     import secrets
     import subprocess
 

@@ -29,13 +29,13 @@ HISTORY = click.option(
     envvar="SATLINE_HISTORY",
     callback=_place,
     metavar="DIR",
-    help="The history; default SATLINE_HISTORY, else ~/.local/share/satline/history.",
+    help="Directory of the history; default SATLINE_HISTORY, else ~/.local/share/satline/history.",
 )
-AS_OF = click.option("--as-of", metavar="DAY", help="As if today were DAY.")
+AS_OF = click.option("--as-of", metavar="DAY", help="Act as if today were DAY.")
 
 
 @click.command(
-    short_help="Bring recordings into the history.",
+    short_help="Add recordings to the history.",
     epilog="""\b
 Example:
   satline history add /var/tmp/host.satline
@@ -45,7 +45,7 @@ Example:
 @HISTORY
 @JSON
 def add(recordings: tuple[Path, ...], place: Path, as_json: bool) -> None:
-    """Bring copies of RECORDINGS into the history; one that has grown since is renewed.
+    """Copy RECORDINGS into the history; copies of recordings that have grown are updated.
 
     A recording may still be being written.
     """
@@ -72,7 +72,7 @@ def add(recordings: tuple[Path, ...], place: Path, as_json: bool) -> None:
 
 @click.command(
     "list",
-    short_help="List days and what is kept of them.",
+    short_help="List the days and the data kept for each.",
     epilog="""\b
 Examples:
   satline history list
@@ -82,7 +82,7 @@ Examples:
 @HISTORY
 @JSON
 def list_days(place: Path, as_json: bool) -> None:
-    """List the days of the history: what is kept of each, and what was said of it."""
+    """List the days of the history: the data kept for each, and its mark."""
     from satline.history import DayNote, History, used_bytes
 
     store = History.open(place)
@@ -118,23 +118,25 @@ def list_days(place: Path, as_json: bool) -> None:
 
 
 @click.command(
-    short_help="Show or set the rules; keep days whatever the rules.",
+    short_help="Show or set the retention rules; exempt days from them.",
     epilog="""\b
 Examples:
   satline history keep --full 14 --hourly 730
-  satline history keep 2026-11-02              whatever the rules
+  satline history keep 2026-11-02              regardless of the rules
 """,
 )
 @click.argument("days", metavar="[DAY]…", nargs=-1)
-@click.option("--full", type=click.IntRange(min=1), metavar="DAYS", help="Keep full detail so long.")
-@click.option("--hourly", metavar="DAYS|ever", help="Keep hourly readings so long.")
+@click.option(
+    "--full", type=click.IntRange(min=1), metavar="DAYS", help="Keep full detail for this many days."
+)
+@click.option("--hourly", metavar="DAYS|ever", help="Keep hourly readings for this many days.")
 @click.option("--release", is_flag=True, help="The rules hold for the DAYs again.")
 @HISTORY
 @JSON
 def keep(
     days: tuple[str, ...], full: int | None, hourly: str | None, release: bool, place: Path, as_json: bool
 ) -> None:
-    """Show or set how long what is kept; with DAYs, keep these at full detail whatever the rules."""
+    """Show or set the retention times; with DAYs, keep these in full detail regardless of the rules."""
     from satline.history import History, Rules, parse_day
 
     store = History.open(place, make=True)
@@ -161,7 +163,7 @@ def keep(
 
 
 @click.command(
-    short_help="Say that a day was good or bad.",
+    short_help="Mark a day as good or bad.",
     epilog="""\b
 Example:
   satline history mark 2026-11-02 good --note 'before the new disk'
@@ -172,7 +174,7 @@ Example:
 @click.option("--note", default=None, metavar="TEXT", help="Why.")
 @HISTORY
 def mark(day: str, mark: str, note: str | None, place: Path) -> None:
-    """Say that DAY was good or bad: good ones are compared with, bad ones are no measure of what is usual."""
+    """Mark DAY as good or bad: good days serve for comparison, bad ones do not count as usual."""
     from satline.history import History, parse_day
     from satline.report import visible
 
@@ -187,7 +189,7 @@ def mark(day: str, mark: str, note: str | None, place: Path) -> None:
 
 
 @click.command(
-    short_help="Delete what the rules do not keep.",
+    short_help="Delete what the retention rules do not keep.",
     epilog="""\b
 Example:
   satline history prune --dry-run
@@ -198,9 +200,9 @@ Example:
 @HISTORY
 @JSON
 def prune(dry_run: bool, as_of: str | None, place: Path, as_json: bool) -> None:
-    """Let go full detail, and years later hourly readings, that the rules do not keep.
+    """Delete full detail, and years later hourly readings, that the rules do not keep.
 
-    Full detail of a day goes only where its hourly readings and figures are there and can be read.
+    Full detail of a day is deleted only if its hourly readings and figures exist and can be read.
     """
     from satline.history import History, parse_day, today
     from satline.history import prune as let_go
@@ -228,7 +230,7 @@ def prune(dry_run: bool, as_of: str | None, place: Path, as_json: bool) -> None:
 
 
 @click.command(
-    short_help="Show what is kept of a day.",
+    short_help="Show the data kept for a day.",
     epilog="""\b
 Example:
   satline history show 2026-11-02
@@ -237,7 +239,7 @@ Example:
 @click.argument("day")
 @HISTORY
 def show(day: str, place: Path) -> None:
-    """Show what is kept of DAY: recordings, rows, load, annotations."""
+    """Show the data kept for DAY: recordings, rows, load, annotations."""
     import numpy as np
 
     from satline.history import DayNote, History, parse_day, read_figures
@@ -291,18 +293,18 @@ Examples:
     default="last-good",
     show_default=True,
     metavar="DAY|last-good|usual",
-    help="What to hold it against.",
+    help="What to compare it with.",
 )
 @click.option(
-    "--top", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Show so many."
+    "--top", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Show this many."
 )
 @html_option("Write a page.")
 @HISTORY
 @JSON
 def compare(today_: str, with_: str, top: int, html: Path | None, place: Path, as_json: bool) -> None:
-    """Hold TODAY (a recording, or a day of the history) against a good day.
+    """Compare TODAY (a recording, or a day of the history) with a good day.
 
-    Rows that vanished or appeared are named, and columns that changed beyond their usual variation.
+    It lists rows that disappeared or appeared, and columns outside their usual range.
     """
     from satline.history import History, compare_with_history
 

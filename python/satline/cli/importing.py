@@ -26,7 +26,7 @@ DAMAGE_SHOWN = 5
 
 @click.command(
     "import",
-    short_help="Turn another collector's archive into a recording.",
+    short_help="Convert another collector's archive to a recording.",
     epilog="""\b
 Examples:
   satline import /var/log/sysstat -o host.satline
@@ -36,14 +36,14 @@ Examples:
 )
 @click.argument("sources", nargs=-1, metavar="SOURCE...")
 @output_option("The recording to make; default: named like the source, here.", metavar="RECORDING", former=())
-@click.option("--format", "format_name", metavar="NAME", help="What the source is; default: guessed.")
-@click.option("--timezone", metavar="ZONE", help="Zone of times that do not say theirs: Europe/Berlin.")
+@click.option("--format", "format_name", metavar="NAME", help="Format of the source; default: detected.")
+@click.option("--timezone", metavar="ZONE", help="Time zone of times without one: Europe/Berlin.")
 @click.option(
     "--mapping",
     type=click.Path(path_type=Path),
     help="File that says what the columns of a table, or an application's metrics, mean.",
 )
-@click.option("--host", metavar="NAME", help="Only this host, where a source holds several.")
+@click.option("--host", metavar="NAME", help="Only this host, if a source contains several.")
 @click.option("--from", "start", metavar="TIME", help="Only from this time on: 2026-11-21T08:00.")
 @click.option("--to", "end", metavar="TIME", help="Only before this time.")
 @click.option("--formats", is_flag=True, help="List the formats, and end.")
@@ -60,9 +60,9 @@ def import_command(
     formats: bool,
     as_json: bool,
 ) -> None:
-    """Turn another collector's archive into a recording.
+    """Convert another collector's archive to a recording.
 
-    Several sources of one kind go into one recording, in order of time. What the format is, is guessed.
+    Several sources of one kind are combined in one recording, in order of time. The format is detected.
     """
     from satline.errors import InputError
     from satline.importers import Options, guess, import_recording

@@ -25,7 +25,7 @@ NEEDS_SHOWN = 8
 
 
 @click.command(
-    short_help="Say what is in a recording, and what it can answer.",
+    short_help="Say what a recording contains, and what it can answer.",
     epilog="""\b
 Examples:
   satline info host.satline
@@ -35,9 +35,9 @@ Examples:
 @RECORDING
 @JSON
 def info(recording: Path, as_json: bool) -> None:
-    """Say what is in a recording, over what range of load, and for which questions it suffices.
+    """Say what a recording contains, over what range of load, and which questions it can answer.
 
-    `satline recording info` shows instead what the recording says of itself, key by key.
+    `satline recording info` shows the recording's own description instead, key by key.
     """
     from satline.diagnosis import suffices
     from satline.recording import Recording, contents

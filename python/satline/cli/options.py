@@ -19,7 +19,7 @@ LOAD = click.option(
     "--load",
     "load_axis",
     metavar="AXIS",
-    help="What to call load: users (of a study's steps), active_users, in_queue, in_flight, run_queue,"
+    help="Load axis: users (of a study's steps), active_users, in_queue, in_flight, run_queue,"
     " load_average, sessions, in_system, requests, or any variable.",
 )
 
@@ -31,9 +31,11 @@ def class_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--class-observations",
             type=click.IntRange(min=1),
             metavar="N",
-            help="Merge classes until each has so many; default 50, fewer in a short recording.",
+            help="Merge classes until each has this many; default 50, fewer in a short recording.",
         ),
-        click.option("--class-width", type=float, metavar="WIDTH", help="Loads in a class; default 2 users."),
+        click.option(
+            "--class-width", type=float, metavar="WIDTH", help="Width of a class of load; default 2 users."
+        ),
         click.option(
             "--classes", metavar="equal-count[:N]", help="Classes of equal size instead of equal width."
         ),
@@ -103,11 +105,14 @@ class Size(click.ParamType[int]):
 
 
 KEEP = click.option(
-    "--keep", type=Duration(), metavar="TIME", help="Let go days that ended longer ago, such as 30d."
+    "--keep",
+    type=Duration(),
+    metavar="TIME",
+    help="Delete days that ended longer ago than this, such as 30d.",
 )
 MAX_SIZE = click.option(
     "--max-size",
     type=Size(),
     metavar="SIZE",
-    help="Let go the oldest days while the recording is larger, such as 5G.",
+    help="Delete the oldest days while the recording is larger than this, such as 5G.",
 )

@@ -59,7 +59,7 @@ def output_option(
     )
 
 
-def json_option(text: str = "As JSON.") -> Decorator[Any]:
+def json_option(text: str = "Print JSON.") -> Decorator[Any]:
     """`--json`, as `as_json`: the result as JSON on standard output."""
     return click.option("--json", "as_json", cls=OutputOption, is_flag=True, help=text)
 
@@ -103,7 +103,7 @@ def picture_option(kind: str, *, former: Sequence[str] = ()) -> Decorator[Any]:
         former=former,
         type=click.Path(path_type=Path),
         metavar="PATH",
-        help=f"Write the plots: PATH is a file that ends in .{kind}, or a directory for a file each.",
+        help=f"Write the plots: PATH is a file that ends in .{kind}, or a directory with one file per plot.",
     )
 
 

@@ -32,10 +32,12 @@ commands = LazyGroup(
     former=FORMER,
     callback=_private,
     params=[
-        click.Option(["--private"], is_flag=True, help="What is written is for this user alone: umask 077.")
+        click.Option(
+            ["--private"], is_flag=True, help="Make what is written readable only by this user: umask 077."
+        )
     ],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    help="How many users a shared machine carries, what holds it back, and what to do about it.",
+    help="How many users a shared machine carries, what limits it, and what to do about it.",
     epilog="""\b
 Examples:
   satline study this-host                 how many users this machine carries

@@ -25,7 +25,7 @@ _ONE_SAMPLE_S = 1e-3  # shorter than any interval: an observation is then one sa
 
 
 @click.command(
-    short_help="Write a recording's report, or show one of many.",
+    short_help="Write the full report of a recording, or show another one.",
     epilog="""\b
 Examples:
   satline report host.satline -o host.html
@@ -52,7 +52,7 @@ Examples:
     show_default=True,
     help="Pixels per inch of a PNG; a plot is 5 inches wide.",
 )
-@csv_option("As CSV: a row for each group and variable.")
+@csv_option("Print CSV: a row for each group and variable.")
 @JSON
 def report(
     arguments: tuple[str, ...],
@@ -69,9 +69,9 @@ def report(
     as_csv: bool,
     as_json: bool,
 ) -> None:
-    """Write the whole report of a recording, one HTML file that needs no network, or show REPORT.
+    """Write the full report of a recording, one HTML file that needs no network, or show REPORT.
 
-    REPORT is a name from --list, or your own definition: a file ending in .toml. Without it the whole report
+    REPORT is a name from --list, or your own definition: a file ending in .toml. Without it, the full report
     is written.
     """
     from satline.recording import Recording

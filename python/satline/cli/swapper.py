@@ -32,7 +32,11 @@ Examples:
 @click.argument("policy", type=_FILE)
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @click.option("--recording", type=_FILE, help="Write a recording, or into one that is there.")
-@click.option("--metrics", metavar="ADDRESS:PORT", help="Answer Prometheus there, such as 127.0.0.1:9477.")
+@click.option(
+    "--metrics",
+    metavar="ADDRESS:PORT",
+    help="Serve Prometheus metrics at this address, such as 127.0.0.1:9477.",
+)
 @STATUS
 def run(
     policy: Path, dry_run: bool, recording: Path | None, metrics: str | None, status_path: Path | None
@@ -53,7 +57,7 @@ def run(
 
 
 @click.command(
-    short_help="Show the users and their states now.",
+    short_help="Show the users and their current states.",
     epilog="""\b
 Examples:
   satline swapper status
@@ -63,7 +67,7 @@ Examples:
 @STATUS
 @JSON
 def status(status_path: Path | None, as_json: bool) -> None:
-    """Users and their states, as the daemon last said."""
+    """Show the users and their states, as last reported by the daemon."""
     from satline.swapper import default_status, read_status
 
     found = read_status(status_path or default_status())
@@ -123,7 +127,7 @@ Examples:
 @click.option("--policy", type=_FILE, help="Say what this policy means, key by key.")
 @STATUS
 def explain(user: str | None, policy: Path | None, status_path: Path | None) -> None:
-    """Say why USER is in his state, or what a policy means."""
+    """Say why USER is in its state, or what a policy means."""
     from textwrap import fill
 
     from satline.report import visible
@@ -149,9 +153,9 @@ Example:
 @click.argument("user")
 @STATUS
 def touch(user: str, status_path: Path | None) -> None:
-    """Tell the daemon that USER is about to come back: his swap sets are read before he touches anything.
+    """Tell the daemon that USER is about to come back: its swap sets are read before it touches anything.
 
-    A notebook proxy calls this when a request for a kernel comes in.
+    A notebook proxy calls this when a request for a kernel arrives.
     """
     from satline.swapper import announce, default_status
 
@@ -159,7 +163,7 @@ def touch(user: str, status_path: Path | None) -> None:
 
 
 @click.command(
-    short_help="Say what another policy would have done.",
+    short_help="Show what another policy would have done.",
     epilog="""\b
 Example:
   satline swapper replay host.satline policy.toml other.toml
@@ -169,10 +173,10 @@ Example:
 @click.argument("policies", type=_FILE, nargs=-1, required=True, metavar="POLICY...")
 @JSON
 def replay(recording: Path, policies: tuple[Path, ...], as_json: bool) -> None:
-    """Decide on all that a daemon saw in RECORDING under each POLICY.
+    """Replay everything that a daemon observed in RECORDING under each POLICY.
 
-    Users return when they did, work takes no time, and free storage is corrected by what is outside; what it
-    cannot tell is how users would have behaved on a faster or slower system.
+    Users return when they did, work takes no time, and free memory is corrected by what is swapped out. It
+    cannot tell how users would have behaved on a faster or slower system.
     """
     from satline.report import quantity, visible
     from satline.swapper import read_policy
@@ -203,9 +207,13 @@ Example:
 """,
 )
 @click.argument("policy", type=_FILE)
-@click.option("--metrics", metavar="ADDRESS:PORT", help="Answer Prometheus there, such as 127.0.0.1:9477.")
+@click.option(
+    "--metrics",
+    metavar="ADDRESS:PORT",
+    help="Serve Prometheus metrics at this address, such as 127.0.0.1:9477.",
+)
 def unit(policy: Path, metrics: str | None) -> None:
-    """Print satline-swapper.service for POLICY: the privileges it needs, and no other."""
+    """Print satline-swapper.service for POLICY, with the privileges that it needs and no others."""
     from satline.swapper import make_unit, read_policy
     from satline.systems.binaries import find_binary
 

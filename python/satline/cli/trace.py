@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "import",
-    short_help="Read another tool's trace into the compact form.",
+    short_help="Convert another tool's trace to the compact format.",
     epilog="""\b
 Examples:
   satline trace import proj_0.csv -o proj.trace
@@ -27,15 +27,15 @@ Examples:
 )
 @click.argument("source", required=False, metavar="SOURCE")
 @output_option("Trace to write. [default: SOURCE.trace, here]", former=())
-@click.option("--format", "format_name", metavar="NAME", help="What the source is; default: guessed.")
+@click.option("--format", "format_name", metavar="NAME", help="Format of the source; default: detected.")
 @click.option("--page-bytes", type=click.IntRange(16), help="Size of a page. [default: 4096]")
 @click.option(
     "--join/--no-join",
     default=None,
-    help="Consecutive references to one page are one. [default: for addresses, not for disks]",
+    help="Merge consecutive references to one page. [default: for addresses, not for disks]",
 )
-@click.option("--first", type=click.IntRange(1), help="Only so many references.")
-@click.option("--note", help="A remark to keep in it.")
+@click.option("--first", type=click.IntRange(1), help="Only this many references, from the beginning.")
+@click.option("--note", help="A note to store in the trace.")
 @click.option("--formats", is_flag=True, help="List the formats, and end.")
 @JSON
 def import_trace(
@@ -49,9 +49,9 @@ def import_trace(
     formats: bool,
     as_json: bool,
 ) -> None:
-    """Read another tool's trace into the compact form; SOURCE is a file, or - for standard input.
+    """Convert another tool's trace to the compact format; SOURCE is a file, or - for standard input.
 
-    The compact form is small, holds page numbers only, and is what replay reads fastest.
+    The compact format is small, contains only page numbers, and is the fastest to replay.
     """
     from satline.errors import InputError
     from satline.traces import Program
@@ -74,7 +74,7 @@ def import_trace(
 
 
 @click.command(
-    short_help="Run a command and keep its page references.",
+    short_help="Run a command and record its page references.",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     epilog="""\b
 Example:
@@ -86,12 +86,14 @@ Example:
 @click.option(
     "--page-bytes", type=click.IntRange(16), default=4096, show_default=True, help="Size of a page."
 )
-@click.option("--first", type=click.IntRange(1), help="Only so many references; then the command is ended.")
+@click.option(
+    "--first", type=click.IntRange(1), help="Record only this many references, then end the command."
+)
 @JSON
 def record(command: tuple[str, ...], output: Path, page_bytes: int, first: int | None, as_json: bool) -> int:
-    """Run COMMAND under valgrind's lackey and keep its page references: instructions and data.
+    """Run COMMAND under valgrind's lackey and record its page references: instructions and data.
 
-    It runs some hundred times slower than by itself. Its children are not followed.
+    The command runs about a hundred times slower than by itself. Its child processes are not followed.
     """
     from satline.traces import record as run
 
@@ -104,7 +106,7 @@ def record(command: tuple[str, ...], output: Path, page_bytes: int, first: int |
 
 
 @click.command(
-    short_help="Count misses of replacement policies at sizes of memory.",
+    short_help="Count the misses of replacement policies by memory size.",
     epilog="""\b
 Examples:
   satline trace replay sort.trace
@@ -113,16 +115,20 @@ Examples:
 """,
 )
 @click.argument("source", required=False, metavar="TRACE")
-@click.option("--policies", metavar="A,B", help="Which. [default: all]")
-@click.option("--sizes", metavar="N,P%", help="Pages, or parts of the footprint. [default: 1% to 80%]")
-@click.option("--misses", is_flag=True, help="Counts in place of misses in 1000 references.")
+@click.option("--policies", metavar="A,B", help="Policies to replay. [default: all]")
+@click.option(
+    "--sizes", metavar="N,P%", help="Memory sizes, in pages or percent of the footprint. [default: 1% to 80%]"
+)
+@click.option("--misses", is_flag=True, help="Print counts instead of misses per 1000 references.")
 @click.option("--curve", is_flag=True, help="With --json: LRU's misses at every size, in one pass.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Of `random`.")
-@click.option("--first", type=click.IntRange(1), help="Only so many references.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Seed of `random`."
+)
+@click.option("--first", type=click.IntRange(1), help="Only this many references, from the beginning.")
 @click.option("--workers", type=click.IntRange(1), help="Replays at a time. [default: one per processor]")
-@click.option("--format", "format_name", metavar="NAME", help="Of a text; default: guessed.")
-@click.option("--page-bytes", type=click.IntRange(16), help="Of a text. [default: 4096]")
-@click.option("--join/--no-join", default=None, help="Of a text: as for import.")
+@click.option("--format", "format_name", metavar="NAME", help="Format of a text; default: detected.")
+@click.option("--page-bytes", type=click.IntRange(16), help="Page size, for a text. [default: 4096]")
+@click.option("--join/--no-join", default=None, help="For a text: as for import.")
 @click.option("--list", "as_list", is_flag=True, help="List the policies, and end.")
 @JSON
 def replay(
@@ -140,10 +146,10 @@ def replay(
     as_list: bool,
     as_json: bool,
 ) -> None:
-    """Replay policies on TRACE at sizes of storage, and print what they miss.
+    """Replay TRACE under replacement policies for several memory sizes, and print the misses.
 
-    TRACE is a compact trace or a text that import knows. Pages come when they are referenced and not
-    before; `opt` knows the future and cannot be beaten.
+    TRACE is a compact trace or a text that import can read. Pages are fetched on demand only; `opt` knows the
+    future and cannot be beaten.
     """
     from satline.traces import replay as run
 

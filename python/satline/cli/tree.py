@@ -47,20 +47,22 @@ class Section:
 
 
 DAILY = {
-    "record": Entry("record.command", "record", "Record this host with its real users."),
-    "study": Entry("experiment.study", "study", "Run emulated users in steps: where it saturates, and why."),
-    "diagnose": Entry("diagnose", "diagnose", "Say where a recording saturates, and what holds it back."),
+    "record": Entry("record.command", "record", "Record this host and its real users."),
+    "study": Entry(
+        "experiment.study", "study", "Run emulated users in steps: find where it saturates, and why."
+    ),
+    "diagnose": Entry("diagnose", "diagnose", "Say where a recording saturates, and what limits it."),
     "compare": Entry("compare", "compare", "Say whether a change helped: two periods at equal load."),
-    "report": Entry("report", "report", "Write a recording's report, or show one of many."),
-    "import": Entry("importing", "import_command", "Turn another collector's archive into a recording."),
-    "info": Entry("info", "info", "Say what is in a recording, and what it can answer."),
+    "report": Entry("report", "report", "Write the full report of a recording, or show another one."),
+    "import": Entry("importing", "import_command", "Convert another collector's archive to a recording."),
+    "info": Entry("info", "info", "Say what a recording contains, and what it can answer."),
 }
 
 EXPERIMENT = Group(
     short="Plan and analyse experiments; list and clean up studies.",
     text="""\
-Plan an experiment, say how much of it is needed, analyse its results; list the studies that come
-with Satline, and undo what killed ones left behind.
+Plan an experiment, determine how many runs it needs, analyse its results; list the studies that
+come with Satline, and clean up after killed ones.
 
 `satline study` runs a study.
 """,
@@ -72,20 +74,20 @@ Examples:
 """,
     commands={
         "studies": Entry("experiment.study", "studies", "List the studies that come with Satline."),
-        "clean": Entry("experiment.study", "clean", "Undo what killed studies left behind."),
+        "clean": Entry("experiment.study", "clean", "Clean up after killed studies."),
         "design": Entry("experiment.design", "design", "Plan which combinations to run, in which order."),
         "anova": Entry("experiment.design", "anova", "Analyse results: effects, variance, significance."),
-        "power": Entry("experiment.power", "power", "Say how many replicates, or what length, are needed."),
+        "power": Entry("experiment.power", "power", "Say how many replicates are needed, or how long a run."),
     },
 )
 
 ANALYSE = Group(
-    short="Ask a recording more: capacity, prediction, users, devices.",
+    short="Analyse further: capacity, prediction, users, devices.",
     text="""\
-Ask a recording more than where it saturates: how many users it carries, what would become of it
-after a change, what goes with a trouble, who waits for what.
+Find out more from a recording than where it saturates: how many users the system carries, how it
+would respond after a change, what correlates with bad response, what users wait for.
 
-`satline diagnose` and `satline report` come first.
+Start with `satline diagnose` and `satline report`.
 """,
     epilog="""\b
 Examples:
@@ -96,22 +98,28 @@ Examples:
     commands={
         "reduce": Entry("analyse.reduce", "reduce", "Show a recording's variables against load."),
         "capacity": Entry("analyse.capacity", "capacity", "Say how many users get quick responses."),
-        "predict": Entry("analyse.predict", "predict", "Predict other loads, or the load after a change."),
-        "plan": Entry("analyse.plan", "plan", "Say how many users may be allowed, or what a load needs."),
-        "expansion": Entry("analyse.expansion", "expansion", "Say how contention stretches transactions."),
-        "correlate": Entry("analyse.correlate", "correlate", "Say what moves with a measure of trouble."),
-        "explain": Entry("analyse.explain", "explain", "Explain a finding: signs, false readings, remedies."),
-        "device": Entry("analyse.device", "device", "Show one device in detail, with the users on it."),
-        "indicate": Entry("analyse.indicate", "indicate", "Show the load now, in a line."),
-        "states": Entry("analyse.states", "states", "Show what users do and wait for, as it goes."),
+        "predict": Entry(
+            "analyse.predict", "predict", "Predict the response to other loads or after a change."
+        ),
+        "plan": Entry("analyse.plan", "plan", "Say how many users to admit, or what a load needs."),
+        "expansion": Entry(
+            "analyse.expansion", "expansion", "Show how much contention lengthens transactions."
+        ),
+        "correlate": Entry(
+            "analyse.correlate", "correlate", "Find what correlates with a performance measure."
+        ),
+        "explain": Entry("analyse.explain", "explain", "Explain a finding: signs, false alarms, remedies."),
+        "device": Entry("analyse.device", "device", "Show one device in detail, with its users."),
+        "indicate": Entry("analyse.indicate", "indicate", "Show the current load in one line."),
+        "states": Entry("analyse.states", "states", "Show live what users do and wait for."),
     },
 )
 
 WORKLOAD = Group(
     short="Turn recorded sessions into workloads for emulated users.",
     text="""\
-Recorded sessions become scripts, scripts building blocks, and blocks a load of any number of
-users.
+Turn recorded sessions into scripts, scripts into building blocks, and blocks into a load of any
+number of users.
 """,
     epilog="""\b
 Examples:
@@ -131,10 +139,10 @@ Examples:
 SIMULATE = Group(
     short="Simulate a machine under a workload, or run a simulated study.",
     text="""\
-Simulate a machine of virtual-memory time-sharing under a workload, or fit one to measurements.
+Simulate a virtual-memory time-sharing machine under a workload, or fit one to measurements.
 
-`satline simulate MACHINE WORKLOAD` and `satline simulate STUDY` are those of `satline simulate
-run`, whose --help has the options.
+`satline simulate MACHINE WORKLOAD` and `satline simulate STUDY` are short for `satline simulate
+run …`; its --help lists the options.
 """,
     epilog="""\b
 Examples:
@@ -150,8 +158,8 @@ Examples:
 )
 
 TRACE = Group(
-    short="Replay replacement policies on page-reference traces.",
-    text="Which page-replacement policy misses least, on the references of a real program or disk.",
+    short="Replay page-reference traces under replacement policies.",
+    text="Find the page-replacement policy with the fewest misses for a real program or disk.",
     epilog="""\b
 Examples:
   satline trace record -o sort.trace -- sort -n numbers.txt
@@ -159,17 +167,17 @@ Examples:
   satline trace replay sort.trace --policies lru,clock,opt --sizes 64,128,10%
 """,
     commands={
-        "record": Entry("trace", "record", "Run a command and keep its page references."),
-        "import": Entry("trace", "import_trace", "Read another tool's trace into the compact form."),
-        "replay": Entry("trace", "replay", "Count misses of replacement policies at sizes of memory."),
+        "record": Entry("trace", "record", "Run a command and record its page references."),
+        "import": Entry("trace", "import_trace", "Convert another tool's trace to the compact format."),
+        "replay": Entry("trace", "replay", "Count the misses of replacement policies by memory size."),
     },
 )
 
 SWAPPER = Group(
-    short="Swap idle users' working sets out and back as sets.",
+    short="Swap the working sets of idle users out and back in.",
     text="""\
-A daemon that writes idle users out in order of address when storage is short, and reads their
-recorded working sets when they return, a limited number of swap sets at once.
+A daemon that swaps idle users out in order of address when memory is short, and reads their
+recorded working sets back when they return, a limited number of swap sets at once.
 """,
     epilog="""\b
 Examples:
@@ -179,83 +187,85 @@ Examples:
 """,
     commands={
         "run": Entry("swapper", "run", "Watch the users of a policy until Ctrl-C or SIGTERM."),
-        "status": Entry("swapper", "status", "Show the users and their states now."),
+        "status": Entry("swapper", "status", "Show the users and their current states."),
         "explain": Entry("swapper", "explain", "Say why a user is in a state, or what a policy means."),
         "touch": Entry("swapper", "touch", "Tell the daemon that a user is about to come back."),
-        "replay": Entry("swapper", "replay", "Say what another policy would have done."),
+        "replay": Entry("swapper", "replay", "Show what another policy would have done."),
         "unit": Entry("swapper", "unit", "Print a systemd unit."),
     },
 )
 
 GUEST = Group(
-    short="Small machines for studies: build, list, remove, shell.",
+    short="Virtual machines for studies: build, list, remove, shell.",
     text="""\
-Small machines of QEMU's, on which a study chooses the storage, the processors and the paging
+Small QEMU virtual machines, for which a study chooses the memory, the processors and the paging
 devices.
 
-A study with target = "guest" starts one, and throws it away.
+A study with target = "guest" starts one, and deletes it afterwards.
 """,
     epilog="""\b
 Examples:
   sudo satline guest build                 some minutes, once
   satline study guest-paging               a study on a guest
-  satline guest shell --memory '256 MB'    look into one
+  satline guest shell --memory '256 MB'    a shell in a guest
 """,
     commands={
-        "build": Entry("guest", "build", "Build the disk and the kernel that guests start from."),
-        "list": Entry("guest", "list_command", "List what is kept for guests."),
-        "remove": Entry("guest", "remove", "Delete what is kept for guests."),
+        "build": Entry("guest", "build", "Build the disk image and kernel that guests boot from."),
+        "list": Entry("guest", "list_command", "List the stored images and snapshots of guests."),
+        "remove": Entry("guest", "remove", "Delete the stored images and snapshots of guests."),
         "shell": Entry("guest", "shell", "Start a guest and log on to it."),
     },
 )
 
 RECORDING = Group(
-    short="Look after recordings: check, compact, prune, sign, annotate.",
+    short="Maintain recordings: check, compact, prune, sign, annotate.",
     text="""\
-Look after recordings: whether they are whole, how much of them is kept, who may read the names,
-what is added to them.
+Maintain recordings: check that they are intact, delete old data, replace names by pseudonyms, add
+notes and logs.
 """,
     epilog="""\b
 Examples:
-  satline recording check host.satline       is it whole; exit code 1 if not
+  satline recording check host.satline       is it intact; exit code 1 if not
   satline recording compact host.satline     also while it is being written
   satline recording annotate host.satline "second disk installed"
 """,
     commands={
-        "check": Entry("recording.files", "check", "Check that a recording is whole; say what is missing."),
-        "info": Entry("recording.files", "info", "Show what a recording says of itself."),
-        "annotate": Entry("recording.files", "annotate", "Add a note of yours to a recording."),
-        "join": Entry("recording.join", "join", "Add an application's log of requests to a recording."),
-        "compact": Entry("recording.files", "compact", "Turn finished segments into Parquet."),
+        "check": Entry("recording.files", "check", "Check that a recording is complete and intact."),
+        "info": Entry("recording.files", "info", "Show a recording's own description."),
+        "annotate": Entry("recording.files", "annotate", "Add a note to a recording."),
+        "join": Entry("recording.join", "join", "Add an application's request log to a recording."),
+        "compact": Entry("recording.files", "compact", "Convert finished segments to Parquet."),
         "prune": Entry("recording.retention", "prune", "Delete the oldest days, by age and size."),
         "seal": Entry("recording.files", "seal", "Accept a recording as it is, after damage or a change."),
         "sign": Entry("recording.files", "sign", "Sign a recording with an SSH key."),
         "verify": Entry("recording.files", "verify", "Verify a recording's signature and every file."),
-        "pseudonymise": Entry("recording.privacy", "pseudonymise", "Make a copy without names."),
-        "reveal": Entry("recording.privacy", "reveal", "Give back the names behind pseudonyms."),
+        "pseudonymise": Entry(
+            "recording.privacy", "pseudonymise", "Make a copy with pseudonyms instead of names."
+        ),
+        "reveal": Entry("recording.privacy", "reveal", "Show the names behind pseudonyms."),
         "delay-accounting": Entry(
-            "recording.files", "delay_accounting", "Hold delay accounting on for a unit.", hidden=True
+            "recording.files", "delay_accounting", "Keep delay accounting on for a unit.", hidden=True
         ),
     },
 )
 
 HISTORY = Group(
-    short="Keep recordings under rules; compare a day with good ones.",
-    text="Keep recordings: full detail for days, hourly readings for years, annotations for ever.",
+    short="Keep recordings by retention rules; compare days.",
+    text="Keep recordings: full detail for days, hourly readings for years, annotations forever.",
     epilog="""\b
 Examples:
-  satline history add /var/tmp/host.satline      a copy goes into the history
-  satline history mark 2026-11-02 good           that was a good day
-  satline history compare today.satline          against the last good day
+  satline history add /var/tmp/host.satline      copy it into the history
+  satline history mark 2026-11-02 good           mark a good day
+  satline history compare today.satline          with the last good day
 """,
     commands={
-        "add": Entry("history", "add", "Bring recordings into the history."),
-        "list": Entry("history", "list_days", "List days and what is kept of them."),
-        "show": Entry("history", "show", "Show what is kept of a day."),
+        "add": Entry("history", "add", "Add recordings to the history."),
+        "list": Entry("history", "list_days", "List the days and the data kept for each."),
+        "show": Entry("history", "show", "Show the data kept for a day."),
         "compare": Entry("history", "compare", "Compare a day with a good one, and with what is usual."),
-        "mark": Entry("history", "mark", "Say that a day was good or bad."),
-        "keep": Entry("history", "keep", "Show or set the rules; keep days whatever the rules."),
-        "prune": Entry("history", "prune", "Delete what the rules do not keep."),
+        "mark": Entry("history", "mark", "Mark a day as good or bad."),
+        "keep": Entry("history", "keep", "Show or set the retention rules; exempt days from them."),
+        "prune": Entry("history", "prune", "Delete what the retention rules do not keep."),
     },
 )
 
@@ -272,17 +282,17 @@ GROUPS = {
 }
 
 SETTING_UP = {
-    "completion": Entry("completion", "completion", "Print what makes bash, zsh or fish complete commands."),
+    "completion": Entry("completion", "completion", "Print the completion script for bash, zsh or fish."),
     "man": Entry("manual", "man", "Write the manual pages."),
 }
 
 SECTIONS = (
     Section("Every day", DAILY),
     Section("Groups (satline GROUP --help lists the commands)", GROUPS),
-    Section("Setting up", SETTING_UP),
+    Section("Setup", SETTING_UP),
 )
 
-# Names that were on top of `satline` before there were groups: scripts go on working.
+# Names of commands from before there were groups: existing scripts keep working.
 FORMER = {
     **{name: ("experiment", name) for name in ("studies", "clean", "design", "anova", "power")},
     **{name: ("analyse", name) for name in ANALYSE.commands},

@@ -33,10 +33,10 @@ Examples:
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND...]")
 @output_option("Session to write. [default: session-DATE-TIME.cast, here]")
 def record_session(command: tuple[str, ...], output: Path | None) -> int:
-    """Run a shell, or COMMAND, and keep what is typed and shown, with times, as an asciicast.
+    """Run a shell, or COMMAND, and record what is typed and displayed, with times, as an asciicast.
 
-    What is typed without echo (passwords) is never stored, nor how long it was. What is shown is stored: do
-    not print secrets. The file can be read by you only.
+    Input typed without echo (passwords) is never stored, nor is its length. Output is stored: do not print
+    secrets. Only you can read the file.
     """
     from datetime import datetime
 
@@ -64,9 +64,11 @@ Examples:
 @click.argument("files", nargs=-1, required=True, type=PathType, metavar="FILE...")
 @output_option("Workload to write. [default: NAME.workload.toml, here]")
 @click.option("--session", type=PathType, help="Session to write, where one FILE is given.")
-@click.option("--prompt", metavar="REGEX", help=r"How a prompt ends, where it has no marks: '\$ '.")
+@click.option("--prompt", metavar="REGEX", help=r"How a prompt ends, if prompts are not marked: '\$ '.")
 @click.option("--classes", type=PathType, help="Mapping of commands to classes (TOML).")
-@click.option("--typescript", type=PathType, help="What `script` wrote, where its times do not say.")
+@click.option(
+    "--typescript", type=PathType, help="The output of `script`, if its timing file does not name it."
+)
 @JSON
 def import_session(
     files: tuple[Path, ...],
@@ -79,8 +81,9 @@ def import_session(
 ) -> None:
     """Turn recorded sessions into a workload with their own think times and typing rate.
 
-    FILE is an asciicast (version 2 or 3) or the times that `script` wrote (classic or advanced). Beside the
-    workload each FILE becomes a session, NAME.session.json, from which `fit` makes building blocks.
+    FILE is an asciicast (version 2 or 3) or the timing file written by `script` (classic or advanced). In
+    addition to the workload, each FILE is converted to a session, NAME.session.json, from which `fit` makes
+    building blocks.
     """
     from satline.errors import InputError
     from satline.workload import (
@@ -133,9 +136,9 @@ Example:
 def fit(sessions: tuple[Path, ...], output: Path | None, as_json: bool) -> None:
     """Fit building blocks to sessions: a mix of classes, distributions of times, an order of classes.
 
-    Every figure comes with its 95 % interval and the number it is from. Think times are lognormal or
-    exponential by the lower BIC, or a table of quantiles where a test refuses that one; the order is a
-    Markov chain of order 0, 1 or 2 by the lowest BIC.
+    Every figure is given with its 95 % interval and sample size. Think times are lognormal or exponential,
+    whichever has the lower BIC, or a table of quantiles if a test rejects that distribution; the order is a
+    Markov chain of order 0, 1 or 2, whichever has the lowest BIC.
     """
     from satline.workload import blocks_toml, read_session, write_private
     from satline.workload import fit as fit_blocks
@@ -163,16 +166,22 @@ Example:
 @click.argument("blocks_file", type=PathType, metavar="BLOCKS")
 @click.option("--users", type=click.IntRange(1, 10_000), required=True, help="For how many users.")
 @output_option("Workload to write.", required=True)
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Of all draws.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    default=1,
+    show_default=True,
+    help="Seed of all random draws.",
+)
 @click.option("--length", type=click.IntRange(1, 10_000), help="Commands of a sequence. [default: 100]")
 @JSON
 def generate(
     blocks_file: Path, users: int, output: Path, seed: int, length: int | None, as_json: bool
 ) -> int:
-    """Make a workload of stated characteristics for any number of users, and test draws from it.
+    """Make a workload with given characteristics for any number of users, and test samples from it.
 
-    The table sets what users of this workload would type, drawn by the emulator's own rules, against the
-    blocks. The exit code is 1 when they differ. `satline workload compare` does the same with a real run.
+    The table compares the blocks with what users of this workload would type, drawn by the emulator's own
+    rules. The exit code is 1 if they differ. `satline workload compare` does the same with a real run.
     """
     from satline.workload import USUAL_LENGTH, check, draw, read_blocks, write_private
     from satline.workload import generate as make
@@ -204,9 +213,9 @@ Example:
 @click.argument("recording", type=PathType)
 @JSON
 def compare(blocks_file: Path, recording: Path, as_json: bool) -> int:
-    """Set the transactions of RECORDING against BLOCKS: mix, order, think times, lengths.
+    """Compare the transactions of RECORDING with BLOCKS: mix, order, think times, lengths.
 
-    The exit code is 1 when one differs, corrected for the number of tests (Holm, 5 %).
+    The exit code is 1 if one of them differs, corrected for the number of tests (Holm, 5 %).
     """
     from satline.workload import draws_of_recording, read_blocks
 

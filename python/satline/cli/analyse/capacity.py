@@ -36,23 +36,24 @@ Examples:
     default=2.0,
     show_default=True,
     metavar="S",
-    help="Seconds that are quick.",
+    help="Time limit in seconds.",
 )
-@click.option("--part", default="90%", show_default=True, metavar="PART", help="Part that must be quick.")
+@click.option("--part", default="90%", show_default=True, metavar="PART", help="Share that must be in time.")
 @click.option(
     "--of",
     "what",
     type=click.Choice(["reaction", "response"]),
     default="reaction",
     show_default=True,
-    help="To the first character of the answer, or to the next prompt.",
+    help="Measure to the first character of the answer, or to the next prompt.",
 )
 @JSON
 def capacity(recording: Path, within_s: float, part: str, what: What, as_json: bool) -> None:
-    """Say up to how many users enough reactions come in time, with a 95 % interval, and what limits it: the
-    answer of a study that steps its users. What failed was not in time. Beside it stands the peak, the most
-    interactions per minute and the users at whom they are reached, as AIM's multiuser benchmark has it of its
-    jobs; and, to compare with other people's, Login VSI's VSImax 4.1 and AIM's crossover.
+    """Say for how many users enough reactions are in time, with a 95 % interval, and what limits it.
+
+    The recording should be of a study that steps its users. Failed interactions count as late. It also prints
+    the peak: the largest number of interactions per minute and the users at which it is reached, like the
+    peak in AIM's multiuser benchmark; and, for comparison, Login VSI's VSImax 4.1 and AIM's crossover.
     """
     from satline.diagnosis import as_plain, diagnose
     from satline.diagnosis.capacity import capacity as capacity_of

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Say what moves with a measure of trouble.",
+    short_help="Find what correlates with a performance measure.",
     epilog="""\b
 Examples:
   satline analyse correlate host.satline --pqm response --given load
-  satline analyse correlate host.satline --then 3    go on with the third hit
+  satline analyse correlate host.satline --then 3    from the third hit
   satline analyse correlate --story host.satline.walk.toml
 """,
 )
@@ -33,15 +33,22 @@ Examples:
 @click.option(
     "--then", "then", metavar="HIT", help="Take a hit of the last step (number or name) as the next PQM."
 )
-@click.option("--story", type=click.Path(path_type=Path), metavar="FILE", help="Tell the walk kept in FILE.")
 @click.option(
-    "--layers", metavar="VARIABLE", help="How VARIABLE is divided over time among users, devices, …."
+    "--story", type=click.Path(path_type=Path), metavar="FILE", help="Print the walk stored in FILE."
+)
+@click.option(
+    "--layers", metavar="VARIABLE", help="Show how VARIABLE is divided over time among users, devices, …."
 )
 @click.option("--list", "list_names", is_flag=True, help="List the names of all changing series.")
-@click.option("--given", metavar="A,B", default="", help="Take these out first: load, time-of-day, trend.")
-@click.option("--load", "load_axis", metavar="AXIS", help="What load is, as of `satline reduce`.")
 @click.option(
-    "--lags", type=click.IntRange(min=0), metavar="N", help="Observations to look ahead and back; default 30."
+    "--given", metavar="A,B", default="", help="Remove the effect of these first: load, time-of-day, trend."
+)
+@click.option("--load", "load_axis", metavar="AXIS", help="Load axis, as in `satline analyse reduce`.")
+@click.option(
+    "--lags",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Largest lead and lag, in observations; default 30.",
 )
 @click.option("--every", type=float, metavar="SECONDS", help="Length of an observation.")
 @click.option(
@@ -49,17 +56,17 @@ Examples:
     default="5%",
     show_default=True,
     metavar="PART",
-    help="Part of the discoveries that may be false.",
+    help="Share of the discoveries that may be false.",
 )
 @click.option(
     "--control",
     type=click.Choice(["bh", "by"]),
     default="bh",
-    help="How that is held: Benjamini–Hochberg, or –Yekutieli for any dependence.",
+    help="How the rate is controlled: Benjamini–Hochberg, or –Yekutieli for any dependence.",
 )
 @click.option("--related", is_flag=True, help="Also series made of the same counters as the PQM.")
 @click.option(
-    "--top", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Show so many."
+    "--top", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Show this many."
 )
 @filter_options
 @click.option(
@@ -67,12 +74,12 @@ Examples:
     "walk_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Keep the walk here; default: beside the recording.",
+    help="Store the walk here; default: beside the recording.",
 )
 @click.option("--no-walk", is_flag=True, help="Keep no walk.")
 @html_option("Write a page with stacked charts.")
 @SVG
-@json_option("As JSON, all series.")
+@json_option("Print JSON, with all series.")
 def correlate(
     recording: Path | None,
     pqm: str | None,
@@ -95,11 +102,10 @@ def correlate(
     svg: Path | None,
     as_json: bool,
 ) -> None:
-    """Hold every variable of every user, device and processor against a performance quality measure (PQM).
+    """Correlate every variable of every user, device and processor with a performance quality measure (PQM).
 
-    They are ranked by how they move with it, with lags. The chances allow for the thousands of comparisons,
-    for the lags, and for series that resemble themselves from moment to moment. Each run adds a step to a
-    walk that is kept beside the recording.
+    They are ranked by how they move with it, with lags. The significance allows for thousands of comparisons,
+    for the lags, and for autocorrelation. Each run adds a step to a walk that is stored beside the recording.
     """
     context = click.get_current_context()
     if story is not None:

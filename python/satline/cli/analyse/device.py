@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Show one device in detail, with the users on it.",
+    short_help="Show one device in detail, with its users.",
     epilog="""\b
 Examples:
-  satline report devices host.satline    which there are, the busiest first
+  satline report devices host.satline    all devices, busiest first
   satline analyse device vda host.satline
   satline analyse device vda host.satline --hours 9-17 --json
 """,
@@ -36,13 +36,14 @@ Examples:
 @click.option(
     "--top", type=click.IntRange(1), default=10, show_default=True, help="Users of each kind shown."
 )
-@json_option("As JSON, all users.")
+@json_option("Print JSON, with all users.")
 def device(name: str, recording: Path, filters: Filters | None, top: int, as_json: bool) -> None:
-    """Show the device NAME in detail: rate, time busy, the parts of a request's time, queue, the areas on it
-    and the users.
+    """Show the device NAME in detail: request rate, busy time, components of a request's time, queue, the
+    areas on it, and the users.
 
-    No source tells which user's request went to which device. Shown is each user's work on all devices, what
-    of it would be on this one if it is spread as all work is, and bounds that hold however it is spread.
+    No source records which user's request went to which device. It shows each user's work on all devices, the
+    share that would fall on this device if it were distributed as all work is, and bounds that hold for any
+    distribution.
     """
     from rich.console import Console
 

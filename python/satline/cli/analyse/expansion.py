@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Say how contention stretches transactions.",
+    short_help="Show how much contention lengthens transactions.",
     epilog="""\b
 Examples:
   satline analyse expansion host.satline

@@ -20,7 +20,7 @@ STATES = {"holds": "It holds", "does-not-hold": "It does not hold", "cannot-judg
 
 
 @click.command(
-    short_help="Explain a finding: signs, false readings, remedies.",
+    short_help="Explain a finding: signs, false alarms, remedies.",
     epilog="""\b
 Examples:
   satline analyse explain --list
@@ -33,13 +33,12 @@ Examples:
 @click.option(
     "--recording", type=click.Path(path_type=Path), help="Judge this recording, and show the evidence."
 )
-@click.option("--load", "load_axis", metavar="AXIS", help="What to call load, with --recording.")
+@click.option("--load", "load_axis", metavar="AXIS", help="Load axis, with --recording.")
 @JSON
 def explain(
     finding: str | None, listed: bool, recording: Path | None, load_axis: str | None, as_json: bool
 ) -> None:
-    """Explain a finding: what it is, why it comes about, its signs and false readings, the remedies, the
-    sources."""
+    """Explain a finding: what it is, how it arises, its signs and false alarms, remedies, and sources."""
     from satline.diagnosis.rules import RULES
 
     if listed == (finding is not None) or (listed and recording is not None):

@@ -37,12 +37,12 @@ def source_options(command: Command) -> Command:
             click.option(
                 "--seconds",
                 type=click.FloatRange(0.5, 86400),
-                help="Look at the last SECONDS; default 10 of a recording, 2 of this host.",
+                help="Use the last SECONDS; default 10 of a recording, 2 of this host.",
             ),
             click.option(
                 "--users",
                 type=click.Choice(["uid", "session", "cgroup"]),
-                help="What a user of this host is; default uid.",
+                help="What counts as a user of this host; default uid.",
             ),
         )
     ):
@@ -71,7 +71,7 @@ def looked_at(
 
 
 @click.command(
-    short_help="Show the load now, in a line.",
+    short_help="Show the current load in one line.",
     epilog="""\b
 Examples:
   satline analyse indicate                            this host, for 2 seconds
@@ -82,10 +82,10 @@ Examples:
 @source_options
 @click.option("--long", "fuller", is_flag=True, help="All that is known of the load, a line each.")
 @click.option(
-    "--watch", type=click.FloatRange(0.5), metavar="SECONDS", help="Again every SECONDS, until Ctrl-C."
+    "--watch", type=click.FloatRange(0.5), metavar="SECONDS", help="Repeat every SECONDS, until Ctrl-C."
 )
-@click.option("--count", type=click.IntRange(1), help="With --watch: end after so many.")
-@json_option("As JSON; with --watch a line each.")
+@click.option("--count", type=click.IntRange(1), help="With --watch: end after this many updates.")
+@json_option("Print JSON; with --watch, one line per update.")
 def indicate(
     recording: Path | None,
     live: bool,
@@ -96,10 +96,10 @@ def indicate(
     count: int | None,
     as_json: bool,
 ) -> None:
-    """Show the load now: total paging rate (not that of a processor), multiprogramming level, eligible users,
-    processors busy, response time, active users.
+    """Show the current load: total paging rate (not per processor), multiprogramming level, eligible users,
+    busy processors, response time, active users.
 
-    RECORDING may be one that is being written; without it this host is sampled for a moment.
+    RECORDING may still be being written; without it, this host is sampled for a moment.
     """
     from rich.console import Console
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Say how many users may be allowed, or what a load needs.",
+    short_help="Say how many users to admit, or what a load needs.",
     epilog="""\b
 Examples:
   satline analyse plan host.satline --saturated 'total_cpu_fraction > 0.9'
@@ -30,13 +30,17 @@ Examples:
 """,
 )
 @RECORDING
-@click.option("--saturated", metavar="CONDITION", help="When it is saturated: 'total_cpu_fraction > 0.9'.")
-@click.option("--chance", default="25%", show_default=True, metavar="PART", help="Chance that is accepted.")
-@LOAD
-@click.option("--variable", metavar="NAME", help="The variable whose percentile is asked for.")
-@click.option("--at", metavar="AXIS=LOAD", help="The load it is asked for, such as in_queue=6.")
 @click.option(
-    "--percentile", type=float, default=90, show_default=True, metavar="P", help="Which percentile."
+    "--saturated", metavar="CONDITION", help="Condition for saturation: 'total_cpu_fraction > 0.9'."
+)
+@click.option(
+    "--chance", default="25%", show_default=True, metavar="PART", help="Acceptable probability of saturation."
+)
+@LOAD
+@click.option("--variable", metavar="NAME", help="The variable whose percentile to estimate.")
+@click.option("--at", metavar="AXIS=LOAD", help="The load in question, such as in_queue=6.")
+@click.option(
+    "--percentile", type=float, default=90, show_default=True, metavar="P", help="Percentile to estimate."
 )
 @filter_options
 @JSON
@@ -51,7 +55,7 @@ def plan(
     filters: Filters | None,
     as_json: bool,
 ) -> None:
-    """Say how much load may be allowed so that the chance of saturation is at most PART, or, with --variable
+    """Say how much load to admit so that the probability of saturation is at most PART, or, with --variable
     and --at, what a load needs P % of the time.
     """
     from satline.diagnosis import as_plain

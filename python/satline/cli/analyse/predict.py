@@ -21,7 +21,7 @@ _SPAN = re.compile(r"(\d*\.?\d*)\.\.(\d*\.?\d*)(?::(\d+))?")
 
 
 @click.command(
-    short_help="Predict other loads, or the load after a change.",
+    short_help="Predict the response to other loads or after a change.",
     epilog="""\b
 Examples:
   satline analyse predict host.satline --users 10..60
@@ -29,13 +29,13 @@ Examples:
   satline analyse predict loadtest.csv --at 64,128    a table of a load test
 
 \b
-What may be changed:
+What can be changed:
   cpu=2x             processors twice as fast
-  processors=4       so many processors; processors=2x twice as many
+  processors=4       four processors; processors=2x twice as many
   device:sda=2x      that device twice as fast; device:sda=2 two of them
-  quota=2x           twice the processor quota; quota=1.5 so many
-  cap=2x             twice the cap on the load's reads
-  storage=2x         twice the main storage: scales paging, by an assumption
+  quota=2x           twice the processor quota; quota=1.5 that many
+  cap=2x             twice the limit on the load's reads
+  storage=2x         twice the memory: scales paging, by an assumption
 
 \b
 A network file:
@@ -57,23 +57,25 @@ A network file:
   demand_s = 0.05
   [storage]                    # optional
   admitted = 6                 # users in queue at most; others are eligible
-  working_sets = 4             # how many fit; more page to:
+  working_sets = 4             # how many fit; beyond that, page to:
   paging = "disk"
 Several [[users]] with a name each are classes; then
 demand_s = { students = 0.1, batch = 2 }.
 """,
 )
 @click.argument("recording", type=click.Path(path_type=Path), required=False)
-@click.option("--network", type=click.Path(path_type=Path), metavar="FILE", help="A network given by hand.")
+@click.option(
+    "--network", type=click.Path(path_type=Path), metavar="FILE", help="A queueing network of your own."
+)
 @click.option(
     "--users",
     "users_text",
     metavar="10..60",
-    help="For so many users: 10..60, 10..60:5, or 10,20. Of a table: its column of load.",
+    help="Numbers of users: 10..60, 10..60:5, or 10,20. For a table: its column of load.",
 )
-@click.option("--at", "at_text", metavar="64,128", help="Of a table: at these loads too.")
-@click.option("--throughput", metavar="COLUMN", help="Of a table: its column of throughput.")
-@click.option("--response", metavar="COLUMN", help="Of a table: its column of mean response time.")
+@click.option("--at", "at_text", metavar="64,128", help="For a table: also predict at these loads.")
+@click.option("--throughput", metavar="COLUMN", help="For a table: its column of throughput.")
+@click.option("--response", metavar="COLUMN", help="For a table: its column of mean response time.")
 @click.option("--what-if", "what_if", multiple=True, metavar="CHANGE", help="After a change; see below.")
 @click.option(
     "--from-loads",
@@ -82,19 +84,21 @@ demand_s = { students = 0.1, batch = 2 }.
     help="Estimate demands from these loads; ..half: the lower half.",
 )
 @click.option(
-    "--by-class", "by_class", is_flag=True, help="Short and long transactions apart, by their class."
+    "--by-class", "by_class", is_flag=True, help="Treat short and long transactions separately, by class."
 )
-@click.option("--think", "think_s", type=click.FloatRange(min=0), metavar="SECONDS", help="Known think time.")
+@click.option(
+    "--think", "think_s", type=click.FloatRange(min=0), metavar="SECONDS", help="Think time, if it is known."
+)
 @click.option(
     "--method",
     type=click.Choice(["auto", "exact", "linearizer", "schweitzer"]),
-    help="How to solve a network; auto: exactly where feasible.",
+    help="How to solve a network; auto: exactly if feasible.",
 )
 @LOAD
 @click.option("--hours", metavar="9-17", help="Only these hours of the day.")
 @click.option("--days", metavar="mon-fri", help="Only these days of the week.")
-@click.option("--timezone", metavar="ZONE", help="Zone of hours and days; default UTC.")
-@click.option("--exclude-users", metavar="A,B", help="Leave these users out.")
+@click.option("--timezone", metavar="ZONE", help="Time zone of hours and days; default UTC.")
+@click.option("--exclude-users", metavar="A,B", help="Exclude these users.")
 @JSON
 def predict(
     recording: Path | None,
@@ -115,14 +119,14 @@ def predict(
     exclude_users: str | None,
     as_json: bool,
 ) -> None:
-    """Predict throughput and response time for other numbers of users, what saturates first and when.
+    """Predict throughput and response time for other numbers of users, what saturates first, and when.
 
-    A closed queueing model is made from the recording: what a transaction needs of each processor and
-    device, by the utilisation law. Each number has an interval; beside it stands what was measured at loads
-    that the recording holds. With --by-class transactions of different classes have demands, waits and
-    responses of their own. With --network the model is a file of your own.
+    A closed queueing model is built from the recording: how much a transaction needs of each processor and
+    device, by the utilisation law. Each figure has an interval; for recorded loads, the measured value is
+    shown beside it. With --by-class, transactions of different classes have their own demands, waits and
+    responses. With --network, the model is your own file.
 
-    A RECORDING that is a file is a table of loads and throughputs in CSV, as load tests print them: the
+    If RECORDING is a file, it is a CSV table of loads and throughputs, as printed by load tests: the
     universal scalability law and a broken line are fitted to it.
     """
     if (recording is None) == (network is None):

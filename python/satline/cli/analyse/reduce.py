@@ -38,7 +38,7 @@ Examples:
 @filter_options
 @click.option("--variables", metavar="A,B", help="Only these variables.")
 @JSON
-@csv_option("As CSV: a row for each class and variable.")
+@csv_option("Print CSV: a row for each class and variable.")
 def reduce(
     recording: Path,
     load_axis: str | None,
@@ -50,9 +50,9 @@ def reduce(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """Show a recording's variables against load: a class of load in each row, mean ± standard error.
+    """Show a recording's variables against load: each row is a class of load, with mean ± standard error.
 
-    Under the table it says of each variable whether it surely changes with load.
+    Below the table, it says of each variable whether it changes significantly with load.
     """
     from satline.recording import Recording
     from satline.reduction import reduce as to_curves

@@ -34,7 +34,7 @@ _SORTS = {
 
 
 @click.command(
-    short_help="Show what users do and wait for, as it goes.",
+    short_help="Show live what users do and wait for.",
     epilog="""\b
 Examples:
   satline analyse states                             this host, until Ctrl-C
@@ -48,14 +48,14 @@ Examples:
     type=click.Choice(list(_SORTS)),
     default="active",
     show_default=True,
-    help="Who stands first: by time in this state, or by name.",
+    help="Sort by time in this state, or by name.",
 )
-@click.option("--top", type=click.IntRange(1), help="Show so many users; default what finds room, else 20.")
+@click.option("--top", type=click.IntRange(1), help="Show this many users; default: as many as fit, else 20.")
 @click.option(
     "--every", type=click.FloatRange(0.5), default=5.0, show_default=True, help="Seconds between two views."
 )
 @click.option("--once", is_flag=True, help="Show it once. So it is for a recording that has ended.")
-@json_option("As JSON, all users; a line for each view.")
+@json_option("Print JSON, with all users; one line per update.")
 def states(
     recording: Path | None,
     live: bool,
@@ -67,11 +67,11 @@ def states(
     once: bool,
     as_json: bool,
 ) -> None:
-    """Show users by percent of their non-dormant time running and in each wait.
+    """Show for each user the percentage of its active time spent running and in each wait.
 
-    The times are accumulated by the kernel or the simulated machine, not counted in samples, where the source
-    allows; below the table it says which. RECORDING may be one that is being written; without it this host is
-    sampled.
+    Where the source allows, the times are accumulated by the kernel or the simulated machine, not counted in
+    samples; the line below the table says which. RECORDING may still be being written; without it, this host
+    is sampled.
     """
     from rich.console import Console
 

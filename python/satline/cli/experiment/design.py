@@ -27,19 +27,29 @@ Examples:
 """,
 )
 @click.argument("factors", nargs=-1, metavar="FACTOR=LEVEL,LEVEL[,…]…")
-@click.option("--fraction", metavar="1/2^P", help="Run a part, of the highest resolution: 1/2, 1/4, …")
-@click.option("--resolution", metavar="R", help="Run the smallest part with this resolution: III, IV, V.")
-@click.option("--generators", metavar="D=ABC,…", help="Run the part that these give; letters in given order.")
+@click.option("--fraction", metavar="1/2^P", help="Run a fraction, with the highest resolution: 1/2, 1/4, …")
+@click.option("--resolution", metavar="R", help="Run the smallest fraction with this resolution: III, IV, V.")
 @click.option(
-    "--replicates", type=click.IntRange(1, 1000), default=1, show_default=True, help="Of each cell."
+    "--generators",
+    metavar="D=ABC,…",
+    help="Run the fraction given by these generators; letters in the order of the factors.",
 )
-@click.option("--blocks", metavar="N|replicates", help="Blocks, as days: 2, 4, … or one for each replicate.")
 @click.option(
-    "--confound", multiple=True, metavar="ABC", help="Interaction given up for the blocks; repeatable."
+    "--replicates",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Number of replicates of each cell.",
+)
+@click.option(
+    "--blocks", metavar="N|replicates", help="Blocks, such as days: 2, 4, … or one for each replicate."
+)
+@click.option(
+    "--confound", multiple=True, metavar="ABC", help="Interaction to confound with the blocks; repeatable."
 )
 @click.option("--skip", multiple=True, metavar="F=L,G=M", help="A cell that cannot be run; repeatable.")
-@click.option("--seed", type=click.IntRange(0), help="Of the random order. [default: a new one]")
-@csv_option("As CSV: add a column of results for `satline anova`.")
+@click.option("--seed", type=click.IntRange(0), help="Seed of the random order. [default: a new one]")
+@csv_option("Print CSV: add a column of results for `satline experiment anova`.")
 @JSON
 def design(
     factors: tuple[str, ...],
@@ -54,11 +64,12 @@ def design(
     as_csv: bool,
     as_json: bool,
 ) -> None:
-    """Plan an experiment with these factors and levels, low first: every combination, or a part of them, in
-    random order within blocks.
+    """Plan an experiment with these factors and levels, low first: every combination, or a fraction of them,
+    in random order within blocks.
 
-    A part of a design at two levels says what it cannot tell apart. Blocks are what differs and cannot be
-    helped, such as days; an interaction of high order is given up for them, so that no other is harmed.
+    For a fraction of a two-level design, the command says which effects cannot be told apart. Blocks account
+    for differences that cannot be avoided, such as days; an interaction of high order is confounded with
+    them, so that no other effect is.
     """
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other", click.get_current_context())
@@ -151,28 +162,32 @@ Examples:
 """,
 )
 @click.argument("table", type=click.Path(path_type=Path))
-@click.option("--response", required=True, metavar="COLUMN", help="What was measured.")
-@click.option("--factors", required=True, metavar="COLUMN,…", help="What was varied.")
+@click.option("--response", required=True, metavar="COLUMN", help="Column of what was measured.")
+@click.option("--factors", required=True, metavar="COLUMN,…", help="Columns of what was varied.")
 @click.option(
-    "--by", metavar="COLUMN", help="Analyse each class of this column, such as command types, by itself."
+    "--by", metavar="COLUMN", help="Analyse each class of this column, such as command types, separately."
 )
-@click.option("--run", metavar="COLUMN", help="Numbers the runs; rows of one run are joined. [default: run]")
-@click.option("--block", metavar="COLUMN", help="Numbers the blocks. [default: block]")
+@click.option(
+    "--run",
+    metavar="COLUMN",
+    help="Column that numbers the runs; rows of one run are combined. [default: run]",
+)
+@click.option("--block", metavar="COLUMN", help="Column that numbers the blocks. [default: block]")
 @click.option(
     "--statistic",
     type=click.Choice(["mean", "median", "p90", "p95"]),
     default="mean",
     show_default=True,
-    help="Of the rows of a run.",
+    help="How the rows of a run are combined.",
 )
 @click.option(
-    "--rows-are-runs", is_flag=True, help="Each row is a run by itself, whatever columns there are."
+    "--rows-are-runs", is_flag=True, help="Treat each row as a separate run, whatever columns there are."
 )
 @click.option(
     "--pool",
     type=click.IntRange(2),
     metavar="ORDER",
-    help="Interactions of ORDER factors or more are the error.",
+    help="Use interactions of ORDER or more factors as the error.",
 )
 @click.option(
     "--lenth", "by_lenth", is_flag=True, help="Judge two-level effects by Lenth's method: no replicates."
@@ -183,21 +198,21 @@ Examples:
     type=click.Choice(["II", "III"]),
     default="II",
     show_default=True,
-    help="Of the sums of squares.",
+    help="Type of the sums of squares.",
 )
 @click.option(
     "--transform",
     type=click.Choice(["log", "none"]),
     default="none",
     show_default=True,
-    help="Of each run's response.",
+    help="Transformation of each run's response.",
 )
 @click.option(
     "--adjust",
     type=click.Choice(["holm", "bonferroni", "none"]),
     default="holm",
     show_default=True,
-    help="Significances for many effects together.",
+    help="How p-values are adjusted for many effects.",
 )
 @LEVEL
 @picture_option("svg", former=("--plots",))
@@ -220,12 +235,12 @@ def anova(
     svg: Path | None,
     as_json: bool,
 ) -> None:
-    """Analyse the results of a designed experiment: a table, CSV, Parquet or JSON, with a row for
-    each run, or many.
+    """Analyse the results of a designed experiment: a table (CSV, Parquet or JSON) with one or more rows for
+    each run.
 
-    Rows of one run, such as its transactions, are not independent of each other: they are joined to one
-    number per run first. Without replicates there is nothing to hold effects against: declare which
-    interactions are the error (--pool), or judge two-level effects by each other (--lenth).
+    Rows of one run, such as its transactions, are not independent of each other: they are first combined into
+    one number per run. Without replicates there is no error to compare effects with: declare which
+    interactions are the error (--pool), or judge two-level effects against each other (--lenth).
     """
     from satline.experiment.variance import per_run, read_table, split_by
 

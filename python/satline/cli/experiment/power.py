@@ -16,12 +16,12 @@ LEVEL = click.option(
     type=click.FloatRange(1e-6, 0.5),
     default=0.05,
     show_default=True,
-    help="Chance of a false finding.",
+    help="Probability of a false finding.",
 )
 
 
 @click.command(
-    short_help="Say how many replicates, or what length, are needed.",
+    short_help="Say how many replicates are needed, or how long a run.",
     epilog="""\b
 Examples:
   satline experiment power memory=640,1024 cpus=1,2 --difference 0.2 --sd 0.15
@@ -30,19 +30,21 @@ Examples:
 """,
 )
 @click.argument("factors", nargs=-1, metavar="FACTOR=LEVEL,LEVEL[,…]…")
-@click.option("--difference", type=float, required=True, help="Between two levels, that is to be seen.")
+@click.option(
+    "--difference", type=float, required=True, help="Difference between two levels that is to be detected."
+)
 @click.option(
     "--sd",
     "deviation",
     type=float,
     help="Standard deviation of runs; of observations if these are autocorrelated.",
 )
-@click.option("--replicates", type=click.IntRange(1, 1000), help="How many there are to be.")
+@click.option("--replicates", type=click.IntRange(1, 1000), help="Number of replicates, if it is fixed.")
 @click.option(
     "--autocorrelation",
     type=float,
     metavar="R",
-    help="Of successive observations of a run: how long must it be?",
+    help="Of successive observations of a run: say how long runs must be.",
 )
 @click.option(
     "--interval", "interval_s", type=float, metavar="S", help="Seconds between observations. [default: 1]"
@@ -53,13 +55,13 @@ Examples:
     metavar="TABLE",
     help="Observations of earlier runs, in their order: scatter and autocorrelation come from them.",
 )
-@click.option("--response", metavar="COLUMN", help="Of the pilot: what was observed.")
-@click.option("--run", metavar="COLUMN", help="Of the pilot: numbers its runs. [default: run]")
+@click.option("--response", metavar="COLUMN", help="For the pilot: column of what was observed.")
+@click.option("--run", metavar="COLUMN", help="For the pilot: column that numbers its runs. [default: run]")
 @click.option(
     "--run-sd",
     type=click.FloatRange(0.0),
     default=0.0,
-    help="What runs alike in all differ by, however long.",
+    help="Standard deviation between equal runs, regardless of their length.",
 )
 @click.option(
     "--power",
@@ -67,7 +69,7 @@ Examples:
     type=click.FloatRange(0.06, 0.9999),
     default=0.8,
     show_default=True,
-    help="Chance that it is seen.",
+    help="Probability of detecting it.",
 )
 @LEVEL
 @JSON
@@ -86,11 +88,11 @@ def power(
     level: float,
     as_json: bool,
 ) -> None:
-    """Say how many replicates of a whole design are needed to see a difference between two levels of any
-    factor, or, of autocorrelated observations, how long each run must be.
+    """Say how many replicates of a full design are needed to detect a difference between two levels of any
+    factor, or, for autocorrelated observations, how long each run must be.
 
-    The standard deviation comes from earlier runs: the root of the error's MS of `satline anova`; or, of
-    observations, from a --pilot.
+    The standard deviation comes from earlier runs: the square root of the error's MS of `satline experiment
+    anova`; or, for observations, from a --pilot.
     """
     from satline.experiment.designs import check_factors, parse_factor
     from satline.experiment.variance.power_words import answer

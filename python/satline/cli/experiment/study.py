@@ -58,7 +58,7 @@ def _targets(_context: click.Context, _option: click.Parameter, values: tuple[st
 
 
 @click.command(
-    short_help="Run emulated users in steps: where it saturates, and why.",
+    short_help="Run emulated users in steps: find where it saturates, and why.",
     epilog="""\b
 Examples:
   satline study this-host
@@ -71,14 +71,14 @@ Examples:
     "--within",
     metavar="PART",
     callback=_part,
-    help="End when each 95 % interval is at most so wide to either side of its value, such as 15%.",
+    help="End when each 95 % interval extends at most this far to either side of its value, such as 15%.",
 )
 @click.option(
     "--for",
     "for_s",
     metavar="TIME",
     callback=_time,
-    help="Time that all steps may take, such as 5min; the study's is 4.5 minutes where it states none.",
+    help="Time limit for all steps, such as 5min; 4.5 minutes if the study states none.",
 )
 @click.option("--most", type=click.IntRange(1, 10_000), help="The most users that a step may have.")
 @click.option(
@@ -94,7 +94,7 @@ Examples:
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
-    help="Go on with this recording of the study: its windows count, and only what is missing is run.",
+    help="Continue this recording of the study: its windows count, and only what is missing is run.",
 )
 @click.option(
     "--explain",
@@ -103,7 +103,7 @@ Examples:
     help="Run nothing; print how the steps of this recording were chosen.",
 )
 @output_option(
-    "The recording to make, a new directory here by default; of a design, the directory of its runs.",
+    "The recording to make, by default a new directory here; for a design, the directory of its runs.",
     metavar="PATH",
 )
 @click.option(
@@ -112,18 +112,18 @@ Examples:
     help="Seed of think times and choices, in place of the study's.",
 )
 @click.option("--quick", is_flag=True, help="Shorter windows and fewer steps; the verdict is less sure.")
-@json_option("The result as JSON on standard output; progress goes to standard error.")
+@json_option("Print JSON on standard output; progress goes to standard error.")
 @click.option(
     "--scratch",
     type=click.Path(path_type=Path),
     default=Path("/var/tmp"),
     show_default=True,
-    help="Directory on the disk that is to hold the study's data and its swap file.",
+    help="Directory for the study's data and swap file, on the disk to be measured.",
 )
 @click.option(
     "--leave-out-flagged",
     is_flag=True,
-    help="Of a design: analyse it without the runs whose conditions were not those of the others.",
+    help="For a design: analyse it without the runs whose conditions differed from the others.",
 )
 def study(
     name_or_file: str | None,
@@ -143,17 +143,17 @@ def study(
 ) -> int:
     """Run emulated users on this host in steps, and say where it saturates and why.
 
-    NAME_OR_FILE is a shipped study (`satline studies`) or a study file. Everything the study
-    makes is gone afterwards, also after Ctrl-C: control groups, swap file, processes, files.
+    NAME_OR_FILE is a shipped study (`satline experiment studies`) or a study file. Everything that the study
+    creates is removed afterwards, also after Ctrl-C: control groups, swap file, processes, files.
 
-    Most studies choose their steps while they run: a light load first, ever more users until responses or
-    waits grow, then each step where it narrows the answer most per second. It ends when the answer is as
-    narrow as asked for (--within), when the time is over (--for), or when it is clear that no load within
-    the limits (--most) saturates the system. A study that states its steps runs these; with --within, --for,
-    --most or --target it searches between them.
+    Most studies choose their steps while they run: a light load first, then more and more users until
+    responses or waits grow, then each step where it narrows the answer most per second. The study ends when
+    the answer is as narrow as requested (--within), when the time is up (--for), or when it is clear that no
+    load within the limits (--most) saturates the system. A study with fixed steps runs these; with --within,
+    --for, --most or --target it searches between them.
 
     A study with [[factor]] tables is a designed experiment: its cells are run in random order, each into a
-    recording of its own, and analysed together. Ended early, it goes on where it was.
+    separate recording, and analysed together. If interrupted, it continues where it stopped.
     """
     from rich.console import Console
 
@@ -169,7 +169,9 @@ def study(
         _explain(explain, as_json)
         return 0
     if name_or_file is None:
-        raise click.UsageError("name a study; `satline studies` lists them", click.get_current_context())
+        raise click.UsageError(
+            "name a study; `satline experiment studies` lists them", click.get_current_context()
+        )
     found = read_study(find_study(name_or_file))
     if seed is not None:
         found = found.with_load(seed=seed)
@@ -348,7 +350,7 @@ def runs_of(study: Study) -> int:
 
 
 @click.command(
-    short_help="Undo what killed studies left behind.",
+    short_help="Clean up after killed studies.",
     epilog="""\b
 Example:
   satline experiment clean
@@ -356,9 +358,9 @@ Example:
 )
 @JSON
 def clean(as_json: bool) -> int:
-    """Undo what killed studies left behind: control groups, swap files, processes, files, settings.
+    """Clean up after killed studies: control groups, swap files, processes, files, settings.
 
-    A study that still runs is left alone. The exit code is 1 when something could not be undone.
+    A study that is still running is left alone. The exit code is 1 if something could not be undone.
     """
     from satline.report import visible
     from satline.systems.janitor_process import clean_stale

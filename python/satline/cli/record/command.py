@@ -14,7 +14,7 @@ from satline.cli.options import KEEP, MAX_SIZE, Duration
 
 
 @click.command(
-    short_help="Record this host with its real users.",
+    short_help="Record this host and its real users.",
     epilog="""\b
 Examples:
   satline record /var/tmp/host.satline --duration 8h
@@ -31,24 +31,25 @@ Examples:
     type=click.Choice(["uid", "session", "terminal", "cgroup"]),
     default="uid",
     show_default=True,
-    help="What a user is: user id, login session, terminal, or control group (slice, container, batch job).",
+    help="What counts as a user: user id, login session, terminal, or control group (slice, container,"
+    " batch job).",
 )
 @click.option(
     "--user-rules",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Who is a user, by rules: login, slice, service, container, pod, Slurm job, JupyterHub server,"
+    help="Rules for users: login, slice, service, container, pod, Slurm job, JupyterHub server,"
     " program. See examples/user-rules/users.toml.",
 )
 @click.option(
-    "--print-users", is_flag=True, help="Print who is a user now, and what its programs are; record nothing."
+    "--print-users", is_flag=True, help="Print the current users and their programs; record nothing."
 )
 @click.option("--duration", type=Duration(), help="End after this time; by default at Ctrl-C.")
 @click.option(
     "--cgroup",
     metavar="PATH",
-    help="The control group that is the load, such as /system.slice/nginx.service: its quota, limits and"
-    " pressure are then judged.",
+    help="Control group that is the load, such as /system.slice/nginx.service: its quota, limits and"
+    " pressure are then part of the diagnosis.",
 )
 @click.option(
     "--thermometer",
@@ -69,27 +70,27 @@ Examples:
 @click.option(
     "--delay-accounting",
     is_flag=True,
-    help="Have the kernel count how long tasks wait for pages and disks (kernel.task_delayacct) while"
-    " recording; it is put back at the end, also after kill -9. Needs root.",
+    help="Make the kernel count how long tasks wait for pages and disks (kernel.task_delayacct) while"
+    " recording; the setting is restored at the end, also after kill -9. Needs root.",
 )
 @click.option(
     "--waits",
     is_flag=True,
-    help="Count at each context switch what users wait for (pages, disks, locks, other processes, the"
-    " network), and who holds what they wait for. Needs root and Linux 6.2.",
+    help="Record at each context switch what users wait for (pages, disks, locks, other processes, the"
+    " network), and which user holds it. Needs root and Linux 6.2.",
 )
 @click.option(
     "--terminals",
     is_flag=True,
     help="Record how long users at terminals (windows, ssh, tmux, containers) wait for each line that they"
-    " enter: until its first output, and until the next prompt. Nothing typed or shown is kept. Needs root"
-    " and Linux 6.2.",
+    " enter: until its first output, and until the next prompt. Nothing typed or displayed is stored."
+    " Needs root and Linux 6.2.",
 )
 @click.option(
     "--services",
     is_flag=True,
-    help="Record how long those who ask services of this host (web servers, databases) wait: each request"
-    " over TCP, encrypted or not, until the first and the last byte of its answer. No byte is looked at."
+    help="Record how long clients of services on this host (web servers, databases) wait: each request"
+    " over TCP, encrypted or not, until the first and the last byte of its answer. No content is read."
     " Needs root and Linux 6.4.",
 )
 @click.option(
@@ -104,19 +105,19 @@ Examples:
     default=2.0,
     show_default=True,
     metavar="PERCENT",
-    help="What recording may take of one processor. Above it the detail that costs most is left out (waits,"
-    " services, terminals, every second sample), and the recording says so. 0: no bound.",
+    help="Limit on recording, in percent of one processor. Above it, the most expensive detail is left out"
+    " (waits, services, terminals, every second sample), and the recording says so. 0: no limit.",
 )
 @click.option(
     "--explain-sources",
     is_flag=True,
-    help="Print what is recorded on this kernel by which method, at what cost, and what more would be needed;"
+    help="Print what is recorded on this kernel, by which methods and at what cost, and what is missing;"
     " record nothing.",
 )
 @click.option(
     "--quiet",
     is_flag=True,
-    help="Do not say what the recording shows: after 5, 10, 20, 40 … minutes, at the end, and when a probe"
+    help="Do not print what the recording shows after 5, 10, 20, 40 … minutes, at the end, and when a probe"
     " has become three times as slow as usual.",
 )
 @click.option(
@@ -125,9 +126,9 @@ Examples:
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Replace names of users, control groups, commands, files and the host by keyed hashes before they"
-    " are written; FILE is the key. `satline recording reveal` gives them back.",
+    " are written; FILE is the key. `satline recording reveal` restores them.",
 )
-@click.option("--make-key", is_flag=True, help="Make that key, in a new file.")
+@click.option("--make-key", is_flag=True, help="Create that key in a new file.")
 @KEEP
 @MAX_SIZE
 @click.option(
@@ -161,11 +162,11 @@ def record(
     print_unit: bool,
     root: Path,
 ) -> int:
-    """Record this host with its real users.
+    """Record this host and its real users.
 
-    DIRECTORY is the recording; a new one here by default, /var/lib/satline/host.satline with --install.
-    One that is there is continued. `satline diagnose DIRECTORY` can be asked at any time, also while it is
-    being written.
+    DIRECTORY is the recording; by default a new one here, or /var/lib/satline/host.satline with --install. An
+    existing recording is continued. `satline diagnose DIRECTORY` works at any time, also while the recording
+    is being written.
     """
     from satline.cli.record import units
     from satline.cli.record.foreground import foreground

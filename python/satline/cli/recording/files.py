@@ -14,7 +14,7 @@ from satline.cli.outputs import JSON
 
 
 @click.command(
-    short_help="Check that a recording is whole; say what is missing.",
+    short_help="Check that a recording is complete and intact.",
     epilog="""\b
 Examples:
   satline recording check host.satline
@@ -24,10 +24,10 @@ Examples:
 @RECORDING
 @JSON
 def check(recording: Path, as_json: bool) -> int:
-    """Check a recording: is every file there and as it was written, what does it hold, what is missing.
+    """Check a recording: is every file present and unchanged, what does it contain, and what is missing?
 
-    Files at rest are held against the manifest by SHA-256, segments against the ledgers of their writers, the
-    rows against what the writers say of themselves. The exit code is 1 when something is wrong.
+    Completed files are compared with the manifest by SHA-256, segments with the ledgers of their writers, and
+    rows with the writers' own descriptions. The exit code is 1 if something is wrong.
     """
     from satline.recording import check as examine
     from satline.report import visible
@@ -60,7 +60,7 @@ def _moment(time_ns: int) -> str:
         return f"{time_ns} ns"
 
 
-@click.command("delay-accounting", short_help="Hold delay accounting on for a unit.", hidden=True)
+@click.command("delay-accounting", short_help="Keep delay accounting on for a unit.", hidden=True)
 @click.argument("switch", type=click.Choice(["on", "off"]))
 @click.argument("unit")
 def delay_accounting(switch: str, unit: str) -> int:
@@ -79,7 +79,7 @@ def delay_accounting(switch: str, unit: str) -> int:
 
 
 @click.command(
-    short_help="Turn finished segments into Parquet.",
+    short_help="Convert finished segments to Parquet.",
     epilog="""\b
 Example:
   satline recording compact host.satline
@@ -88,7 +88,7 @@ Example:
 @RECORDING
 @JSON
 def compact(recording: Path, as_json: bool) -> None:
-    """Turn what is closed into Parquet; all of it once the recording has ended."""
+    """Convert closed segments to Parquet; all of them once the recording has ended."""
     from satline.recording import compact as bring_to_rest
     from satline.report import visible
 
@@ -124,10 +124,10 @@ Example:
 )
 @RECORDING
 def seal(recording: Path) -> None:
-    """Accept a recording as it is, after damage that cannot be mended or a change by hand.
+    """Accept a recording as it is, after damage that cannot be repaired or a manual change.
 
-    Every file gets its checksum anew; what is missing is noted as lost, and `check` goes on to tell of it. A
-    file that cannot be read is refused: delete it first.
+    The checksums of all files are recomputed; what is missing is noted as lost, and `check` continues to
+    report it. A file that cannot be read is refused: delete it first.
     """
     from satline.recording import seal as accept
     from satline.report import visible
@@ -153,9 +153,9 @@ Example:
     help="An SSH key; one with a passphrase must be in ssh-agent.",
 )  # fmt: skip
 def sign(recording: Path, key: Path) -> None:
-    """Sign a whole recording that has ended, as evidence or for a bill; any later change shows.
+    """Sign a complete recording, as evidence or for billing; any later change invalidates the signature.
 
-    The signature, manifest.jsonl.sig, is one of ssh-keygen -Y sign, namespace satline-recording.
+    The signature, manifest.jsonl.sig, is made by ssh-keygen -Y sign, namespace satline-recording.
     """
     from satline.recording import sign as make
     from satline.report import visible
@@ -173,11 +173,11 @@ Example:
 @RECORDING
 @click.option(
     "--signers", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-    help="Allowed signers: a line for each, a name and a public key (see ssh-keygen).",
+    help="Allowed signers: one line each, with a name and a public key (see ssh-keygen).",
 )  # fmt: skip
-@click.option("--signer", metavar="NAME", help="Who must have signed; default: any of the file.")
+@click.option("--signer", metavar="NAME", help="Required signer; default: any in the file.")
 def verify(recording: Path, signers: Path, signer: str | None) -> None:
-    """Verify who signed a recording, and that every file is as it was signed; the exit code is 2 if not."""
+    """Verify who signed a recording, and that no file was changed since; the exit code is 2 if not."""
     from satline.recording import verify as examine
     from satline.report import visible
 
@@ -186,7 +186,7 @@ def verify(recording: Path, signers: Path, signer: str | None) -> None:
 
 
 @click.command(
-    short_help="Show what a recording says of itself.",
+    short_help="Show a recording's own description.",
     epilog="""\b
 Examples:
   satline recording info host.satline
@@ -196,7 +196,7 @@ Examples:
 @RECORDING
 @JSON
 def info(recording: Path, as_json: bool) -> None:
-    """Show what a recording says of itself: host, limits, methods, cost, what is missing."""
+    """Show a recording's own description: host, limits, methods, cost, what is missing."""
     from satline.recording import Recording
     from satline.report import visible
 
@@ -230,7 +230,7 @@ def _flat(value: Any, key: str = "") -> list[tuple[str, Any]]:
 
 
 @click.command(
-    short_help="Add a note of yours to a recording.",
+    short_help="Add a note to a recording.",
     epilog="""\b
 Example:
   satline recording annotate host.satline "second disk installed"
@@ -239,7 +239,7 @@ Example:
 @RECORDING
 @click.argument("text")
 def annotate(recording: Path, text: str) -> None:
-    """Add a note of yours, with the time of now, to a recording; also while it is being written."""
+    """Add a note with the current time to a recording; also while it is being written."""
     from satline.recording import describe
 
     if not text.strip():

@@ -13,7 +13,7 @@ from satline.cli.outputs import JSON
 
 
 @click.command(
-    short_help="Add an application's log of requests to a recording.",
+    short_help="Add an application's request log to a recording.",
     epilog="""\b
 Examples:
   satline recording join host.satline access.log --format nginx
@@ -28,7 +28,7 @@ A mapping file for a CSV of requests:
   time_is = "begin"
   response_column = "duration"
   unit = "ms"
-  user_column = "user"                        this line may be left out, as may class_column
+  user_column = "user"                        optional, as is class_column
 """,
 )
 @RECORDING
@@ -44,13 +44,13 @@ A mapping file for a CSV of requests:
 @click.option(
     "--mapping", type=click.Path(path_type=Path), help="File that says what the columns of a CSV mean."
 )
-@click.option("--timezone", metavar="ZONE", help="Zone of times that do not say theirs: Europe/Berlin.")
+@click.option("--timezone", metavar="ZONE", help="Time zone of times without one: Europe/Berlin.")
 @click.option(
     "--shift",
     type=float,
     default=0.0,
     metavar="SECONDS",
-    help="Add so much to the log's times, where they are of a clock that goes wrong.",
+    help="Add this much to the times of the log, if its clock is wrong.",
 )
 @click.option("--anew", is_flag=True, help="Take out what was joined earlier, first.")
 @JSON
@@ -64,11 +64,11 @@ def join(
     anew: bool,
     as_json: bool,
 ) -> None:
-    """Add an application's log of requests to a recording, as its transactions.
+    """Add an application's request log to a recording, as its transactions.
 
-    The host's readings say what was busy, the log what users got: throughput, response times and, where it
-    names them, users and classes. Requests that began outside of the readings are left out and counted. A log
-    cannot be joined twice.
+    The host's readings say what was busy, the log which service users got: throughput, response times and, if
+    the log names them, users and classes. Requests that began outside of the readings are left out and
+    counted. A log cannot be joined twice.
     """
     import math
 

@@ -14,12 +14,12 @@ from satline.errors import InputError
 
 KEY = click.option(
     "--key", "key_file", required=True, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-    help="The key: a file that its owner alone may read.",
+    help="Key file, readable only by its owner.",
 )  # fmt: skip
 
 
 @click.command(
-    short_help="Make a copy without names.",
+    short_help="Make a copy with pseudonyms instead of names.",
     epilog="""\b
 Examples:
   satline recording pseudonymise a.satline b.satline --key k.key --make-key
@@ -32,11 +32,11 @@ Examples:
 @click.option("--make-key", is_flag=True, help="Make a new key in that file.")
 @click.option(
     "--without-names", is_flag=True,
-    help="Put no sealed names into the copy: then the key cannot give them back, only try some.",
+    help="Do not include the encrypted names: the key can then only test guesses.",
 )  # fmt: skip
 @click.option(
     "--keep-files", is_flag=True,
-    help="Leave a study's files, scripts and classes as they are; its windows are then told as exactly.",
+    help="Keep a study's files, scripts and classes as they are; its results then stay as exact.",
 )  # fmt: skip
 @JSON
 def pseudonymise(
@@ -50,9 +50,9 @@ def pseudonymise(
 ) -> None:
     """Make COPY of RECORDING in which users, control groups, commands, hosts and paths are keyed hashes.
 
-    Figures and times stay as they are, and analyses give the same. One key gives one name the same
-    pseudonym, so that copies of several recordings can be compared. Annotations, errors and a study's files
-    are hashed or left out as a whole. docs/guides/privacy.md says what stands.
+    Figures and times are unchanged, and analyses give the same results. With the same key, a name always gets
+    the same pseudonym, so copies of several recordings can be compared. Annotations, errors and a study's
+    files are hashed or left out as a whole. docs/guides/privacy.md says what is kept.
     """
     from satline import recording as recordings
     from satline.report import visible
@@ -79,7 +79,7 @@ def pseudonymise(
 
 
 @click.command(
-    short_help="Give back the names behind pseudonyms.",
+    short_help="Show the names behind pseudonyms.",
     epilog="""\b
 Examples:
   satline recording reveal a.satline --key k.key
@@ -92,9 +92,9 @@ Examples:
 @click.argument("pseudonyms", nargs=-1)
 @JSON
 def reveal(recording: Path, key_file: Path, pseudonyms: tuple[str, ...], as_json: bool) -> int:
-    """Print the names that pseudonyms of RECORDING stand for; with `-` put them into standard input.
+    """Print the names behind pseudonyms of RECORDING; with `-`, restore them in standard input.
 
-    The exit code is 1 when one that is asked for is not known.
+    The exit code is 1 if one of the given pseudonyms is unknown.
     """
     from satline.recording import NAMES, read_key, read_names, with_names
     from satline.report import visible

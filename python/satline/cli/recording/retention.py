@@ -29,10 +29,10 @@ Examples:
 @click.option("--dry-run", is_flag=True, help="Change nothing.")
 @JSON
 def prune(recording: Path, keep: int | None, max_size: int | None, dry_run: bool, as_json: bool) -> None:
-    """Let go the oldest days of RECORDING; it may be being written.
+    """Delete the oldest days of RECORDING, which may still be being written.
 
-    Days are those of UTC and go as a whole. The newest day at rest, and what is not yet at rest, always stay;
-    where the recording is still too large then, or all of it too old, that is said.
+    Whole UTC days are deleted. The newest completed day, and data not yet completed, are always kept; if the
+    recording is still too large then, or all of it is too old, the command says so.
     """
     from satline.recording import prune as let_go
 

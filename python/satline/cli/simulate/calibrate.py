@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     epilog="""\b
 Examples:
   satline simulate calibrate 3081D                 a shipped calibration
-  satline simulate calibrate mine.toml -o mine  kept there; again: goes on
-  satline simulate calibrate mine.toml --apply     and write the constants
+  satline simulate calibrate mine.toml -o mine     again: continues
+  satline simulate calibrate mine.toml --apply     also write the constants
 """,
 )
 @click.argument("file", shell_complete=names_in(shipped("studies", "calibration")))
@@ -32,11 +32,12 @@ Examples:
 @click.option("--workers", type=click.IntRange(1), help="Runs at a time. [default: one per processor]")
 @JSON
 def calibrate(file: str, output: Path | None, applied: bool, workers: int | None, as_json: bool) -> int:
-    """Fit free constants of a simulated machine and its workload to a measured table.
+    """Fit free constants of a simulated machine and its workload to a table of measurements.
 
-    FILE names machine, workload, the measured lines with their tolerances, and the constants with the ranges
-    in which they are free. The fit is by simulation, with the same random numbers at every point; it is
-    checked with numbers that it never saw. The constants go into a patch, marked with what they rest on.
+    FILE names machine, workload, the measured figures with their tolerances, and the constants with their
+    ranges. The fit is by simulation, with the same random numbers at every point; it is checked with random
+    numbers not used in the fit. The constants are written to a patch, with a note of what they were fitted
+    to.
     """
     from satline.simulation import find_calibration
     from satline.simulation.calibration import calibrate as run

@@ -36,28 +36,32 @@ Examples:
         shipped("machines"), shipped("workloads", "simulated"), shipped("studies", "simulated")
     ),
 )
-@click.option("--users", metavar="N,N..N/STEP", help="Numbers of users, each a run of its own.")
-@click.option("--replications", type=click.IntRange(1, 1000), help="Independent runs of each. [default: 5]")
-@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Another value of a file's key.")
-@click.option("--vary", multiple=True, metavar="KEY=V1,V2", help="Each of these values; repeatable.")
-@click.option("--differences", is_flag=True, help="Differences from the first of what is varied.")
+@click.option("--users", metavar="N,N..N/STEP", help="Numbers of users, each a separate run.")
 @click.option(
-    "--until", multiple=True, metavar="MEASURE:5%", help="More replications until it is that precise."
+    "--replications", type=click.IntRange(1, 1000), help="Independent runs of each point. [default: 5]"
+)
+@click.option(
+    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key of the files to another value."
+)
+@click.option("--vary", multiple=True, metavar="KEY=V1,V2", help="Vary a key over these values; repeatable.")
+@click.option("--differences", is_flag=True, help="Show differences from the first value of what is varied.")
+@click.option(
+    "--until", multiple=True, metavar="MEASURE:5%", help="Add replications until it is this precise."
 )
 @click.option(
     "--most",
     type=click.IntRange(1, 10_000),
     default=200,
     show_default=True,
-    help="Most replications for --until.",
+    help="Largest number of replications for --until.",
 )
 @click.option("--seconds", type=click.FloatRange(1), help="Simulated seconds of a run. [default: 3600]")
 @click.option("--warmup", type=click.FloatRange(0), help="Seconds left out. [default: found by MSER-5]")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of all random numbers. [default: 1]")
-@click.option("--measures", metavar="A,B", help="What to show; --json has all.")
+@click.option("--measures", metavar="A,B", help="Variables to show; --json has all.")
 @click.option("--workers", type=click.IntRange(1), help="Runs at a time. [default: one per processor]")
 @output_option(
-    "Keep the results here, and go on from them. A file; for a study a directory.",
+    "Store the results here, and continue from them. A file; for a study, a directory.",
     metavar="PATH",
 )
 @click.option("--record", type=click.Path(path_type=Path), help="One run, recorded: --users are its steps.")
@@ -71,7 +75,7 @@ Examples:
 @click.option(
     "--pace",
     type=click.FloatRange(0, min_open=True),
-    help="With --watch: simulated seconds in a real one. [default: 10]",
+    help="With --watch: simulated seconds per real second. [default: 10]",
 )
 @markdown_option("A study as a page with its figures.")
 @JSON
@@ -80,8 +84,8 @@ Examples:
 def simulate(names: tuple[str, ...], as_json: bool, explain: bool, as_list: bool, **options: Any) -> int:
     """Simulate a machine under a workload at each number of users, and print its measures with intervals.
 
-    MACHINE and WORKLOAD are shipped ones (--list) or files. One name alone is a simulated study: a
-    question, what is varied, the figures that answer it, and, where a condition was planted, whether the
+    MACHINE and WORKLOAD are shipped ones (--list) or files. A single name runs a simulated study: a question,
+    the varied settings, the figures that answer the question, and, if a condition was planted, whether the
     diagnosis names it.
 
     The same seed gives the same numbers on any machine, with any number of workers.
