@@ -22,7 +22,7 @@ from satline.diagnosis._hinge import Integers
 from satline.diagnosis._histories import ROUNDING_NS, Histories
 from satline.prediction._network import Floats
 from satline.prediction._signals import LEAST_KNOWN
-from satline.reduction import Filters, Reduction, Source
+from satline.reduction import Filters, Reduction, Source, numbers_table
 
 KEEPS = 0.95
 FEW = 5
@@ -94,9 +94,7 @@ def accounts(
     histories = Histories(recording, reduction)
     connection = histories.connection
     places = np.arange(len(number))
-    connection.register(
-        "class_place", pa.table({"place": pa.array(places), "number": pa.array(np.asarray(number))})
-    )
+    connection.register("class_place", numbers_table({"place": places, "number": np.asarray(number)}))
     users = (filters or Filters()).user_sql()
     known = {
         row[0] for row in connection.execute("SELECT column_name FROM (DESCRIBE transaction)").fetchall()

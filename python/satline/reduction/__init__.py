@@ -9,10 +9,10 @@ from satline.reduction._planning import isotonic
 from satline.reduction._reclass import reclassed
 from satline.reduction._reduce import Reduction, needed_columns, reduce
 from satline.reduction._results import Curve, Curves, LoadClass, Point
-from satline.reduction._source import Settings, Source
+from satline.reduction._source import Settings, Source, reading
 from satline.reduction._tasks import BusyTask
 from satline.reduction._trend import Trend, trend
-from satline.reduction._values import floats
+from satline.reduction._values import floats, numbers_table
 from satline.reduction._variables import Derived, Variables, variables
 
 __all__ = [
@@ -38,6 +38,8 @@ __all__ = [
     "group",
     "isotonic",
     "needed_columns",
+    "numbers_table",
+    "reading",
     "reclassed",
     "reduce",
     "trend",
