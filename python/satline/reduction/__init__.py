@@ -6,7 +6,7 @@ from satline.reduction._filters import DAYS, Filters
 from satline.reduction._group_users import user_variables
 from satline.reduction._groups import Groups, group
 from satline.reduction._planning import isotonic
-from satline.reduction._reclass import reclassed
+from satline.reduction._reclass import on_axis, reclassed
 from satline.reduction._reduce import Reduction, needed_columns, reduce
 from satline.reduction._results import Curve, Curves, LoadClass, Point
 from satline.reduction._source import Settings, Source, reading
@@ -39,6 +39,7 @@ __all__ = [
     "isotonic",
     "needed_columns",
     "numbers_table",
+    "on_axis",
     "reading",
     "reclassed",
     "reduce",
