@@ -11,7 +11,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[2] / "python" / "satline"
 # The command line, all of its files together, and then file by file.
 KNOWN = {
-    "cli": 208,
+    "cli": 205,
     "comparison/_blocks.py": 1,
     "comparison/_observations.py": 1,
     "comparison/_periods.py": 1,

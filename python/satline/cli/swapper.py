@@ -76,9 +76,9 @@ def status(status_path: Path | None, as_json: bool) -> None:
 def _print_status(found: Status) -> None:
     from rich.console import Console
 
+    from satline.report import blocks
     from satline.report._escape import visible
     from satline.report._numbers import quantity
-    from satline.report._table import blocks
 
     console = Console(highlight=False)
     cost = found.cpu_us / 1e4 / found.uptime_s if found.uptime_s > 0 else 0.0

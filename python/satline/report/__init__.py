@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from satline.report._blocks import blocks as blocks
     from satline.report._draw import COLOURS as COLOURS
     from satline.report._draw import picture as picture
     from satline.report._escape import cell as cell
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from satline.report._plot import Plot as Plot
     from satline.report._plot import make_plots as make_plots
     from satline.report._sheet import make_sheet as make_sheet
-    from satline.report._table import blocks as blocks
     from satline.report._words import axis_words as axis_words
     from satline.report._words import variable_words as variable_words
     from satline.report.terminal import curves_table as curves_table
@@ -30,7 +30,7 @@ _PUBLIC = {
     "Mark": "_plot",
     "Plot": "_plot",
     "axis_words": "_words",
-    "blocks": "_table",
+    "blocks": "_blocks",
     "cell": "_escape",
     "curves_table": "terminal",
     "make_plots": "_plot",

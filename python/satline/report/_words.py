@@ -25,7 +25,7 @@ from satline.diagnosis._carried_words import amount
 from satline.diagnosis._figures import span_words, two_digits
 from satline.reduction import LoadClass
 from satline.report import _numbers
-from satline.report.definition import labels
+from satline.report._labels import labels
 
 AXES = {
     "active_users": "active users",

@@ -58,9 +58,9 @@ def device(name: str, recording: Path, filters: Filters | None, top: int, as_jso
 
 def print_device(detail: DeviceDetail, console: Console, top: int) -> None:
     """Figures, areas, users; no line longer than the console."""
+    from satline.report import blocks
     from satline.report._escape import cell
     from satline.report._numbers import quantity
-    from satline.report._table import blocks
 
     def say(words: str, style: str = "") -> None:
         console.print(cell(words, style, encoding=console.encoding))

@@ -86,8 +86,8 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
         return
     from rich.console import Console
 
+    from satline.report import blocks
     from satline.report._escape import cell
-    from satline.report._table import blocks
 
     console = Console()
 
