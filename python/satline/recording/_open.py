@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 100
 # A database takes as long to make as many a query of a small recording. What is larger has databases of its
-# own, each with the memory that its reduction sets.
-_SHARED_BYTES = 32 * 2**20
+# own, each with the memory that its reduction sets, and all threads.
+_SHARED_BYTES = 10 * 2**20
 
 
 class Recording:
@@ -202,7 +202,8 @@ class Recording:
             return None
         state = tuple((path, fact.st_size, fact.st_mtime_ns) for path, fact in facts)
         if self._database is None or self._database.state != state:
-            self._database = _Database(state, duckdb.connect(), set())
+            # One thread: so little is read in one go anyway, and sums come in the same order every time.
+            self._database = _Database(state, duckdb.connect(config={"threads": 1}), set())
         return self._database
 
     def _load(self, names: frozenset[str], *, checked: bool) -> tuple[Layout, dict[str, pa.Table]]:
