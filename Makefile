@@ -137,6 +137,7 @@ bench: $(VENV)/test ## Run the benches, each beside a peer or a floor: about 10 
 	$(BIN)/python benches/terminal/run.py $(call short,--seconds 5 --sessions 150 --window 20 --turns 3 --kinds pty$(comma)tcp$(comma)http)
 	$(BIN)/python benches/reduce/run.py $(call short,--readings 3000000 --repeats 1)
 	$(BIN)/python benches/diagnose/run.py $(call short,--repeats 2)
+	$(BIN)/python benches/commands/run.py $(call short,--repeats 2)
 	$(BIN)/python benches/saturation/run.py $(call short,--systems 200)
 	$(BIN)/python benches/contamination/run.py $(call short,--systems 40)
 	$(BIN)/python benches/machine/run.py $(call short,--rounds 3)

@@ -265,7 +265,7 @@ def _probes(
 
 
 def fetched(recording: Recording, table: str, query: str) -> dict[str, Any]:
-    connection = recording.connect(tables=(table,))
+    connection = recording.reading(tables=(table,))
     return dict(connection.execute(query).fetchnumpy())
 
 

@@ -68,7 +68,7 @@ def notes_of(recording: Recording) -> list[Note]:
             moment = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
             notes.append(Note(moment.timestamp(), str(one.get("text", ""))))
     rows = (
-        recording.connect(tables=("event",))
+        recording.reading(tables=("event",))
         .execute("SELECT time_ns, text FROM event WHERE event = 'annotation' AND time_ns IS NOT NULL")
         .fetchall()
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from satline.reduction import Source
+from satline.reduction import Source, reading
 
 _FAILED = """
     SELECT count(*), arg_min("text", monotonic_ns) FROM event WHERE event = 'log-on-failed'"""
@@ -19,7 +19,7 @@ def absent_users(recording: Source) -> str | None:
     The emulator does not try such a user again, so that fewer worked than the load says, and what was seen
     at it is of a lighter one.
     """
-    connection = recording.connect()
+    connection = reading(recording)
     try:
         count, first = connection.execute(_FAILED).fetchone() or (0, None)
     finally:

@@ -11,11 +11,10 @@ from functools import cached_property, lru_cache
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from satline.diagnosis._partial import Floats
-from satline.reduction import Reduction, Source
+from satline.reduction import Reduction, Source, numbers_table, reading
 
 MOST_ENTITIES = 40
 ROUNDING_NS = 1000
@@ -74,14 +73,14 @@ class Histories:
     @cached_property
     def connection(self) -> duckdb.DuckDBPyConnection:
         """A connection to the recording that also holds the observations."""
-        connection = self.recording.connect()
+        connection = reading(self.recording)
         observed = self.reduction.observations
         columns = {
-            name: pa.array(np.asarray(observed[name], dtype=np.float64).astype(np.int64))
+            name: np.asarray(observed[name], dtype=np.float64).astype(np.int64)
             for name in ("run", "t0", "t1")
         }
         connection.register(
-            "history_observation", pa.table({"place": pa.array(np.arange(self.length)), **columns})
+            "history_observation", numbers_table({"place": np.arange(self.length), **columns})
         )
         return connection
 

@@ -10,7 +10,7 @@ import duckdb
 
 from satline.diagnosis._figures import percent, size, two_digits
 from satline.errors import InputError
-from satline.reduction import Settings, Source
+from satline.reduction import Settings, Source, reading
 
 # Of table system: what is said of the mean.
 _LEVELS = {
@@ -37,7 +37,7 @@ def require_two_readings(recording: Source) -> None:
     InputError
         There are none: it says why, and what the single ones tell.
     """
-    rows = recording.connect().execute(
+    rows = reading(recording).execute(
         "SELECT coalesce(sum(n), 0), coalesce(max(n), 0)"
         " FROM (SELECT count(DISTINCT monotonic_ns) AS n FROM system GROUP BY run)"
     )
@@ -55,7 +55,7 @@ def require_two_readings(recording: Source) -> None:
 
 def known(recording: Source) -> tuple[str, ...]:
     """Levels, and rates of disks, interfaces and the kernel, in words: what tells most of use first."""
-    connection = recording.connect()
+    connection = reading(recording)
     processors = Settings.of(recording).host_processors
     return (
         *_memory(connection),

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satline.diagnosis._results import Saturation
-from satline.reduction import Reduction, Source
+from satline.reduction import Reduction, Source, reading
 
 Floats = NDArray[np.float64]
 
@@ -186,7 +186,7 @@ def lateness_of(recording: Source) -> Lateness | None:
     """How late lines were; ``None``: the recording has no emulated users, or tells nothing of it."""
     terminal = recording.sources.get("terminal", {})
     said = _said(terminal) if marked_late(terminal) else ""
-    connection = recording.connect()
+    connection = reading(recording)
     try:
         rows = connection.execute(_LINES).fetchnumpy()
         windows = connection.execute(_WINDOWS).fetchall()

@@ -16,7 +16,7 @@ from satline.diagnosis._results import Diagnosis, Estimate, Saturation, Unseen
 from satline.diagnosis.rules import RULES
 from satline.diagnosis.rules._rule import NOT_SATURATED
 from satline.errors import InputError
-from satline.reduction import LOAD_AXES, Reduction, Source, reduce
+from satline.reduction import LOAD_AXES, Reduction, Source, axis_named, on_axis, reduce, variables
 
 ENOUGH = 50  # observations that a load class should have [Bard]
 RESOURCES = 6
@@ -114,20 +114,21 @@ def suffices(recording: Source) -> Suffices:
 
 def _axes(recording: Source, usual: Reduction) -> tuple[AxisRange, ...]:
     """Every load axis that has values, that of `satline diagnose` first."""
+    axes = (usual.load_axis, *(a for a in LOAD_AXES if a != usual.load_axis))
+    # Axes that are no variables of every reduction are read together.
+    others = [axis_named(a, variables()).variable for a in axes if on_axis(usual, a) is None]
+    more = reduce(recording, usual.load_axis, variables=others) if others else usual
     found = []
-    for axis in (usual.load_axis, *(a for a in LOAD_AXES if a != usual.load_axis)):
-        try:
-            # The variable matters little: only loads and classes are wanted.
-            made = usual if axis == usual.load_axis else reduce(recording, axis, variables=("mpl",))
-        except InputError:
-            continue  # users: there are no measured windows
-        load = made.load[np.isfinite(made.load) & (made.number >= 0)]
+    for name in axes:
+        told = on_axis(usual, name) or on_axis(more, name)
+        if told is None:
+            continue
+        axis, loads, classes, number = told
+        load = loads[np.isfinite(loads) & (number >= 0)]
         if len(load):
             low, median, high = (float(x) for x in np.percentile(load, [0, 50, 100]))
-            enough = sum(c.observations >= ENOUGH for c in made.classes)
-            found.append(
-                AxisRange(axis, made.load_unit, low, median, high, len(load), len(made.classes), enough)
-            )
+            enough = sum(c.observations >= ENOUGH for c in classes)
+            found.append(AxisRange(name, axis.unit, low, median, high, len(load), len(classes), enough))
     return tuple(found)
 
 

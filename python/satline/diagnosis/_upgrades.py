@@ -228,6 +228,15 @@ class _Model:
         self._queues: Floats | None = None
         self._stuck = 1.0
         self.room = _room(seen)
+        # Asked for a thousand times: see `_demands`.
+        self._kinds = [
+            np.array([getattr(s, name) for s in seen.stations], dtype=bool)
+            for name in ("fast", "slow", "holds")
+        ]
+        self._stations = [
+            np.array([getattr(s, name) for s in seen.stations])
+            for name in ("reads", "writes", "files", "newer")
+        ]
         self._hold()
 
     def _hold(self) -> None:
@@ -321,21 +330,18 @@ class _Model:
         """`reads`: times those measured."""
         seen = self.seen
         supervisor = max(0.0, seen.supervisor + seen.supervisor_per_read * seen.reads * (reads - 1))
-        fast = np.array([s.fast for s in seen.stations], dtype=bool)
-        slow = np.array([s.slow for s in seen.stations], dtype=bool)
-        holds = np.array([s.holds for s in seen.stations], dtype=bool)
+        fast, slow, holds = self._kinds
         room = change.fast / max(1, seen.fast_devices)
         # Pages of the slow tier that now find room on the fast one.
         taken = min(1.0, room / seen.overflow) if seen.overflow > 0 else 0.0
         into_fast = 1 + taken * (1 - seen.fast_share) / max(seen.fast_share, 1e-9)
         moved = np.where(fast, into_fast, np.where(slow, 1 - taken, 1.0)) * reads
-        paging = [np.array([s.reads for s in seen.stations]), np.array([s.writes for s in seen.stations])]
-        files = np.array([s.files for s in seen.stations])
+        *paging, files, newer = self._stations
         if change.level and holds.any():
+            files = files.copy()
             files[holds] = files[holds].mean()
         # Files beside pages gain by either; a slow tier that nobody uses gains nothing.
         used = paging[0] + paging[1] > 0
-        newer = np.array([s.newer for s in seen.stations])
         replaced = (slow & used & change.newer_slow) | (holds & change.newer_files)
         faster = np.where(replaced, newer, 1.0)
         files, new_packs = _spread(files / faster, holds, change.packs)
@@ -403,13 +409,13 @@ def schweitzer(
     if start is not None and len(start) == len(stations):
         queues = start.tolist()
     part = max(0.0, users - 1) / max(users, 1e-9)
-    work = 0.0
+    work, near = 0.0, 1e-4 * max(1.0, users)
     for _ in range(500):
         waits = [d * (1 + part * q) for d, q in zip(stations, queues, strict=True)]
         work = users / (think + sum(waits))
         after = [work * wait for wait in waits]
-        apart = max(abs(a - q) for a, q in zip(after, queues, strict=True))
+        settled = all(-near < a - q < near for a, q in zip(after, queues, strict=True))
         queues = after
-        if apart < 1e-4 * max(1.0, users):
+        if settled:
             break
     return work, np.array(queues)

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from satline.diagnosis._held import held_back
 from satline.diagnosis._histories import Histories
 from satline.diagnosis._results import HeldUp, WaitingUser, WaitPart, WaitShares
 from satline.diagnosis._told import LOCKS, Told, told
-from satline.reduction import Reduction, Source
+from satline.reduction import Reduction, Source, numbers_table, reading
 
 PARTS = ("run", "cpu_wait", "page_wait", "io_wait", "throttled", "eligible", "other")
 MOST_USERS = 5
@@ -42,7 +41,7 @@ def wait_shares(
     if not any(f"user_{part}" in curves for part in PARTS):
         return ()
     transactions = "users_in_transaction" in curves
-    connection = recording.connect() if recording is not None else None
+    connection = reading(recording) if recording is not None else None
     sampled = connection is not None and not _accounted(connection)
     users = _waiting_users(connection, reduction) if connection is not None else {}
     kernel = told(history) if history is not None else None
@@ -165,7 +164,7 @@ def _waiting_users(
         "class": np.tile(reduction.number[chosen], 2),
     }
     seconds = np.bincount(reduction.number[chosen], weights=reduction.seconds[chosen])
-    connection.register("wait_end", pa.table(ends))
+    connection.register("wait_end", numbers_table(ends))
     names = ("cpu_us", "run_delay_us", "io_delay_us", "eligible_us")
     # One pass over the users' readings: joined with themselves they would be many.
     gains = ", ".join(f"max(u.{n}) FILTER (last) - max(u.{n}) FILTER (NOT last) AS {n}" for n in names)

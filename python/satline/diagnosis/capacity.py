@@ -21,7 +21,7 @@ from satline.diagnosis._lateness import LATE_US
 from satline.diagnosis._results import Diagnosis, Finding
 from satline.diagnosis.rules._worth import undecided
 from satline.errors import InputError
-from satline.reduction import Source
+from satline.reduction import Source, reading
 from satline.stats import isotonic
 
 Floats = NDArray[np.float64]
@@ -204,7 +204,7 @@ def _resampled(counts: Sequence[Floats], which: int = 0) -> list[tuple[Floats, F
 def _read(recording: Source, within_s: float, what: What) -> list[tuple[Step, Floats]]:
     """The loads, each with (good, all, good at the latest, at the earliest) of its blocks of time that hold
     any."""
-    connection = recording.connect()
+    connection = reading(recording)
     # A command that says nothing answers with its prompt.
     value = "response_us" if what == "response" else "coalesce(reaction_us, response_us)"
     rows = connection.execute(f"""

@@ -1,5 +1,7 @@
 """Prediction: closed queueing networks, and what a recording says of one [Bard]."""
 
+from typing import TYPE_CHECKING, Any
+
 from satline.prediction._bounds import Bounds, bounds, pressure, saturation_users
 from satline.prediction._class_results import (
     ByClass,
@@ -11,7 +13,6 @@ from satline.prediction._class_results import (
 )
 from satline.prediction._decomposition import MplPoint, Storage, UsersPoint, mpl_curve, users_curve
 from satline.prediction._exact import Curve, curve_of, exact_curve, exact_single
-from satline.prediction._file import Described, read_network
 from satline.prediction._lattice import exact_classes
 from satline.prediction._linearizer import linearizer
 from satline.prediction._network import CustomerClass, Network, Station
@@ -21,6 +22,9 @@ from satline.prediction._schweitzer import schweitzer
 from satline.prediction._solution import Accuracy, Solution
 from satline.prediction._solve import METHODS, Method, accuracy, solve
 from satline.prediction._whatif import WAYS, Change, changes
+
+if TYPE_CHECKING:
+    from satline.prediction._file import Described, read_network
 
 __all__ = [
     "METHODS",
@@ -65,3 +69,12 @@ __all__ = [
     "solve",
     "users_curve",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Networks in files, imported when asked for: what checks them takes as long as all the rest."""
+    if name not in ("Described", "read_network"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from satline.prediction import _file
+
+    return getattr(_file, name)

@@ -21,7 +21,7 @@ import pyarrow as pa
 from satline.diagnosis.steps import ROUNDING_NS, Histories, Integers
 from satline.prediction._network import Floats
 from satline.prediction._signals import LEAST_KNOWN
-from satline.reduction import Filters, Reduction, Source
+from satline.reduction import Filters, Reduction, Source, numbers_table
 
 KEEPS = 0.95
 FEW = 5
@@ -93,9 +93,7 @@ def accounts(
     histories = Histories(recording, reduction)
     connection = histories.connection
     places = np.arange(len(number))
-    connection.register(
-        "class_place", pa.table({"place": pa.array(places), "number": pa.array(np.asarray(number))})
-    )
+    connection.register("class_place", numbers_table({"place": places, "number": np.asarray(number)}))
     users = (filters or Filters()).user_sql()
     known = {
         row[0] for row in connection.execute("SELECT column_name FROM (DESCRIBE transaction)").fetchall()

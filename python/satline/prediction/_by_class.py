@@ -29,7 +29,7 @@ from satline.prediction._model import Model
 from satline.prediction._network import Floats
 from satline.prediction._signals import Signals
 from satline.prediction._weaknesses import difference, estimate
-from satline.reduction import Filters, Reduction, Source
+from satline.reduction import Filters, Reduction, Source, reading
 
 CLASS_DRAWS = 200
 LEAST_REACH, MOST_REACH = 8, 2000
@@ -68,7 +68,7 @@ class Asked:
 
 def taken_for_alike(recording: Source) -> list[str]:
     """What the answer for all transactions leaves out, where there are several classes."""
-    row = recording.connect().execute(SEVERAL).fetchone()
+    row = reading(recording).execute(SEVERAL).fetchone()
     if row is None or row[0] < 2:
         return []
     return [f"transactions of {row[0]} classes are taken for alike: --by-class tells them apart"]

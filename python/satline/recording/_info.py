@@ -71,7 +71,7 @@ class Contents:
 
 def contents(recording: Recording) -> Contents:
     """Look through a recording, one that is being written too."""
-    connection = recording.connect()
+    connection = recording.reading()
     runs = connection.execute(
         "SELECT run, min(time_ns), max(time_ns), count(*) FROM system GROUP BY run ORDER BY min(time_ns), run"
     ).fetchall()

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ATTEMPTS = 100
+# A database takes as long to make as many a query of a small recording. What is larger has databases of its
+# own, each with the memory that its reduction sets, and all threads.
+_SHARED_BYTES = 10 * 2**20
 
 
 class Recording:
@@ -46,6 +49,7 @@ class Recording:
         self.sources = sources
         self.catalogue = of
         self._loaded: dict[str, _Loaded] = {}
+        self._database: _Database | None = None
 
     @classmethod
     def open(cls, path: Path | str, *, of: Catalogue | None = None) -> Recording:
@@ -142,23 +146,65 @@ class Recording:
         """
         return self._connect(tables, connection, checked=True)
 
+    def reading(self, *, tables: Iterable[str] | None = None) -> duckdb.DuckDBPyConnection:
+        """As `connect`, for those who make nothing but temporary tables and views.
+
+        Of a small recording all such connections are of one database, made once while no file changes. Its
+        views are not to be changed; what is temporary is each connection's own.
+        """
+        return self._connect(tables, None, checked=True, shared=True)
+
     def connect_unchecked(self, *, tables: Iterable[str] | None = None) -> duckdb.DuckDBPyConnection:
         """As `connect`, whatever is missing or damaged: for those who say themselves what is."""
         return self._connect(tables, None, checked=False)
 
     def _connect(
-        self, tables: Iterable[str] | None, connection: duckdb.DuckDBPyConnection | None, *, checked: bool
+        self,
+        tables: Iterable[str] | None,
+        connection: duckdb.DuckDBPyConnection | None,
+        *,
+        checked: bool,
+        shared: bool = False,
     ) -> duckdb.DuckDBPyConnection:
         import duckdb
 
         names = tuple(self.catalogue.tables) if tables is None else tuple(tables)
         definitions = [self.catalogue.table(name) for name in names]
         files, in_flight = self._load(frozenset(names), checked=checked)
+        at_rest = {d.name: [f.path for f in files.rest if f.table == d.name] for d in definitions}
+        database = self._database_of(files, in_flight) if shared else None
+        if database is not None:
+            connection = database.connection.cursor()
+            for definition in definitions:
+                name, rows = definition.name, in_flight.get(definition.name)
+                if rows is not None:
+                    # Rows in segments change from call to call: this connection alone sees these.
+                    _make_view(connection, definition, at_rest[name], rows, temporary=True)
+                elif name not in database.viewed:
+                    _make_view(database.connection, definition, at_rest[name], None)
+                    database.viewed.add(name)
+            return connection
         connection = connection or duckdb.connect()
         for definition in definitions:
-            rest = [f.path for f in files.rest if f.table == definition.name]
-            _make_view(connection, definition, rest, in_flight.get(definition.name))
+            _make_view(connection, definition, at_rest[definition.name], in_flight.get(definition.name))
         return connection
+
+    def _database_of(self, files: Layout, in_flight: dict[str, pa.Table]) -> _Database | None:
+        """The database that connections for reading share, as long as the files at rest are these."""
+        import duckdb
+
+        try:
+            facts = [(file.path, file.path.stat()) for file in files.rest]
+        except FileNotFoundError:
+            return None
+        held = sum(fact.st_size for _, fact in facts) + sum(rows.nbytes for rows in in_flight.values())
+        if held > _SHARED_BYTES:
+            return None
+        state = tuple((path, fact.st_size, fact.st_mtime_ns) for path, fact in facts)
+        if self._database is None or self._database.state != state:
+            # One thread: so little is read in one go anyway, and sums come in the same order every time.
+            self._database = _Database(state, duckdb.connect(config={"threads": 1}), set())
+        return self._database
 
     def _load(self, names: frozenset[str], *, checked: bool) -> tuple[Layout, dict[str, pa.Table]]:
         """The files and the rows of segments of these tables, at one instant; compaction may be at work.
@@ -238,11 +284,22 @@ class _Loaded:
     rows: pa.Table | None
 
 
+@dataclass(frozen=True)
+class _Database:
+    """A database with views of files at rest: what these were then, and the tables that have their view."""
+
+    state: tuple[tuple[Path, int, int], ...]
+    connection: duckdb.DuckDBPyConnection
+    viewed: set[str]
+
+
 def _make_view(
     connection: duckdb.DuckDBPyConnection,
     definition: TableDefinition,
     rest: list[Path],
     in_flight: pa.Table | None,
+    *,
+    temporary: bool = False,
 ) -> None:
     import duckdb
 
@@ -257,7 +314,8 @@ def _make_view(
         name = f"segments of {definition.name}"
         connection.register(name, in_flight)
         parts.append(f"SELECT * FROM {quoted(name)}")
-    view = f"CREATE OR REPLACE VIEW {quoted(definition.name)} AS {' UNION ALL BY NAME '.join(parts)}"
+    kind = "TEMP VIEW" if temporary else "VIEW"
+    view = f"CREATE OR REPLACE {kind} {quoted(definition.name)} AS {' UNION ALL BY NAME '.join(parts)}"
     try:
         connection.execute(view)
     except duckdb.Error as error:

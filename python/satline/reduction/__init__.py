@@ -5,14 +5,14 @@ from satline.reduction._classes import Classing
 from satline.reduction._filters import DAYS, Filters
 from satline.reduction._group_users import user_variables
 from satline.reduction._groups import By, Groups, group
-from satline.reduction._reclass import reclassed
+from satline.reduction._reclass import on_axis, reclassed
 from satline.reduction._reduce import Reduction, needed_columns, reduce
 from satline.reduction._results import Curve, Curves, LoadClass, Point
 from satline.reduction._shares import PARTS as SHARE_PARTS
-from satline.reduction._source import Settings, Source
+from satline.reduction._source import Settings, Source, reading
 from satline.reduction._tasks import BusyTask
 from satline.reduction._trend import Trend, trend
-from satline.reduction._values import floats
+from satline.reduction._values import floats, numbers_table
 from satline.reduction._variables import Derived, Variables, variables
 
 __all__ = [
@@ -39,6 +39,9 @@ __all__ = [
     "floats",
     "group",
     "needed_columns",
+    "numbers_table",
+    "on_axis",
+    "reading",
     "reclassed",
     "reduce",
     "trend",

@@ -18,7 +18,7 @@ from satline.reduction._missing import missing_variables
 from satline.reduction._observations import make_scopes
 from satline.reduction._periods import make_observations, plan
 from satline.reduction._results import Curve
-from satline.reduction._source import Settings, Source
+from satline.reduction._source import Settings, Source, reading
 from satline.reduction._statistics import EMPTY
 from satline.reduction._transactions import make_transactions
 from satline.reduction._values import Columns, bound_memory, make_values
@@ -166,7 +166,7 @@ def _work(
     recording: Source, by: By, asked: Sequence[Derived], filters: Filters, observation_s: float | None
 ) -> _Work:
     catalogue, settings = variables(), Settings.of(recording)
-    connection = recording.connect()
+    connection = reading(recording)
     bound_memory(connection)
     the_plan = plan(connection, settings, observation_s, False if by in ("time", "hour") else None)
     if the_plan is None:

@@ -1,4 +1,4 @@
-"""The same observations in other classes: by anything but load."""
+"""The same observations in other classes: by another load axis, or by anything but load."""
 
 from __future__ import annotations
 
@@ -7,13 +7,34 @@ from dataclasses import replace
 
 import numpy as np
 
+from satline.reduction._axes import Axis, axis_named
+from satline.reduction._classes import Classing, make_classes
 from satline.reduction._curves import make_curves
 from satline.reduction._reduce import Reduction
 from satline.reduction._results import LoadClass
-from satline.reduction._statistics import Integers
+from satline.reduction._statistics import Floats, Integers
 from satline.reduction._tasks import busy_tasks
 from satline.reduction._values import Columns
 from satline.reduction._variables import variables
+
+
+def on_axis(reduction: Reduction, name: str) -> tuple[Axis, Floats, tuple[LoadClass, ...], Integers] | None:
+    """The axis of this name, the load of each observation on it, the classes, and the class of each.
+
+    ``None``: its variable is none of the reduction's. Without measured windows nobody's users are intended,
+    and each load is NaN.
+
+    Raises
+    ------
+    InputError
+        There is no such axis.
+    """
+    axis = axis_named(name, variables())
+    variable = axis.variable or "load"
+    if variable not in reduction.observations:
+        return None
+    load = reduction.observations[variable]
+    return axis, load, *make_classes(load, reduction.seconds, axis, Classing())
 
 
 def reclassed(reduction: Reduction, number: Integers, labels: Sequence[str]) -> Reduction:

@@ -16,7 +16,7 @@ from satline.reduction._observations import make_scopes
 from satline.reduction._periods import make_observations, plan
 from satline.reduction._recorded import has_rows, recorded, users_condition
 from satline.reduction._results import Curves
-from satline.reduction._source import Settings, Source
+from satline.reduction._source import Settings, Source, reading
 from satline.reduction._statistics import Floats, Integers
 from satline.reduction._tasks import BusyTask, busy_tasks
 from satline.reduction._transactions import make_transactions
@@ -100,7 +100,7 @@ def reduce(
     how = Classing.of(classes, class_width, class_observations)
     asked = None if load_axis is None else axis_named(load_axis, catalogue)
     wanted, members = _wanted(catalogue, variables, also)
-    connection = recording.connect()
+    connection = reading(recording)
     bound_memory(connection)
     settings = Settings.of(recording)
     chosen = filters or Filters()

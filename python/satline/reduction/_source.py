@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,6 +22,16 @@ class Source(Protocol):
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         """A connection with one view per table of the catalogue."""
+
+
+def reading(source: Source) -> duckdb.DuckDBPyConnection:
+    """A connection in which nothing but temporary tables and views is made.
+
+    Those of a small recording share one database, which takes longer to make than most queries: see
+    `satline.recording.Recording.reading`. Other sources have `connect` alone.
+    """
+    shared: Callable[[], duckdb.DuckDBPyConnection] = getattr(source, "reading", source.connect)
+    return shared()
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
+from numpy.typing import NDArray
 
 from satline.reduction._source import Settings
 from satline.reduction._spill import make_spill
 from satline.reduction._statistics import Floats
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 from satline.reduction._variables import Derived, Variables, prefix_of
 
 _KEYS = ("obs", "run", "stretch", "load", "t0", "t1", "period_s", "time_ns")
@@ -101,6 +105,22 @@ class Columns(Mapping[str, Floats]):
         size = max(1, _CACHED_BYTES // 4 // max(1, self._rows * 8))
         for start in range(0, len(names), size):
             yield from self.read(names[start : start + size]).items()
+
+
+def numbers_table(columns: Mapping[str, NDArray[Any]]) -> pa.Table:
+    """Columns of numbers and truth values as an Arrow table, for `register`.
+
+    `pyarrow.array` asks pandas what it is given, and so imports it: as much processor time as a reduction.
+    """
+    import pyarrow as pa
+
+    arrays = {}
+    for name, column in columns.items():
+        whole = np.ascontiguousarray(column)
+        data = np.packbits(whole, bitorder="little") if whole.dtype == bool else whole
+        buffers = [None, pa.py_buffer(data)]
+        arrays[name] = pa.Array.from_buffers(pa.from_numpy_dtype(whole.dtype), len(whole), buffers)
+    return pa.table(arrays)
 
 
 def floats(column: Any) -> Floats:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from satline.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from satline.report._blocks import blocks
     from satline.report._draw import COLOURS, picture, png
     from satline.report._escape import cell, visible
     from satline.report._numbers import Scale, number, quantity
     from satline.report._numbers import scale as scale_for
     from satline.report._plot import MOST_LINES, Line, Mark, Plot, make_plots
     from satline.report._sheet import Sheet, make_sheet
-    from satline.report._table import blocks, print_sheet, sheet_content, sheets_csv
+    from satline.report._table import print_sheet, sheet_content, sheets_csv
     from satline.report._words import axis_words, implausible_lines, sentence, variable_words
     from satline.report.terminal import curves_table, print_diagnosis
 
@@ -55,7 +56,8 @@ __getattr__ = lazy_names(
         "_numbers": "Scale, number, quantity, scale as scale_for",
         "_plot": "Line, MOST_LINES, Mark, Plot, make_plots",
         "_sheet": "Sheet, make_sheet",
-        "_table": "blocks, print_sheet, sheet_content, sheets_csv",
+        "_blocks": "blocks",
+        "_table": "print_sheet, sheet_content, sheets_csv",
         "_words": "axis_words, implausible_lines, sentence, variable_words",
         "terminal": "curves_table, print_diagnosis",
     },

@@ -136,7 +136,7 @@ def _lines(plot: Plot) -> list[Any]:
         if line.band:
             area = _data([{"x": x, "low": low, "high": high} for x, low, high in line.band])
             band = area.mark_area(color=COLOURS[line.slot], opacity=0.16)
-            layers.append(band.encode(x=_x(plot), y=_y(plot, "low"), y2="high:Q"))
+            layers.append(band.encode(x=_x(plot), y=_y(plot, "low"), y2=alt.Y2("high:Q")))
     for line in plot.lines:
         colour, shape = COLOURS[line.slot], SHAPES[line.slot]
         rows = _rows(line)
@@ -144,12 +144,12 @@ def _lines(plot: Plot) -> list[Any]:
         if any(row["low"] is not None for row in rows):
             bars = base.transform_filter("isValid(datum.low)")
             layers.append(
-                bars.mark_rule(color=colour, strokeWidth=1.5).encode(y=_y(plot, "low"), y2="high:Q")
+                bars.mark_rule(color=colour, strokeWidth=1.5).encode(y=_y(plot, "low"), y2=alt.Y2("high:Q"))
             )
         if plot.kind == "scatter":
             # In the order of the load, which an ordinary line would lose: the curve may turn back.
             path = base.mark_line(color=colour, strokeWidth=1, opacity=0.6)
-            layers.append(path.encode(y=_y(plot), order="number:Q"))
+            layers.append(path.encode(y=_y(plot), order=alt.Order("number:Q")))
         elif plot.kind == "lines" and not plot.hinge:
             layers.append(base.mark_line(color=colour, strokeWidth=1.8).encode(y=_y(plot)))
         if plot.kind == "bars":
@@ -158,7 +158,7 @@ def _lines(plot: Plot) -> list[Any]:
         points = base.transform_filter("isValid(datum.y)")
         layers.append(
             points.mark_point(color=colour, filled=True, opacity=1, size=46, shape=shape).encode(
-                y=_y(plot), description="title:N"
+                y=_y(plot), description=alt.Description("title:N")
             )
         )
     return layers
@@ -176,8 +176,8 @@ def _stack(plot: Plot) -> list[Any]:
             x=_x(plot),
             y=alt.Y("y:Q", title=plot.y_label, stack="zero", axis=alt.Axis(tickCount=5)),
             color=alt.Color("layer:O", legend=None, scale=alt.Scale(domain=layers, range=colours)),
-            order="layer:O",
-            description="title:N",
+            order=alt.Order("layer:O"),
+            description=alt.Description("title:N"),
         )
     )
     return [bars]
@@ -203,14 +203,16 @@ def _named_bars(plot: Plot) -> list[Any]:
     stacked = plot.kind == "stacked"
     axis = alt.Axis(tickCount=5, grid=True)
     x = alt.X("y:Q", title=plot.y_label, stack="zero" if stacked else None, axis=axis)
-    bars = base.mark_bar().encode(x=x, y=y, color=colour, order="layer:Q", description="title:N")
+    bars = base.mark_bar().encode(
+        x=x, y=y, color=colour, order=alt.Order("layer:Q"), description=alt.Description("title:N")
+    )
     if stacked:
         return [bars]
     offset = alt.YOffset("layer:N", sort=layers)
     errors = base.transform_filter("isValid(datum.low)").mark_rule(color=INK, strokeWidth=1.2)
     return [
         bars.encode(yOffset=offset),
-        errors.encode(x=alt.X("low:Q", title=plot.y_label), x2="high:Q", y=y, yOffset=offset),
+        errors.encode(x=alt.X("low:Q", title=plot.y_label), x2=alt.X2("high:Q"), y=y, yOffset=offset),
     ]
 
 
@@ -243,7 +245,7 @@ def _band(plot: Plot) -> list[Any]:
     at, low, high = plot.band
     base = _data([{"x": at, "low": low, "high": high}])
     return [
-        base.mark_rect(color=BAND, opacity=0.16).encode(x=_x(plot, "low"), x2="high:Q"),
+        base.mark_rect(color=BAND, opacity=0.16).encode(x=_x(plot, "low"), x2=alt.X2("high:Q")),
         base.mark_rule(color=BAND, strokeWidth=1.4, strokeDash=[2, 2]).encode(x=_x(plot)),
     ]
 

@@ -23,7 +23,7 @@ from satline.diagnosis import (
 from satline.diagnosis.words import amount, chance_words, resource_words, span_words, times, two_digits
 from satline.reduction import LoadClass
 from satline.report import _numbers
-from satline.report.definition import labels
+from satline.report._labels import labels
 
 AXES = {
     "active_users": "active users",

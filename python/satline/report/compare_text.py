@@ -9,7 +9,8 @@ from rich.table import Table
 from satline.comparison import Comparison
 from satline.comparison.expansion import Expansion
 from satline.report import _compare_words as words
-from satline.report import _table, _words
+from satline.report import _words
+from satline.report._blocks import blocks
 from satline.report.terminal import _Page
 
 _GAP = 2
@@ -90,7 +91,7 @@ class _Compared(_Page):
             for column in zip(*rows, strict=True)
         ]
         if sum(widths) + _GAP * (len(widths) - 1) > self._width:
-            for block in _table.blocks(rows, self._width, encoding=encoding):
+            for block in blocks(rows, self._width, encoding=encoding):
                 self._console.print(block)
             return
         made = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")

@@ -17,21 +17,19 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from satline.errors import InputError
-from satline.outside import parse_toml, read_text
 from satline.problems import Place, joined, key_words, line_of, read_toml
 from satline.reduction import DAYS, LOAD_AXES, Derived, variables
 from satline.report import _numbers
+from satline.report._labels import SHIPPED
 
 Statistic = Literal[
     "mean", "p25", "p50", "p75", "p90", "sd", "se", "n", "sum", "max", "zero", "nonzero", "rate"
 ]
 PlotKind = Literal["lines", "stacked", "scatter", "bars", "none"]
 
-SHIPPED = Path(__file__).resolve().parent / "definitions"
 THROUGHPUT = "throughput"  # the variable by which the verdict judges
 MEASURES = ("transaction_rate", "problem_state", "work_rate")  # of throughput, best first
 WHOLE = "diagnosis"  # the report without a name
-_OWN = ("rate", "zero", "nonzero")  # statistics that have words of their own
 BY_NAME = ("user", "device", "lock")
 GROUPINGS = ("load", "mpl", "time", "hour", *BY_NAME)
 _HINT = "`satline report --show NAME` prints a shipped one to start from"
@@ -374,17 +372,3 @@ def of_users(variable: Derived) -> bool:
     from satline.reduction import user_variables
 
     return variable.name in user_variables()
-
-
-@cache
-def labels() -> dict[str, str]:
-    """What the shipped definitions call each variable; read without checking, for it is asked for often."""
-    found: dict[str, str] = {}
-    for path in sorted(SHIPPED.glob("*.toml")):
-        for variable in parse_toml(read_text(path)).get("variables", []):
-            plain = (
-                not variable.get("per") and not variable.get("of") and variable.get("statistic") not in _OWN
-            )
-            if (label := variable.get("label")) and plain:
-                found.setdefault(variable["name"], label)
-    return found

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from satline.diagnosis import Diagnosis, Evidence, Finding, Standing, Unseen
 from satline.reduction import Curves, Point
-from satline.report import _numbers, _table, _words
+from satline.report import _numbers, _words
+from satline.report._blocks import blocks
 from satline.report._escape import cell
 
 _WIDEST = 100
@@ -179,7 +180,7 @@ class _Page:
         if len(rows) < 2 or len(rows[0]) < 2:
             return
         self._section("Where the users' time went")
-        for block in _table.blocks(rows, self._width, encoding=self._console.encoding):
+        for block in blocks(rows, self._width, encoding=self._console.encoding):
             self._console.print(block)
         for note in _words.wait_notes(diagnosis.waits):
             self._line(note, indent=2)

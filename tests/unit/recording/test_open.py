@@ -6,6 +6,7 @@ import shutil
 import zlib
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -49,6 +50,30 @@ def test_rows_at_rest_and_in_flight_make_one_table(recording: Path) -> None:
         assert list(recording.glob("tables/user/*/*.parquet"))
         assert list(recording.glob("segments/user/*.seg"))
         assert totals(recording) == expected(5)
+
+
+def test_connections_for_reading_see_what_is_there_at_their_call(recording: Path) -> None:
+    count = 'SELECT count(*) FROM "user"'
+    opened = Recording.open(recording)
+    with RecordingWriter(recording, "monitor", segment_bytes=1) as writer:
+        for n in range(3):
+            write_samples(writer, range(n, n + 1))
+            before = opened.reading()
+            assert before.execute(count).fetchall() == opened.connect().execute(count).fetchall()
+            compact(recording)
+            after = opened.reading()
+            assert after.execute(count).fetchall() == opened.connect().execute(count).fetchall()
+
+
+def test_what_is_made_in_a_connection_for_reading_is_its_own(recording: Path) -> None:
+    write_parquet_table(recording, "event", [{"time_ns": 1, "monotonic_ns": 1, "text": "now"}])
+    opened = Recording.open(recording)
+    first, second = opened.reading(), opened.reading()
+    first.execute("CREATE TEMP TABLE event AS SELECT 7 AS seven")
+    first.register("more", pa.table({"a": [1]}))
+    assert second.execute("SELECT text FROM event").fetchall() == [("now",)]
+    with pytest.raises(duckdb.CatalogException):
+        second.execute("SELECT * FROM more")
 
 
 def test_only_the_tables_asked_for_are_loaded(recording: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from made_recording import MadeRecording, at, steady
 
-from satline.reduction import Reduction, reduce
+from satline.reduction import Reduction, numbers_table, reduce
 from satline.reduction import _values as values_module
 from satline.reduction._spill import PREFIX, make_spill
 from satline.reduction._variables import prefix_of, variables
@@ -128,3 +128,14 @@ def test_no_variable_that_others_name_is_called_like_a_column() -> None:
     assert "problem_state" in named
     assert "d_user_us" in columns
     assert not {d.name for d in catalogue.derived} & named & columns
+
+
+def test_numbers_come_back_from_a_table_of_numbers() -> None:
+    columns = {
+        "whole": np.arange(20)[::2],
+        "part": np.array([0.5, np.inf, -1.0, 0.0, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5]),
+        "truth": np.arange(10) % 3 == 0,
+    }
+    made = numbers_table(columns)
+    for name, column in columns.items():
+        assert made[name].to_pylist() == column.tolist()
