@@ -32,14 +32,15 @@ def test_no_cases_tell_nothing() -> None:
 def test_a_quantile_of_f_has_its_tail_however_small(tail: float, above: float, below: float) -> None:
     f = f_quantile(tail, above, below)
     if 1e-100 < f < 1e100:
-        assert f_tail(f, above, below) == pytest.approx(tail, rel=1e-9)
+        # With few degrees of freedom a last digit of f is several of the tail.
+        assert f_tail(f, above, below) == pytest.approx(tail, rel=1e-7)
 
 
 @given(st.floats(0.01, 0.999), freedoms)
 def test_t_is_the_root_of_f(confidence: float, freedom: float) -> None:
     t = t_quantile(confidence, freedom)
-    assert t_two_sided(t, freedom) == pytest.approx(1 - confidence, rel=1e-9)
-    assert t * t == pytest.approx(f_quantile(1 - confidence, 1, freedom), rel=1e-8)
+    assert t_two_sided(t, freedom) == pytest.approx(1 - confidence, rel=1e-7)
+    assert t * t == pytest.approx(f_quantile(1 - confidence, 1, freedom), rel=1e-6)
 
 
 def test_closed_values() -> None:
