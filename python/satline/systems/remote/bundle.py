@@ -14,6 +14,7 @@ MODULES = (
     "__init__.py",
     "errors.py",
     "interruption.py",
+    "lazy.py",
     "outside/*.py",
     "share.py",
     "systems/*.py",
