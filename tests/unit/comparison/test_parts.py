@@ -69,7 +69,7 @@ class Made:
     description: dict[str, Any]
     sources: dict[str, dict[str, Any]]
 
-    def connect(self, **_: Any) -> Made:
+    def reading(self, **_: Any) -> Made:
         return self
 
     def execute(self, _: str) -> Made:
