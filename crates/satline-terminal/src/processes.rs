@@ -65,8 +65,8 @@ pub fn descendants(processes: &[Process], ancestor: i32) -> Vec<Process> {
 
 /// Sends a signal to a process, or, with a negative number, to a process group.
 pub fn send(pid: i32, signal: libc::c_int) {
-    // SAFETY: kill takes plain numbers; 0 and -1, which mean many processes, are kept out.
     if !(-1..=0).contains(&pid) {
+        // SAFETY: kill takes plain numbers; 0 and -1, which mean many processes, are kept out.
         unsafe { libc::kill(pid, signal) };
     }
 }

@@ -49,8 +49,8 @@ macro_rules! functions {
                     if $name.is_null() {
                         return Err(format!("it has no {}", stringify!($name)));
                     }
-                    // SAFETY: this is the function's type in the library's headers.
                     let $name: unsafe extern "C" fn($($argument),*) $(-> $result)? =
+                        // SAFETY: this is the function's type in the library's headers.
                         unsafe { std::mem::transmute($name) };
                 )*
                 Ok(Self { $($name,)* })

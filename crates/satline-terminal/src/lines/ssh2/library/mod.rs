@@ -163,8 +163,8 @@ unsafe extern "C" fn receive(
     // SAFETY: the session was made with this memory, which lives as long as it.
     let memory = unsafe { &*(*place).cast::<RefCell<Memory>>() };
     match memory.try_borrow_mut() {
-        // SAFETY: the buffer is as long as said.
         Ok(mut memory) if memory.is_for(socket) => {
+            // SAFETY: the buffer is as long as said.
             memory.give(unsafe { std::slice::from_raw_parts_mut(buffer.cast(), length) })
         }
         // SAFETY: likewise. The agent's socket, which libssh2 has opened itself.
@@ -184,8 +184,8 @@ unsafe extern "C" fn send(
     // SAFETY: as above.
     let memory = unsafe { &*(*place).cast::<RefCell<Memory>>() };
     match memory.try_borrow_mut() {
-        // SAFETY: the buffer is as long as said.
         Ok(mut memory) if memory.is_for(socket) => {
+            // SAFETY: the buffer is as long as said.
             memory.take(unsafe { std::slice::from_raw_parts(buffer.cast(), length) })
         }
         // SAFETY: likewise, and as above.
