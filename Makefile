@@ -99,12 +99,14 @@ test-fast: $(VENV)/test ## The crates' and the package's unit tests, without the
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow and not system'
 
 # The sanitizer is no stable option of the compiler, though its runtime comes with each: hence RUSTC_BOOTSTRAP. It
-# watches what `unsafe` parts do with memory; those of libraries in C are not compiled with it.
+# watches what `unsafe` parts do with memory; those of libraries in C are not compiled with it. The test that is left
+# out counts its own page faults, to which the sanitizer adds.
 sanitize: export RUSTC_BOOTSTRAP = 1
 sanitize: export RUSTFLAGS = -Zsanitizer=address
 sanitize: export CARGO_TARGET_DIR = $(CURDIR)/target/sanitized
 sanitize: ## Run the crates' tests under AddressSanitizer (compiles everything anew: about 15 minutes).
-	MAKEFLAGS= cargo test --workspace --lib --bins --tests --quiet --target $$(rustc -vV | sed -n 's/^host: //p')
+	MAKEFLAGS= cargo test --workspace --lib --bins --tests --quiet --no-fail-fast --target $$(rustc -vV | sed -n 's/^host: //p') \
+	  -- --skip users_are_charged_alike_while_threads_come_and_go
 
 audit: $(VENV)/product ## Known faults, licences and origins of all dependencies (needs the network and cargo-deny).
 	@command -v cargo-deny >/dev/null || \
