@@ -104,6 +104,8 @@ test-fast: $(VENV)/test ## The crates' and the package's unit tests, without the
 sanitize: export RUSTC_BOOTSTRAP = 1
 sanitize: export RUSTFLAGS = -Zsanitizer=address
 sanitize: export CARGO_TARGET_DIR = $(CURDIR)/target/sanitized
+sanitize: export ASAN_OPTIONS = suppressions=$(CURDIR)/crates/sanitizer-memory.txt
+sanitize: export LSAN_OPTIONS = suppressions=$(CURDIR)/crates/sanitizer-leaks.txt:print_suppressions=0
 sanitize: ## Run the crates' tests under AddressSanitizer (compiles everything anew: about 15 minutes).
 	MAKEFLAGS= cargo test --workspace --lib --bins --tests --quiet --no-fail-fast --target $$(rustc -vV | sed -n 's/^host: //p') \
 	  -- --skip users_are_charged_alike_while_threads_come_and_go
