@@ -50,3 +50,12 @@ def test_an_unknown_key_beside_one_with_another_name_is_told(tmp_path: Path) -> 
     reader.make(sample)
     mutated(sample, target, random.Random(7_000_003))
     assert read(reader, target, tmp_path) == [2]
+
+
+def test_a_request_of_a_far_year_is_a_damaged_line(tmp_path: Path) -> None:
+    """Found by `make fuzz`: seed 79000016 of the access log ended in a traceback."""
+    reader = next(r for r in readers() if r.name == "access log")
+    sample, target = tmp_path / f"whole{reader.suffix}", tmp_path / f"file{reader.suffix}"
+    reader.make(sample)
+    mutated(sample, target, random.Random(79000016))
+    assert set(read(reader, target, tmp_path)) <= {0, 1, 2}

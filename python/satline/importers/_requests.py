@@ -154,7 +154,10 @@ def _access(
         time = times.get(match[2])
         if time is None:
             at = datetime.strptime(match[2].decode("ascii"), "%d/%b/%Y:%H:%M:%S %z")
-            time = times[match[2]] = int(at.timestamp()) * 10**9 + 500_000_000
+            time = int(at.timestamp()) * 10**9 + 500_000_000
+            if abs(time) >= 1 << 63:
+                return None  # a year beyond 2262 is no time of a recording
+            times[match[2]] = time
     except (ValueError, OverflowError):
         return None
     status = int(match[4])
