@@ -34,12 +34,18 @@ FIRST_UID = 61000
 RECORDING, TRUTH = "planted.satline", "planted.json"
 GROUPS = Path("/sys/fs/cgroup")
 HOLD_S, REST_S = 0.12, 0.03
+BEGUN = "PLANTED_BEGUN"
 FEW = str(48 << 20)
 
 
 def ready_s() -> float:
     """Time that this thread was ready and another ran."""
     return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
+
+
+def begun_s() -> float:
+    """When this program became its user, by the monotonic clock."""
+    return float(os.environ[BEGUN])
 
 
 class Clock:
@@ -163,7 +169,7 @@ def touch(values: dict[str, str]) -> float:
     while time.monotonic() < end:
         pages[random.randrange(0, size, 4096)] = 1
     # Since it began: what the program itself is made of had to come too, and to come back.
-    return time.monotonic() - float(values["begun"]) - time.process_time() - ready_s()
+    return time.monotonic() - begun_s() - time.process_time() - ready_s()
 
 
 def burn(values: dict[str, str]) -> float:
@@ -175,7 +181,7 @@ def burn(values: dict[str, str]) -> float:
     while time.monotonic() < end:
         for _ in range(2000):
             value = value * 48271 % 2147483647
-    return time.monotonic() - float(values["begun"]) - time.process_time()
+    return time.monotonic() - begun_s() - time.process_time()
 
 
 def sleep(values: dict[str, str]) -> float:
@@ -208,6 +214,9 @@ class Compared:
     on_disk
         Part of its waits for disks and pages that the recording puts down to one disk; ``None``: it is no
         such plant.
+    stolen
+        What the hypervisor took meanwhile, over all processors. A program that it takes from neither runs nor
+        waits, so that up to so much of its time is in no column.
     """
 
     cause: str
@@ -217,6 +226,27 @@ class Compared:
     summed: float
     held: float | None
     on_disk: float | None
+    stolen: float
+
+    @property
+    def error(self) -> float | None:
+        """How far the wait recorded is off, beyond what may have been stolen."""
+        return None if self.recorded is None else _beyond(self.recorded - self.planted, self.stolen)
+
+    @property
+    def error_of_sum(self) -> float:
+        """How far the sum of all is off the time lived, beyond what may have been stolen."""
+        return _beyond(self.summed - self.lived, self.stolen)
+
+
+def _beyond(difference: float, stolen: float) -> float:
+    return difference if difference > 0 else min(0.0, difference + stolen)
+
+
+def stolen_s() -> float:
+    """What the hypervisor has taken since the host's start, seconds of all processors."""
+    first = Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    return int(first[8]) / os.sysconf("SC_CLK_TCK")
 
 
 class NotTold(Exception):
@@ -229,7 +259,6 @@ class _Running:
     column: str
     uid: int
     process: subprocess.Popen[str]
-    begun: float
     holder: int | None = None
     truth: Callable[[], float] | None = None
 
@@ -253,8 +282,7 @@ class Plants:
     ) -> tuple[int, subprocess.Popen[str]]:
         self._uid += 1
         uid = self._uid
-        begun = time.monotonic()
-        told = [f"{k}={v}" for k, v in {"seconds": self.seconds, "begun": begun, **values}.items()]
+        told = [f"{k}={v}" for k, v in {"seconds": self.seconds, **values}.items()]
 
         def enter() -> None:
             ctypes.CDLL(None).prctl(1, 9)
@@ -263,6 +291,8 @@ class Plants:
             os.setgroups([])
             os.setgid(uid)
             os.setuid(uid)
+            # Before, it was another user's time: on a busy host it waits long for its group.
+            os.environ[BEGUN] = str(time.monotonic())
 
         process = subprocess.Popen(
             ["/usr/bin/python3", "-I", str(self.scratch / "planted.py"), kind, *told],
@@ -293,9 +323,8 @@ class Plants:
         self.others.append(process)
         # A second one that waits: it hands the lock on at once, and is not who held it.
         self.others.append(self._start("wait", lock=kind, file=file)[1])
-        begun = time.monotonic()
         uid, process = self._start("wait", lock=kind, file=file)
-        self.running.append(_Running(kind, column, uid, process, begun, holder))
+        self.running.append(_Running(kind, column, uid, process, holder))
 
     def server(self, kind: str) -> None:
         """A client and a server with two pipes, or a pair of sockets, between them."""
@@ -309,16 +338,14 @@ class Plants:
         given = {who: {"requests": two[0], "answers": two[1]} for who, two in ends.items()}
         holder, process = self._start("answer", keep=ends["server"], **given["server"])
         self.others.append(process)
-        begun = time.monotonic()
         uid, process = self._start("ask", keep=ends["client"], **given["client"])
         for end in {*ends["client"], *ends["server"]}:
             os.close(end)
-        self.running.append(_Running(kind, "local_wait_us", uid, process, begun, holder))
+        self.running.append(_Running(kind, "local_wait_us", uid, process, holder))
 
     def alone(self, cause: str, column: str, kind: str, *groups: Path, **values: object) -> _Running:
-        begun = time.monotonic()
         uid, process = self._start(kind, *groups, **values)
-        self.running.append(_Running(cause, column, uid, process, begun))
+        self.running.append(_Running(cause, column, uid, process))
         return self.running[-1]
 
     def group(self, controller: str, name: str, settings: dict[str, str]) -> Path | None:
@@ -400,14 +427,10 @@ class Plants:
         found = {}
         for one in self.running:
             text, _ = one.process.communicate(timeout=self.seconds * 10 + 60)
-            lived = time.monotonic() - one.begun
             if one.process.returncode:
                 raise RuntimeError(f"planted program {one.cause} ended with {one.process.returncode}")
             told = json.loads(text)
-            found[one.cause] = (
-                one.truth() if one.truth else told["waited"],
-                told["ended"] - one.begun if "ended" in told else lived,
-            )
+            found[one.cause] = (one.truth() if one.truth else told["waited"], told["lived"])
         return found
 
     def close(self) -> None:
@@ -442,8 +465,10 @@ def plant(monitor: Path, scratch: Path, seconds: float) -> None:
             if witness.poll() is not None or time.monotonic() > wait_until:
                 raise RuntimeError("satline-monitor does not record")
             time.sleep(0.1)
+        stolen = stolen_s()
         plants.all()
         truth = plants.ended()
+        stolen = stolen_s() - stolen
         time.sleep(0.6)
     finally:
         plants.close()
@@ -459,7 +484,7 @@ def plant(monitor: Path, scratch: Path, seconds: float) -> None:
         }
         for one in plants.running
     ]
-    (scratch / TRUTH).write_text(json.dumps({"planted": told, "without": plants.without}))
+    (scratch / TRUTH).write_text(json.dumps({"planted": told, "without": plants.without, "stolen": stolen}))
 
 
 def compare(scratch: Path) -> tuple[list[Compared], dict[str, str]]:
@@ -509,7 +534,9 @@ def compare(scratch: Path) -> tuple[list[Compared], dict[str, str]]:
                 )
             )
             on_disk = (disk_us or 0) / max(1, all_us or 0)
-        found.append(Compared(one["cause"], planted, recorded, lived, whole or 0.0, held, on_disk))
+        found.append(
+            Compared(one["cause"], planted, recorded, lived, whole or 0.0, held, on_disk, told["stolen"])
+        )
     connection.close()
     return found, told["without"]
 
@@ -524,7 +551,7 @@ def main() -> None:
     """One such program; `plant`; or, with the path of satline-monitor, all of them and a table."""
     if sys.argv[1] in KINDS:
         waited = KINDS[sys.argv[1]](dict(text.split("=", 1) for text in sys.argv[2:]))
-        print(json.dumps({"waited": waited, "ended": time.monotonic()}), flush=True)
+        print(json.dumps({"waited": waited, "lived": time.monotonic() - begun_s()}), flush=True)
         # What the interpreter does at its end would be in the recording alone.
         os._exit(0)
     if sys.argv[1] == "plant":
@@ -542,6 +569,8 @@ def main() -> None:
         held = "" if one.held is None else f"{one.held:7.1%}"
         held += "" if one.on_disk is None else f"{one.on_disk:7.1%} of it by its disk"
         print(f"{one.cause:10}", *cells[:2], errors[0], *cells[2:], errors[1], held)
+    if found:
+        print(f"stolen by the hypervisor meanwhile: {found[0].stolen:.2f} s of all processors")
     for cause, why in without.items():
         print(f"{cause:10} not planted: {why}")
 

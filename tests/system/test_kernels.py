@@ -122,12 +122,12 @@ def test_waits_are_those_that_programs_measure(guest: BootedGuest) -> None:
     assert without == {}
     assert len(found) == 10
     for one in found:
-        if one.recorded is None:
+        if one.error is None:
             # A kernel that does not tell what quotas hold back.
             assert one.cause == "quota", one
         else:
-            assert abs(one.recorded - one.planted) <= PART * one.planted + PART_OF_LIFE * one.lived, one
-        assert abs(one.summed - one.lived) <= SUM_PART * one.lived + SUM_SECONDS, one
+            assert abs(one.error) <= PART * one.planted + PART_OF_LIFE * one.lived, one
+        assert abs(one.error_of_sum) <= SUM_PART * one.lived + SUM_SECONDS, one
         if one.held is not None and one.planted >= LEAST_WAITED * one.lived:
             assert one.held >= LEAST_HELD, one
 

@@ -40,12 +40,12 @@ def test_waits_are_those_that_programs_measure() -> None:
         shutil.rmtree(scratch, ignore_errors=True)
     assert len(found) >= 8, without
     for one in found:
-        if one.recorded is None:
+        if one.error is None:
             # A kernel that does not tell what quotas hold back.
             assert one.cause == "quota", one
         else:
-            assert abs(one.recorded - one.planted) <= PART * one.planted + SECONDS_MORE, one
-        assert abs(one.summed - one.lived) <= SUM_PART * one.lived + SECONDS_MORE, one
+            assert abs(one.error) <= PART * one.planted + SECONDS_MORE, one
+        assert abs(one.error_of_sum) <= SUM_PART * one.lived + SECONDS_MORE, one
         if one.held is not None:
             assert one.held >= 0.9, one
         if one.on_disk is not None:
