@@ -153,6 +153,8 @@ bench: $(VENV)/test ## Run the benches, each beside a peer or a floor: about 10 
 	$(BIN)/python benches/confusion/run.py $(call short,--pairs 8)
 	$(BIN)/python benches/comparison/run.py $(call short,--pairs 40)
 	$(BIN)/python benches/correlation/run.py $(call short,--repeats 1)
+	$(BIN)/python benches/integrity/run.py $(call short,--corruptions 40 --megabytes 20 --repeats 3)
+	$(BIN)/python benches/kills/run.py $(call short,--kills 12 --at-once 4)
 
 ebpf: ## Compile the kernel's programs anew (needs clang, llvm and libbpf-dev; 14 made the objects that are committed).
 	crates/satline-monitor/ebpf/build.sh
