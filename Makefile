@@ -86,6 +86,7 @@ test-python: $(VENV)/test
 fuzz: $(VENV)/test ## Read 10,000 mutations of every kind of file, and try every fault of power and disk (two hours).
 	$(BIN)/python tests/fuzz/run.py --mutations 10000
 	$(BIN)/python tests/faults/run.py
+	SATLINE_OTHER_EXAMPLES=1 $(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow and not system'
 
 # Each boots machines of its own, so one after the other.
 test-guest: $(VENV)/test ## Build the guests of Debian 12 and 13 where they are not there (needs root), run all tests in them.

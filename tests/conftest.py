@@ -14,8 +14,14 @@ import skipped
 # As the commands do (satline.cli); before any test imports NumPy, and for all that tests start.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# On a busy machine an example may take any time, and no test asserts how long.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# On a busy machine an example may take any time, and no test asserts how long. The examples are the same in
+# each run, so that a change is blamed for what it breaks and nothing else; `make fuzz` looks for others.
+settings.register_profile(
+    "any machine",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="SATLINE_OTHER_EXAMPLES" not in os.environ,
+)
 settings.load_profile("any machine")
 
 
