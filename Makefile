@@ -83,7 +83,7 @@ test-crates: $(VENV)/made
 test-python: $(VENV)/test
 	$(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --dist worksteal -m 'not alone'
 
-fuzz: $(VENV)/test ## Read 10,000 mutations of every kind of file, and try every fault of power and disk (two hours).
+fuzz: $(VENV)/test ## Read 10,000 mutations of every kind of file, try every fault of power and disk, draw other examples (two hours).
 	$(BIN)/python tests/fuzz/run.py --mutations 10000
 	$(BIN)/python tests/faults/run.py
 	SATLINE_OTHER_EXAMPLES=1 $(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow and not system'

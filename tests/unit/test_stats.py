@@ -28,13 +28,13 @@ def test_no_cases_tell_nothing() -> None:
     assert wilson(0.0, 0) == (0.0, 1.0)
 
 
-# Below one degree of freedom, which no use of it has, scipy's inverse is good to six digits only.
-@given(st.floats(1e-12, 0.999), st.floats(1, 50), freedoms)
+@given(st.floats(1e-12, 0.999), st.floats(0.5, 50), freedoms)
 def test_a_quantile_of_f_has_its_tail_however_small(tail: float, above: float, below: float) -> None:
     f = f_quantile(tail, above, below)
     if 1e-100 < f < 1e100:
-        # With few degrees of freedom a last digit of f is several of the tail.
-        assert f_tail(f, above, below) == pytest.approx(tail, rel=1e-7)
+        # With few degrees of freedom a last digit of f is several of the tail. Below one, which nobody asks
+        # for, scipy gives no f closer to 0 than about 2e-16 times the other number of them.
+        assert f_tail(f, above, below) == pytest.approx(tail, rel=1e-7 if above >= 1 else 2e-4)
 
 
 @given(st.floats(0.01, 0.999), freedoms)
