@@ -215,8 +215,9 @@ class Compared:
         Part of its waits for disks and pages that the recording puts down to one disk; ``None``: it is no
         such plant.
     stolen
-        What the hypervisor took meanwhile, over all processors. A program that it takes from neither runs nor
-        waits, so that up to so much of its time is in no column.
+        The most that the hypervisor may have taken from it: not more than it took from all, and not more than
+        the program ran, as who sleeps has nothing to lose. Such time is neither run nor waited, so that up
+        to so much is in no column.
     """
 
     cause: str
@@ -509,10 +510,12 @@ def compare(scratch: Path) -> tuple[list[Compared], dict[str, str]]:
     for one in told["planted"]:
         planted, lived = one["truth"]
         row = connection.execute(
-            f'SELECT max({one["column"]}) / 1e6, max({summed}) / 1e6 FROM "user" WHERE "user" = ?',
+            f"SELECT max({one['column']}) / 1e6, max({summed}) / 1e6, max(cpu_us) / 1e6"
+            ' FROM "user" WHERE "user" = ?',
             [str(one["uid"])],
         ).fetchone()
-        recorded, whole = row if row is not None else (None, None)
+        recorded, whole, ran = row if row is not None else (None, None, None)
+        stolen = min(told["stolen"], ran or 0.0)
         held = None
         if one["holder"] is not None:
             cause = one["column"].removesuffix("_wait_us")
@@ -534,9 +537,7 @@ def compare(scratch: Path) -> tuple[list[Compared], dict[str, str]]:
                 )
             )
             on_disk = (disk_us or 0) / max(1, all_us or 0)
-        found.append(
-            Compared(one["cause"], planted, recorded, lived, whole or 0.0, held, on_disk, told["stolen"])
-        )
+        found.append(Compared(one["cause"], planted, recorded, lived, whole or 0.0, held, on_disk, stolen))
     connection.close()
     return found, told["without"]
 
@@ -560,7 +561,7 @@ def main() -> None:
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
     with tempfile.TemporaryDirectory(prefix="satline-planted-") as name:
         found, without = run(Path(sys.argv[1]), Path(name), float(sys.argv[2]) if len(sys.argv) > 2 else 10)
-    heads = ("planted", "recorded", "error", "lived", "summed", "error")
+    heads = ("planted", "recorded", "error", "lived", "summed", "error", "stolen ≤")
     print(f"{'cause':10}", *(f"{head:>9}" for head in heads), " holder named")
     for one in found:
         recorded = float("nan") if one.recorded is None else one.recorded
@@ -568,9 +569,7 @@ def main() -> None:
         errors = [f"{recorded / one.planted - 1:+9.1%}", f"{one.summed / one.lived - 1:+9.1%}"]
         held = "" if one.held is None else f"{one.held:7.1%}"
         held += "" if one.on_disk is None else f"{one.on_disk:7.1%} of it by its disk"
-        print(f"{one.cause:10}", *cells[:2], errors[0], *cells[2:], errors[1], held)
-    if found:
-        print(f"stolen by the hypervisor meanwhile: {found[0].stolen:.2f} s of all processors")
+        print(f"{one.cause:10}", *cells[:2], errors[0], *cells[2:], errors[1], f"{one.stolen:8.3f}s", held)
     for cause, why in without.items():
         print(f"{cause:10} not planted: {why}")
 

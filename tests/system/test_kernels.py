@@ -122,7 +122,7 @@ def test_waits_are_those_that_programs_measure(guest: BootedGuest) -> None:
     assert without == {}
     assert len(found) == 10
     for one in found:
-        if one.error is None:
+        if one.recorded is None:
             # A kernel that does not tell what quotas hold back.
             assert one.cause == "quota", one
         else:

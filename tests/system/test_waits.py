@@ -40,7 +40,7 @@ def test_waits_are_those_that_programs_measure() -> None:
         shutil.rmtree(scratch, ignore_errors=True)
     assert len(found) >= 8, without
     for one in found:
-        if one.error is None:
+        if one.recorded is None:
             # A kernel that does not tell what quotas hold back.
             assert one.cause == "quota", one
         else:
