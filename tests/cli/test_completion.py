@@ -12,7 +12,7 @@ from click.shell_completion import BashComplete
 from satline.cli import commands, run
 from satline.cli.tree import DAILY, FORMER, GROUPS
 from satline.experiment.study import shipped_studies
-from satline.report.definition import shipped
+from satline.present.definition import shipped
 
 
 def completed(*words: str) -> list[str]:

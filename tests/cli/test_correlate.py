@@ -148,6 +148,6 @@ def test_a_broken_walk_is_told(tmp_path, capsys):
     ],
 )
 def test_lengths_of_time_are_told_as_people_say_them(seconds, words):
-    from satline.report.correlation import duration
+    from satline.present.correlation import duration
 
     assert duration(seconds) == words

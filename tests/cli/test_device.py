@@ -13,7 +13,7 @@ from made_now import HOSTILE, IOS, make
 from rich.cells import cell_len
 
 from satline.cli import run
-from satline.report.device import _machine_areas, _usage
+from satline.present.device import _machine_areas, _usage
 
 Capture = pytest.CaptureFixture[str]
 MACHINE = """

@@ -15,8 +15,8 @@ import pytest
 from rich.cells import cell_len
 
 from satline.cli import run
+from satline.present.definition import shipped
 from satline.recording import RecordingWriter, describe
-from satline.report.definition import shipped
 
 pytestmark = pytest.mark.slow
 

@@ -266,13 +266,13 @@ def _study(path: Path) -> object:
 
 
 def _definition(path: Path) -> None:
-    from satline.report import definition
+    from satline.present import definition
 
     shutil.copyfile(sorted((Path(definition.__file__).parent / "definitions").glob("*.toml"))[0], path)
 
 
 def _report(path: Path) -> object:
-    from satline.report import definition
+    from satline.present import definition
 
     return definition.read(path)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from satline.atomic import replace_file
+from satline.present.html import write_page
 from satline.recording import RecordingWriter, compact, describe
-from satline.report.html import write_page
 from satline.spreadsheet import Writer, harmless
 
 

@@ -88,7 +88,7 @@ def below_each_other(charts: Sequence[Any]) -> Any:
 def _plain(text: str) -> str:
     """Text for a chart. Altair writes charts into a page's script as they are, which a name with `</script>`
     would end: so that none can, `<` is shown as `‹`."""
-    from satline.report import visible
+    from satline.present import visible
 
     return visible(text).replace("<", "‹")
 
@@ -102,7 +102,7 @@ def _data(rows: list[dict[str, Any]]) -> Any:
 def _colours(names: Sequence[str]) -> Any:
     import altair as alt
 
-    from satline.report import COLOURS
+    from satline.present import COLOURS
 
     return alt.Scale(domain=list(names), range=[COLOURS[k % len(COLOURS)] for k in range(len(names))])
 

@@ -120,7 +120,7 @@ class Frame(Tabular):
         return int(self._rows.num_rows)
 
     def __repr__(self) -> str:
-        from satline.report import visible
+        from satline.present import visible
 
         shown = self._rows.slice(0, ROWS_SHOWN).to_pylist()
         names = self.columns[:COLUMNS_SHOWN]
@@ -185,7 +185,7 @@ def rows_html(rows: pa.Table, title: str = "") -> str:
 
 def shown_value(value: Any) -> str:
     """A value for people: four digits of a number, nothing for null, hostile characters made visible."""
-    from satline.report import visible
+    from satline.present import visible
 
     if value is None:
         return ""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 def escaped(text: object) -> str:
     """Any text for HTML: what would not be seen is shown as an escape, markup is shown as it stands."""
-    from satline.report import visible
+    from satline.present import visible
 
     return html.escape(visible(text))
 

@@ -302,7 +302,7 @@ class OpenRecording:
         return [*lines, f"tables: {', '.join(self.tables)}"]
 
     def __repr__(self) -> str:
-        from satline.report import visible
+        from satline.present import visible
 
         return "\n  ".join(visible(line) for line in self._lines())
 

@@ -51,7 +51,7 @@ class Reduced(Result["Reduction"]):
 
     def lines(self) -> list[str]:
         """What load is, its classes, and how many variables have a curve."""
-        from satline.report import axis_words
+        from satline.present import axis_words
 
         curves = self.result
         loads = [f"{curves.classes[0].low:g} to {curves.classes[-1].high:g}"] if curves.classes else []
@@ -138,7 +138,7 @@ class Reduced(Result["Reduction"]):
         InputError
             A variable without a curve.
         """
-        from satline.report import axis_words, variable_words
+        from satline.present import axis_words, variable_words
 
         curves = self.result.curves
         chosen = list(variables) or [n for n in USUAL if n in curves][:MOST_SHOWN]

@@ -46,7 +46,7 @@ class Result(Tabular, Generic[Answer]):
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        from satline.report import visible
+        from satline.present import visible
 
         return "\n  ".join(visible(line) for line in self.lines())
 

@@ -114,7 +114,7 @@ def compare(
     options = Options(load_axis, measure, throughput, filters, class_observations)
     found = held(opened[0], opened[1], options, at_s=_cut(opened[0], at, at_annotation, zone))
     if html is not None or svg is not None:
-        from satline.report.compare import plots, write_comparison
+        from satline.present.compare import plots, write_comparison
 
         if html is not None:
             write_comparison(html, found)
@@ -125,7 +125,7 @@ def compare(
         return
     from rich.console import Console
 
-    from satline.report.compare_text import print_comparison
+    from satline.present.compare_text import print_comparison
 
     print_comparison(found, Console(highlight=False), full=full)
 

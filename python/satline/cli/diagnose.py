@@ -82,6 +82,6 @@ def diagnose(
         return
     from rich.console import Console
 
-    from satline.report.terminal import print_diagnosis
+    from satline.present.terminal import print_diagnosis
 
     print_diagnosis(diagnosis, Console(), every=every, notes=told.lines)

@@ -32,7 +32,7 @@ def build(release: str | None, mirror: str | None, again: bool) -> None:
     This needs root, debootstrap and a mirror. Downloads are kept until the build is complete: an interrupted
     build continues where it stopped.
     """
-    from satline.report import visible
+    from satline.present import visible
     from satline.systems.guest.files import used_bytes
     from satline.systems.guest.image import build as make
     from satline.systems.guest.image import image_directory
@@ -58,7 +58,7 @@ def list_command(as_json: bool) -> None:
     """List what is stored for guests: the disk images and kernels, and a snapshot of each kind of guest that
     was started.
     """
-    from satline.report import visible
+    from satline.present import visible
     from satline.systems.guest.files import cache_directory, used_bytes
     from satline.systems.guest.image import image_directories
     from satline.systems.guest.snapshot import snapshots

@@ -51,8 +51,8 @@ def add(recordings: tuple[Path, ...], place: Path, as_json: bool) -> None:
     """
     from satline.history import History
     from satline.history import add as bring
+    from satline.present import visible
     from satline.recording import Recording
-    from satline.report import visible
 
     for recording in recordings:
         Recording.open(recording)
@@ -106,7 +106,7 @@ def list_days(place: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=2))
         return
-    from satline.report import visible
+    from satline.present import visible
 
     for row in rows:
         said = " ".join(str(s) for s in (row["mark"], "kept" if row["keep"] else "", row["note"]) if s)
@@ -176,7 +176,7 @@ Example:
 def mark(day: str, mark: str, note: str | None, place: Path) -> None:
     """Mark DAY as good or bad: good days serve for comparison, bad ones do not count as usual."""
     from satline.history import History, parse_day
-    from satline.report import visible
+    from satline.present import visible
 
     store = History.open(place)
     parsed = parse_day(day)
@@ -206,7 +206,7 @@ def prune(dry_run: bool, as_of: str | None, place: Path, as_json: bool) -> None:
     """
     from satline.history import History, parse_day, today
     from satline.history import prune as let_go
-    from satline.report import visible
+    from satline.present import visible
 
     store = History.open(place)
     found = let_go(store, today() if as_of is None else parse_day(as_of, "--as-of"), dry_run=dry_run)
@@ -243,8 +243,8 @@ def show(day: str, place: Path) -> None:
     import numpy as np
 
     from satline.history import DayNote, History, parse_day, read_figures
+    from satline.present import visible
     from satline.recording import Recording
-    from satline.report import visible
 
     store = History.open(place)
     parsed = parse_day(day)
@@ -310,10 +310,10 @@ def compare(today_: str, with_: str, top: int, html: Path | None, place: Path, a
 
     store = History.open(place)
     found = compare_with_history(_day_or_path(today_), store, with_)
-    from satline.report import history as face
+    from satline.present import history as face
 
     if html is not None:
-        from satline.report.html import write_page
+        from satline.present.html import write_page
 
         write_page(html, face.page(store, found))
     if as_json:

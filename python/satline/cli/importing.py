@@ -185,7 +185,7 @@ def _summary(sink: Sink, importer: Importer, zone: tzinfo) -> dict[str, Any]:
 
 
 def _show(summary: dict[str, Any]) -> None:
-    from satline.report import visible
+    from satline.present import visible
 
     runs, gaps, missing = summary["runs"], summary["gaps"], summary["missing"]
     restarts = f"{len(runs)} runs" if len(runs) != 1 else "one run"
@@ -208,7 +208,7 @@ def _show(summary: dict[str, Any]) -> None:
 def _wrapped(title: str, texts: list[str], most: int) -> None:
     import textwrap
 
-    from satline.report import visible
+    from satline.present import visible
 
     shown = texts[:most]
     if len(texts) > most:

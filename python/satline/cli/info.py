@@ -79,7 +79,7 @@ def _described(opened: Recording) -> dict[str, Any]:
 
 def _show_contents(opened: Recording, found: Contents) -> None:
     from satline.diagnosis import implausible
-    from satline.report import implausible_lines, visible
+    from satline.present import implausible_lines, visible
 
     said = _described(opened)
     host: Mapping[str, Any] = said["host"]
@@ -138,7 +138,7 @@ def _show_tables(found: Contents) -> None:
 
 
 def _show_axes(answers: Suffices) -> None:
-    from satline.report import number
+    from satline.present import number
 
     _title("Over what load (--load)")
     if not answers.axes:
@@ -153,7 +153,7 @@ def _show_axes(answers: Suffices) -> None:
 
 
 def _show_answers(answers: Suffices) -> None:
-    from satline.report import sentence
+    from satline.present import sentence
 
     _title("What it can answer")
     for one in answers.questions:
@@ -194,7 +194,7 @@ def _title(text: str) -> None:
 
 def _line(text: str, indent: int = 0, further: int | None = None) -> None:
     """One line, broken at 80 columns; the rest stands further right."""
-    from satline.report import visible
+    from satline.present import visible
 
     begin = " " * indent
     rest = " " * (indent + 2 if further is None else further)

@@ -33,7 +33,7 @@ def man(output: Path) -> None:
     from satline.atomic import replace_file
     from satline.cli import commands
     from satline.errors import InputError
-    from satline.report import visible
+    from satline.present import visible
 
     pages = dict(make_pages(commands))
     try:

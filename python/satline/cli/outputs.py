@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from satline.report import Plot
+    from satline.present import Plot
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Command], Command]
@@ -146,8 +146,8 @@ def write_pictures(
     lead
         Stands before each plot's name.
     """
-    from satline.report import picture, png
-    from satline.report.html import write_page
+    from satline.present import picture, png
+    from satline.present.html import write_page
 
     files = picture_files(path, [lead + plot.name for plot in plots], kind, several=several)
     for plot, file in zip(plots, files, strict=True):

@@ -106,7 +106,7 @@ def _is_unreadable(error: Exception) -> bool:
 
 
 def _say(message: str, hint: str) -> None:
-    from satline.report import visible
+    from satline.present import visible
 
     lines = [visible(line) for line in message.splitlines()]
     text = "error: " + "\n".join(lines) + "\n"

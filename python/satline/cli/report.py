@@ -15,10 +15,10 @@ from satline.cli.options import LOAD
 from satline.cli.outputs import JSON, PNG, SVG, csv_option, html_option, write_pictures
 
 if TYPE_CHECKING:
+    from satline.present import Plot, Sheet
+    from satline.present.definition import Definition
     from satline.recording import Recording
     from satline.reduction import Curves, Filters, Groups
-    from satline.report import Plot, Sheet
-    from satline.report.definition import Definition
 
 MOST_CLASSES = 8
 _ONE_SAMPLE_S = 1e-3  # shorter than any interval: an observation is then one sample's
@@ -74,8 +74,8 @@ def report(
     REPORT is a name from --list, or your own definition: a file ending in .toml. Without it, the full report
     is written.
     """
+    from satline.present.definition import WHOLE, find
     from satline.recording import Recording
-    from satline.report.definition import WHOLE, find
 
     context = click.get_current_context()
     if show_list or show is not None:
@@ -108,11 +108,11 @@ def report(
         return
     sheets = _sheets(opened, definition, load_axis, filters)
     if places:
-        from satline.report import make_plots
+        from satline.present import make_plots
 
         _draw([plot for sheet in sheets for plot in make_plots(sheet)], places, ppi)
     if html is not None:
-        from satline.report.html import render_sheets, write_page
+        from satline.present.html import render_sheets, write_page
 
         write_page(html, render_sheets(opened, definition, sheets))
         _say(html)
@@ -125,7 +125,7 @@ def _list() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from satline.report.definition import find, shipped
+    from satline.present.definition import find, shipped
 
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
@@ -146,11 +146,11 @@ def _whole(
 ) -> list[Plot]:
     """The HTML page with the verdict, the findings and the load curves, if it is wanted; and its plots."""
     from satline.diagnosis import diagnose
+    from satline.present import make_plots, make_sheet
+    from satline.present.definition import find
+    from satline.present.html import render, write_page
     from satline.reconcile import Answers, story
     from satline.reduction import reduce
-    from satline.report import make_plots, make_sheet
-    from satline.report.definition import find
-    from satline.report.html import render, write_page
 
     curves = reduce(opened, load_axis, filters=_both(definition, filters))
     diagnosis = diagnose(opened, curves)
@@ -169,15 +169,15 @@ def _sheets(
     opened: Recording, definition: Definition, load_axis: str | None, filters: Filters | None
 ) -> list[Sheet]:
     """The numbers of a definition, or of each of its parts."""
-    from satline.report.definition import find
+    from satline.present.definition import find
 
     parts = [find(name) for name in definition.body.parts] or [definition]
     return [_sheet(opened, part, load_axis, _both(part, filters)) for part in parts]
 
 
 def _sheet(opened: Recording, definition: Definition, load_axis: str | None, filters: Filters) -> Sheet:
+    from satline.present import make_sheet
     from satline.reduction import By, group, reduce
-    from satline.report import make_sheet
 
     group_by = definition.body.group
     length = _ONE_SAMPLE_S if group_by.observation == "sample" else None
@@ -251,7 +251,7 @@ def _both(definition: Definition, given: Filters | None) -> Filters:
 
 
 def _print(definition: Definition, sheets: list[Sheet], as_csv: bool, as_json: bool) -> None:
-    from satline.report import print_sheet, sheet_content, sheets_csv
+    from satline.present import print_sheet, sheet_content, sheets_csv
 
     if as_csv:
         click.echo(sheets_csv(sheets), nl=False)
@@ -270,7 +270,7 @@ def _print(definition: Definition, sheets: list[Sheet], as_csv: bool, as_json: b
 
 def _draw(plots: Sequence[Plot], places: Sequence[tuple[Path, str]], ppi: int) -> None:
     """Writes the plots that have lines to each place; of the others it is said why they have none."""
-    from satline.report import visible
+    from satline.present import visible
 
     if not places:
         return
@@ -284,6 +284,6 @@ def _draw(plots: Sequence[Plot], places: Sequence[tuple[Path, str]], ppi: int) -
 
 
 def _say(path: Path) -> None:
-    from satline.report import visible
+    from satline.present import visible
 
     click.echo(visible(path))

@@ -80,7 +80,7 @@ def status(status_path: Path | None, as_json: bool) -> None:
 def _print_status(found: Status) -> None:
     from rich.console import Console
 
-    from satline.report import blocks, quantity, visible
+    from satline.present import blocks, quantity, visible
 
     console = Console(highlight=False)
     cost = found.cpu_us / 1e4 / found.uptime_s if found.uptime_s > 0 else 0.0
@@ -130,7 +130,7 @@ def explain(user: str | None, policy: Path | None, status_path: Path | None) -> 
     """Say why USER is in its state, or what a policy means."""
     from textwrap import fill
 
-    from satline.report import visible
+    from satline.present import visible
     from satline.swapper import default_status, explain_policy, explain_user, read_policy, read_status
 
     if (user is None) == (policy is None):
@@ -178,7 +178,7 @@ def replay(recording: Path, policies: tuple[Path, ...], as_json: bool) -> None:
     Users return when they did, work takes no time, and free memory is corrected by what is swapped out. It
     cannot tell how users would have behaved on a faster or slower system.
     """
-    from satline.report import quantity, visible
+    from satline.present import quantity, visible
     from satline.swapper import read_policy
     from satline.swapper import replay as run_replay
 

@@ -195,7 +195,7 @@ def _list(what: str, as_json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from satline.report import cell
+    from satline.present import cell
     from satline.traces import Program
 
     listed = Program().run([what])
@@ -213,7 +213,7 @@ def _print_kept(kept: dict[str, Any], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(kept, indent=2))
         return
-    from satline.report import visible
+    from satline.present import visible
     from satline.traces.show import tail_words
 
     output = visible(kept["output"])

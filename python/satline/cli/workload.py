@@ -45,7 +45,7 @@ def record_session(command: tuple[str, ...], output: Path | None) -> int:
     if output is None:
         output = Path(f"session-{datetime.now():%Y%m%d-%H%M%S}.cast")
     status = record(output, command)
-    from satline.report import visible
+    from satline.present import visible
 
     click.echo(f"recorded: {visible(output)}", err=True)
     click.echo(f"next: satline workload import-session {visible(output)}", err=True)
@@ -229,7 +229,7 @@ def compare(blocks_file: Path, recording: Path, as_json: bool) -> int:
 
 
 def _shown(value: object) -> str:
-    from satline.report import visible
+    from satline.present import visible
 
     return visible(value)
 
@@ -298,7 +298,7 @@ def _show_blocks(blocks: Blocks) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from satline.report import cell
+    from satline.present import cell
 
     console = Console()
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
@@ -353,7 +353,7 @@ def _show_compared(blocks: Blocks, draws: Draws) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from satline.report import cell
+    from satline.present import cell
     from satline.workload import compare as tests
     from satline.workload import shares
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from satline.experiment.adaptive.shown import decision_lines, live_lines
 from satline.experiment.emulator import Progress
 from satline.experiment.sizes import format_size
-from satline.report import visible
+from satline.present import visible
 from satline.systems import Conditions
 
 if TYPE_CHECKING:

@@ -36,10 +36,10 @@ def judge(path: Path, for_peak: bool) -> Judged:
     The recording stays good whatever fails here.
     """
     from satline.diagnosis import diagnose
+    from satline.present.html import write_report
     from satline.reconcile import Answers, story
     from satline.recording import Recording, compact
     from satline.reduction import reduce
-    from satline.report.html import write_report
 
     compact(path)
     recording = Recording.open(path)

@@ -20,7 +20,7 @@ class Measure:
     """One measure of a simulated machine.
 
     unit
-        As `satline.report` scales units.
+        As `satline.present` scales units.
     weight
         By whose amount periods count: a mean response by the transactions that ended. Empty: by time.
     over

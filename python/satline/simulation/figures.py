@@ -16,8 +16,8 @@ def write_figures(result: StudyResult, directory: Path) -> list[Path]:
     InputError
         It cannot be written.
     """
-    from satline.report import picture
-    from satline.report.html import write_page
+    from satline.present import picture
+    from satline.present.html import write_page
 
     written = []
     for plan in result.study.file.figure:

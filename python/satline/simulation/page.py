@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from satline.report import visible
+from satline.present import visible
 from satline.simulation._run_study import StudyResult
 from satline.simulation.show import notes, rows
 from satline.simulation.tables import comparison_tables, effect_tables
@@ -26,7 +26,7 @@ def write_study_page(result: StudyResult, path: Path) -> list[Path]:
     InputError
         They cannot be written.
     """
-    from satline.report.html import write_page
+    from satline.present.html import write_page
     from satline.simulation.figures import write_figures
 
     directory = path.with_suffix("")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from satline.report import Line, Mark, Plot, Scale, cell, quantity, scale_for, visible
+from satline.present import Line, Mark, Plot, Scale, cell, quantity, scale_for, visible
 from satline.simulation._estimate import Estimate
 from satline.simulation._measures import measure
 from satline.simulation._replications import Point
@@ -48,7 +48,7 @@ def _keys(points: Sequence[Point]) -> list[str]:
 
 def print_points(simulated: Simulated, names: Sequence[str], console: Console) -> None:
     """The table no wider than the console, and below it what the numbers rest on."""
-    from satline.report import blocks
+    from satline.present import blocks
 
     points = simulated.points
     for block in blocks(rows(points, names), console.width, encoding=console.encoding):
@@ -99,7 +99,7 @@ def _why_no_interval(points: Sequence[Point], names: Sequence[str]) -> str:
 
 def print_steps(steps: Sequence[Mapping[str, Any]], names: Sequence[str], console: Console) -> None:
     """The measures of one run's steps, as the machine counted them: no intervals."""
-    from satline.report import blocks
+    from satline.present import blocks
 
     found = {name: [_plain_estimate(step["measures"].get(name)) for step in steps] for name in names}
     scales = {name: scale_of(name, found[name]) for name in names}
@@ -118,7 +118,7 @@ def _plain_estimate(value: float | None) -> Estimate:
 
 def print_differences(simulated: Simulated, names: Sequence[str], console: Console) -> None:
     """What each point has more than the first of the same users, replication by replication."""
-    from satline.report import blocks
+    from satline.present import blocks
 
     pairs = simulated.differences
     keys = list(simulated.points[0].label)

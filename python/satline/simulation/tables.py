@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from satline.report import Scale
+from satline.present import Scale
 from satline.simulation._against import Row, against
 from satline.simulation._estimate import Estimate
 from satline.simulation._factorial import Effects, effects

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from satline.report import cell
+from satline.present import cell
 
 if TYPE_CHECKING:
     from rich.console import Console

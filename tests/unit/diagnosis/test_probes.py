@@ -11,8 +11,8 @@ from made_recording import at
 from made_study import Made
 
 from satline.diagnosis import Diagnosis, Evidence, Finding, diagnose
-from satline.report._words import alarm_lines
-from satline.report.terminal import evidence_words
+from satline.present._words import alarm_lines
+from satline.present.terminal import evidence_words
 
 pytestmark = pytest.mark.slow
 

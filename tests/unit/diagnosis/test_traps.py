@@ -14,7 +14,7 @@ from made_recording import MadeRecording, at
 
 from satline.diagnosis import Diagnosis, diagnose
 from satline.diagnosis.saturation import Series, judge
-from satline.report._words import saturation_lines
+from satline.present._words import saturation_lines
 
 
 def host(

@@ -21,8 +21,8 @@ from satline.diagnosis._steals import Steals
 from satline.diagnosis._upgrades import KINDS, UNUSED, admitted, gains, joint_gains, schweitzer
 from satline.diagnosis.rules import Context
 from satline.diagnosis.rules._worth import REMEDIES, together, undecided, weighed
+from satline.present._words import sure_words
 from satline.reduction import Reduction
-from satline.report._words import sure_words
 
 LOADS = (2, 4, 8, 12, 16, 24, 32, 40)
 

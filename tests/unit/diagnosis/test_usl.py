@@ -12,7 +12,7 @@ import pytest
 from satline.diagnosis._json import as_plain
 from satline.diagnosis._usl import NO_PEAK, fit_usl, peak_of, usl
 from satline.diagnosis.saturation import Series, judge
-from satline.report._words import _usl_lines
+from satline.present._words import _usl_lines
 
 RAYTRACER = Path(__file__).parents[4] / "shared/data/usl/raytracer.csv"
 

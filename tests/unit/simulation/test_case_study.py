@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from satline.present.definition import find
 from satline.recording import Recording
 from satline.reduction import reduce
-from satline.report.definition import find
 from satline.simulation import find_machine, find_simulated_study, find_workload, read_simulated_study
 from satline.systems.binaries import find_binary
 

@@ -87,7 +87,7 @@ def capacity(recording: Path, within_s: float, part: str, what: What, as_json: b
     from rich.console import Console
     from rich.table import Table
 
-    from satline.report import visible
+    from satline.present import visible
 
     console = Console(highlight=False)
     for line in (*text, *(one.words for one in others.values() if one is not None)):

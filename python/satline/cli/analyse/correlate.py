@@ -156,14 +156,14 @@ def _keep(walk: Path, recording: Path, found: Correlation, then: str | None) -> 
 
 def _tell(file: Path) -> None:
     from satline import correlation
-    from satline.report import visible
+    from satline.present import visible
 
     for line in correlation.story(correlation.read_walk(file)):
         click.echo(visible(line))
 
 
 def _list(panel: Panel, as_json: bool) -> None:
-    from satline.report import visible
+    from satline.present import visible
 
     if as_json:
         rows = [{"name": str(n), "scope": n.scope, "unit": n.unit, "meaning": n.meaning} for n in panel.names]
@@ -184,8 +184,8 @@ def _layers(
     from rich.console import Console
 
     from satline import correlation
-    from satline.report import correlation as face
-    from satline.report.html import write_page
+    from satline.present import correlation as face
+    from satline.present.html import write_page
 
     found = correlation.layers(panel, variable)
     if html is not None:
@@ -208,8 +208,8 @@ def _show(
     top: int,
     kept: str,
 ) -> None:
-    from satline.report import correlation as face
-    from satline.report.html import write_page
+    from satline.present import correlation as face
+    from satline.present.html import write_page
 
     if html is not None:
         write_page(html, face.page(opened, found, top=top))

@@ -17,8 +17,8 @@ from satline.cli.outputs import json_option
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from satline.present.device import DeviceDetail, Figure, Usage
     from satline.reduction import Filters
-    from satline.report.device import DeviceDetail, Figure, Usage
 
 
 @click.command(
@@ -47,8 +47,8 @@ def device(name: str, recording: Path, filters: Filters | None, top: int, as_jso
     """
     from rich.console import Console
 
+    from satline.present.device import device_detail
     from satline.recording import Recording
-    from satline.report.device import device_detail
 
     detail = device_detail(Recording.open(recording), name, filters)
     if as_json:
@@ -59,7 +59,7 @@ def device(name: str, recording: Path, filters: Filters | None, top: int, as_jso
 
 def print_device(detail: DeviceDetail, console: Console, top: int) -> None:
     """Figures, areas, users; no line longer than the console."""
-    from satline.report import blocks, cell, quantity
+    from satline.present import blocks, cell, quantity
 
     def say(words: str, style: str = "") -> None:
         console.print(cell(words, style, encoding=console.encoding))
@@ -101,7 +101,7 @@ def print_device(detail: DeviceDetail, console: Console, top: int) -> None:
 
 def usage_rows(users: Sequence[Usage]) -> list[list[str]]:
     """A heading with the unit, then a row for each user."""
-    from satline.report import number, scale_for
+    from satline.present import number, scale_for
 
     by = scale_for(users[0].unit, users[0].everywhere)
     rows = [["user", f"on all devices, {by.label}", "here if spread alike"]]
@@ -116,7 +116,7 @@ def usage_rows(users: Sequence[Usage]) -> list[list[str]]:
 
 def figure_row(figure: Figure) -> list[str]:
     """Label and numbers, each with its unit."""
-    from satline.report import quantity
+    from satline.present import quantity
 
     numbers = (figure.median, figure.p90, figure.largest)
     shown = [quantity(n, figure.unit) for n in numbers]

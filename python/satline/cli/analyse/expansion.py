@@ -41,6 +41,6 @@ def expansion(recording: Path, load_axis: str | None, filters: Filters | None, a
         return
     from rich.console import Console
 
-    from satline.report.compare_text import print_expansion
+    from satline.present.compare_text import print_expansion
 
     print_expansion(found, Console(highlight=False))

@@ -141,7 +141,7 @@ def page(rule: Rule, judged: Finding | None, *, vm: bool = False) -> list[str]:
 
 
 def _judgement(judged: Finding) -> list[str]:
-    from satline.report.terminal import evidence_words
+    from satline.present.terminal import evidence_words
 
     strength = f", strength {judged.strength:.2f}" if judged.state == "holds" else ""
     lines = ["", "In this recording", *_wrapped(f"{STATES[judged.state]}{strength}: {judged.summary}.")]
@@ -153,7 +153,7 @@ def _judgement(judged: Finding) -> list[str]:
 
 def _wrapped(text: str, first: str = "") -> list[str]:
     """Text in the page's width, its control characters visible."""
-    from satline.report import visible
+    from satline.present import visible
 
     return textwrap.wrap(
         visible(text),

@@ -167,7 +167,7 @@ def line(load: LoadNow) -> str:
 
 def shown(load: LoadNow, name: str) -> str:
     """A value with its unit; a count of users without."""
-    from satline.report import quantity
+    from satline.present import quantity
 
     if (found := load.values.get(name)) is None:
         return NONE
@@ -185,7 +185,7 @@ def long_form(load: LoadNow) -> RenderableType:
     from rich.text import Text
 
     from satline.live import LONG
-    from satline.report import cell
+    from satline.present import cell
 
     window = load.window
     parts: list[RenderableType] = [
@@ -218,7 +218,7 @@ def long_form(load: LoadNow) -> RenderableType:
 
 def long_value(load: LoadNow, name: str) -> str:
     """A value in its own unit."""
-    from satline.report import quantity
+    from satline.present import quantity
 
     found = load.values[name]
     return quantity(found.value, "fraction" if found.unit.startswith("fraction") else found.unit)

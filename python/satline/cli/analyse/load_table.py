@@ -295,7 +295,7 @@ def _share(part: float) -> str:
 
 
 def _number(value: float | None) -> str:
-    from satline.report import number
+    from satline.present import number
 
     if value is None:
         return ""
@@ -305,7 +305,7 @@ def _number(value: float | None) -> str:
 
 
 def _seconds(value: float | None) -> str:
-    from satline.report import quantity
+    from satline.present import quantity
 
     return quantity(value, "s")
 
@@ -319,7 +319,7 @@ def _items(texts: Sequence[str]) -> list[str]:
 
 
 def _shown(text: str) -> str:
-    from satline.report import visible
+    from satline.present import visible
 
     return visible(text)
 

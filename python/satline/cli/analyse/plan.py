@@ -87,7 +87,7 @@ def plan(
             content["agreement"] = as_plain(told)
         click.echo(json.dumps(content, indent=2))
         return
-    from satline.report import visible
+    from satline.present import visible
 
     for line in (*text, *((f"Only {curves.filters}.",) if curves.filters else ())):
         click.echo(visible(line))
@@ -143,7 +143,7 @@ def allowance_words(answer: Allowance) -> list[str]:
 
 def demand_words(answer: Demand) -> list[str]:
     """The answer, and what it rests on."""
-    from satline.report import quantity
+    from satline.present import quantity
 
     axis = answer.load_axis.replace("_", " ")
     if answer.value is None:

@@ -239,7 +239,7 @@ def _print_json(answer: Any, **more: Any) -> None:
 
 
 def _print(lines: list[str]) -> None:
-    from satline.report import visible
+    from satline.present import visible
 
     for line in lines:
         click.echo(visible(line))

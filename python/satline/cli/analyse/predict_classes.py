@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from satline.cli.analyse.lines import WIDTH, columns, items, wrapped
 from satline.cli.analyse.predict_text import LONGEST, ends, resource_name, users_words, with_ends
 from satline.prediction import ByClass, ClassScenario
-from satline.report import number, quantity, visible
+from satline.present import number, quantity, visible
 
 MOST_STATIONS = 4
 LEAST_NAME = 7

@@ -8,8 +8,8 @@ from satline.cli.analyse.lines import WIDTH, columns, items, wrapped
 from satline.diagnosis import Estimate
 from satline.prediction import Prediction, Row, Scenario
 from satline.prediction.network_answer import NetworkAnswer
+from satline.present import number, quantity, visible
 from satline.reconcile import Story, weakened
-from satline.report import number, quantity, visible
 
 LONGEST = 20
 LEAST_SHOWN = 0.0005

@@ -77,9 +77,9 @@ def reduce(
     else:
         from rich.console import Console
 
+        from satline.present import visible
+        from satline.present.terminal import curves_table
         from satline.reduction import trend
-        from satline.report import visible
-        from satline.report.terminal import curves_table
 
         if variables is None:
             chosen = [name for name in USUAL if name in curves.curves] or chosen[:6]
@@ -137,7 +137,7 @@ def curves_content(curves: Curves, names: list[str]) -> dict[str, Any]:
 
 def write_csv(curves: Curves, names: list[str]) -> None:
     """Curves as CSV on standard output; what is missing is an empty field."""
-    from satline.report import visible
+    from satline.present import visible
 
     fields = ("n", "mean", "sd", "standard_error", "honest_error", "effective_n")
     writer = Writer(sys.stdout)

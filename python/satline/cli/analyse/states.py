@@ -129,7 +129,7 @@ def table_of(found: UserStates, sort: str, most: int) -> RenderableType:
     from rich.table import Table
 
     from satline.live import PARTS
-    from satline.report import cell
+    from satline.present import cell
 
     window = found.window
     told = [(name, head) for name, head, _ in PARTS if found.everybody.parts.get(name) is not None]

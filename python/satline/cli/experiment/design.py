@@ -82,7 +82,7 @@ def design(
         click.echo(json.dumps(show.content(plan), indent=2))
     else:
         from satline.experiment.variance.show import print_table
-        from satline.report import cell
+        from satline.present import cell
 
         console = _console()
         print_table(show.table(plan), console)
@@ -319,7 +319,7 @@ def _analysed(
     title = what if name is None else f"{name}: {what}"
     print_analysis(found, [title, *results.notes], _console())
     if files:
-        from satline.report import visible
+        from satline.present import visible
 
         click.echo(f"written: {visible(files[0].parent)}: {', '.join(visible(f.name) for f in files)}")
     click.echo()

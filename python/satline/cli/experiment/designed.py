@@ -73,8 +73,8 @@ def finish(
     from satline.experiment.designed import results_csv
     from satline.experiment.designed.page import write_outcome
     from satline.experiment.designed.show import content, print_outcome
-    from satline.report import visible
-    from satline.report.html import write_page
+    from satline.present import visible
+    from satline.present.html import write_page
 
     if not outcome.results:
         hint = "leave --leave-out-flagged out" if outcome.left_out_flagged else f"see {place / 'log.jsonl'}"
@@ -109,7 +109,7 @@ def finish(
 def _print_decided(carried: Carried, console: Console) -> None:
     """What the replicates beyond the plan decided."""
     from satline.experiment.designed import LEVEL
-    from satline.report import cell
+    from satline.present import cell
 
     if carried.decided is None:
         return
@@ -122,7 +122,7 @@ def _print_decided(carried: Carried, console: Console) -> None:
 
 
 def _print_carried(carried: Carried, console: Console) -> None:
-    from satline.report import cell
+    from satline.present import cell
 
     lines = [f"run {run} failed: {why}" for run, why in carried.failed.items()]
     lines += [f"run {run} is in the analysis though the emulator was late every time" for run in carried.late]
@@ -134,7 +134,7 @@ def _print_carried(carried: Carried, console: Console) -> None:
 
 
 def _print_interrupted(carried: Carried, place: Path, as_json: bool) -> None:
-    from satline.report import visible
+    from satline.present import visible
 
     done = sum(carried.store.finished(run, carried.digest) for run in carried.plan.runs)
     words = f"ended early: {done} of {len(carried.plan.runs)} runs are done; the same command with --output "

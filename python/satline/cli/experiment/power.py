@@ -139,7 +139,7 @@ def power(
         return
     from rich.console import Console
 
-    from satline.report import cell
+    from satline.present import cell
 
     console = Console(highlight=False)
     for line in (before + found["words"]).splitlines():

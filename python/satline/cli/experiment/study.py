@@ -211,8 +211,8 @@ def study(
 def _explain(path: Path, as_json: bool) -> None:
     from satline.experiment.adaptive.path import trail_of
     from satline.experiment.adaptive.shown import path_lines
+    from satline.present import visible
     from satline.recording import Recording
-    from satline.report import visible
 
     trail = trail_of(Recording.open(path).description, path)
     if as_json:
@@ -225,8 +225,8 @@ def _explain(path: Path, as_json: bool) -> None:
 def _print(result: Result, console: Console) -> None:
     from rich.text import Text
 
-    from satline.report import visible
-    from satline.report.terminal import print_diagnosis
+    from satline.present import visible
+    from satline.present.terminal import print_diagnosis
 
     judged = result.judged
     if judged is not None:
@@ -362,7 +362,7 @@ def clean(as_json: bool) -> int:
 
     A study that is still running is left alone. The exit code is 1 if something could not be undone.
     """
-    from satline.report import visible
+    from satline.present import visible
     from satline.systems.janitor_process import clean_stale
 
     undone, problems, living = clean_stale()

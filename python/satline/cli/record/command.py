@@ -258,8 +258,8 @@ def record(
 
 def _key_is_there(key: Path | None, *, make: bool) -> None:
     """Make the key, or see that it is one."""
+    from satline.present import visible
     from satline.recording import make_key, read_key
-    from satline.report import visible
 
     if key is not None and make:
         make_key(key)

@@ -41,8 +41,8 @@ def foreground(plan: Plan, notes: Sequence[str], *, headlines: bool = True) -> i
     from satline.cli.record.headline import Headlines
     from satline.errors import SatlineError
     from satline.interruption import Interrupted, signals_interrupt
+    from satline.present import visible
     from satline.recording import compact
-    from satline.report import visible
     from satline.systems.child import end, end_with_parent
 
     asked = False
@@ -122,7 +122,7 @@ def _console() -> Console:
 def _last(answers: Headlines, recording: Path, console: Console) -> None:
     """What the whole recording shows; who has asked for the end once more does without."""
     from satline.interruption import Interrupted, signals_interrupt
-    from satline.report import visible
+    from satline.present import visible
 
     try:
         with signals_interrupt(), console.status("looking at what was recorded; Ctrl-C skips it"):
@@ -165,8 +165,8 @@ def _wait(
     from rich.text import Text
 
     from satline.experiment.progress import clock
+    from satline.present import visible
     from satline.recording import compact
-    from satline.report import visible
 
     begun = compacted = time.monotonic()
     for note in notes:
@@ -198,7 +198,7 @@ def _alarmed(alarms: Alarms | None, seconds: float, console: Console) -> None:
 
 def say(console: Console, text: str) -> None:
     """A line that stays, on standard error; where nobody reads it any more the recording goes on."""
-    from satline.report import visible
+    from satline.present import visible
 
     with contextlib.suppress(OSError):
         console.print(visible(text), markup=False, highlight=False, soft_wrap=not console.is_terminal)

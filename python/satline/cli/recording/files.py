@@ -29,8 +29,8 @@ def check(recording: Path, as_json: bool) -> int:
     Completed files are compared with the manifest by SHA-256, segments with the ledgers of their writers, and
     rows with the writers' own descriptions. The exit code is 1 if something is wrong.
     """
+    from satline.present import visible
     from satline.recording import check as examine
-    from satline.report import visible
 
     found = examine(recording)
     if as_json:
@@ -89,8 +89,8 @@ Example:
 @JSON
 def compact(recording: Path, as_json: bool) -> None:
     """Convert closed segments to Parquet; all of them once the recording has ended."""
+    from satline.present import visible
     from satline.recording import compact as bring_to_rest
-    from satline.report import visible
 
     done = bring_to_rest(recording)
     if as_json:
@@ -129,8 +129,8 @@ def seal(recording: Path) -> None:
     The checksums of all files are recomputed; what is missing is noted as lost, and `check` continues to
     report it. A file that cannot be read is refused: delete it first.
     """
+    from satline.present import visible
     from satline.recording import seal as accept
-    from satline.report import visible
 
     done = accept(recording)
     for place in done.taken:
@@ -157,8 +157,8 @@ def sign(recording: Path, key: Path) -> None:
 
     The signature, manifest.jsonl.sig, is made by ssh-keygen -Y sign, namespace satline-recording.
     """
+    from satline.present import visible
     from satline.recording import sign as make
-    from satline.report import visible
 
     click.echo(f"signed: {visible(make(recording, key))}")
 
@@ -178,8 +178,8 @@ Example:
 @click.option("--signer", metavar="NAME", help="Required signer; default: any in the file.")
 def verify(recording: Path, signers: Path, signer: str | None) -> None:
     """Verify who signed a recording, and that no file was changed since; the exit code is 2 if not."""
+    from satline.present import visible
     from satline.recording import verify as examine
-    from satline.report import visible
 
     name = examine(recording, signers, signer)
     click.echo(f"{visible(recording)}: as {visible(name)} signed it")
@@ -197,8 +197,8 @@ Examples:
 @JSON
 def info(recording: Path, as_json: bool) -> None:
     """Show a recording's own description: host, limits, methods, cost, what is missing."""
+    from satline.present import visible
     from satline.recording import Recording
-    from satline.report import visible
 
     opened = Recording.open(recording)
     content = {"description": opened.description, "sources": opened.sources, "tables": opened.tables()}

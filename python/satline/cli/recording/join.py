@@ -75,7 +75,7 @@ def join(
     from satline.cli.importing import time_zone
     from satline.importers import Options
     from satline.importers.join import join as add
-    from satline.report import visible
+    from satline.present import visible
 
     context = click.get_current_context()
     if form != "csv" and mapping is not None:

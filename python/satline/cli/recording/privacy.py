@@ -55,7 +55,7 @@ def pseudonymise(
     files are hashed or left out as a whole. docs/guides/privacy.md says what is kept.
     """
     from satline import recording as recordings
-    from satline.report import visible
+    from satline.present import visible
 
     recordings.Recording.open(recording)
     if copy.exists():
@@ -96,8 +96,8 @@ def reveal(recording: Path, key_file: Path, pseudonyms: tuple[str, ...], as_json
 
     The exit code is 1 if one of the given pseudonyms is unknown.
     """
+    from satline.present import visible
     from satline.recording import NAMES, read_key, read_names, with_names
-    from satline.report import visible
 
     key = read_key(key_file)
     if pseudonyms == ("-",):

@@ -82,7 +82,7 @@ def calibrate(file: str, output: Path | None, applied: bool, workers: int | None
 def _say(result: Calibrated, directory: Path, applied: bool) -> None:
     from rich.console import Console
 
-    from satline.report import visible
+    from satline.present import visible
     from satline.simulation.calibration.show import print_calibrated
 
     print_calibrated(result, Console())

@@ -224,7 +224,7 @@ def _record(machine: str, workload: str, as_json: bool, options: dict[str, Any])
         return
     from rich.console import Console
 
-    from satline.report import visible
+    from satline.present import visible
     from satline.simulation.show import print_steps
 
     print_steps(result.steps, measures(options["measures"]) or list(USUAL), Console())
@@ -242,7 +242,7 @@ def _recorded(program: Program, run: Run, path: Path) -> Result:
 
 
 def _explain(names: Sequence[str], sets: Sequence[str]) -> None:
-    from satline.report import visible
+    from satline.present import visible
     from satline.simulation import Program, find_machine, find_workload, read_simulated_study, shipped_studies
 
     if len(names) == 1 and names[0] in {path.stem for path in shipped_studies()}:
@@ -256,7 +256,7 @@ def _explain(names: Sequence[str], sets: Sequence[str]) -> None:
 
 
 def _print_list(as_json: bool) -> None:
-    from satline.report import visible
+    from satline.present import visible
     from satline.simulation import (
         about,
         shipped_calibrations,

@@ -36,7 +36,7 @@ def progress(notes: Sequence[str] = ()) -> Iterator[Callable[[Progress], None]]:
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
-    from satline.report import cell
+    from satline.present import cell
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.fields[words]}"), BarColumn(), TimeRemainingColumn())

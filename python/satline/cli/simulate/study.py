@@ -85,7 +85,7 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
         return
     from rich.console import Console
 
-    from satline.report import blocks, cell
+    from satline.present import blocks, cell
 
     console = Console()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from satline.experiment.designs import Plan, Run
-from satline.report import visible
+from satline.present import visible
 from satline.spreadsheet import Writer
 
 if TYPE_CHECKING:

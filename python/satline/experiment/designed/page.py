@@ -18,7 +18,7 @@ from satline.experiment.designed.show import (
 )
 
 if TYPE_CHECKING:
-    from satline.report import Plot
+    from satline.present import Plot
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def write_outcome(
     InputError
         It cannot be written.
     """
-    from satline.report.html import fill_page, write_page
+    from satline.present.html import fill_page, write_page
 
     measures = list(dict.fromkeys(part.measure for part in outcome.parts))
     verdicts: list[tuple[str, Table]] = []
@@ -71,7 +71,7 @@ def _analysis(number: int, part: Part) -> tuple[str, str, list[Table], Any, list
     from satline.experiment.variance.plots import plots
     from satline.experiment.variance.show import effects_table, means_table, variance_table
     from satline.experiment.variance.show import notes as error_notes
-    from satline.report.html import drawn_plots
+    from satline.present.html import drawn_plots
 
     heading = f"{part.class_name}: {MEASURES[part.measure]}"
     few = f"; {part.left_out} runs have too few interactions of it" if part.left_out else ""

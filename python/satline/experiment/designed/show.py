@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from satline.experiment.designed._analysis import Outcome, Part
 from satline.experiment.designed._results import ALL, MEASURES, Figures, RunResult, classes
 from satline.experiment.variance.show import chance, shown
-from satline.report import number
+from satline.present import number
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -151,7 +151,7 @@ def print_outcome(outcome: Outcome, console: Console) -> None:
     """The answer, the cells, significance by class; the whole analysis of all commands together."""
     from satline.experiment.variance.show import effects_table, print_table, variance_table
     from satline.experiment.variance.show import notes as error_notes
-    from satline.report import cell
+    from satline.present import cell
 
     def say(line: str, style: str = "") -> None:
         console.print(cell(line, style, encoding=console.encoding))

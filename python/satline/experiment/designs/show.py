@@ -11,7 +11,7 @@ from satline.experiment.designs._factors import LETTERS, Factor
 from satline.experiment.designs._fraction import ROMAN, Fraction
 from satline.experiment.designs._plan import Plan
 from satline.experiment.designs._words import length, letters, names
-from satline.report import visible
+from satline.present import visible
 from satline.spreadsheet import Writer
 
 _TOLD = 2  # orders whose aliases are told: few effects of higher orders are real

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from satline.experiment.variance._anova import Analysis
-from satline.report import MOST_LINES, Line, Mark, Plot, number, visible
+from satline.present import MOST_LINES, Line, Mark, Plot, number, visible
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -15,7 +15,7 @@ from satline.experiment.variance._power import (
     terms_of_two,
     window_variance,
 )
-from satline.report import number
+from satline.present import number
 
 
 def answer(

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from satline.experiment.variance._anova import Analysis, Contrast
-from satline.report import cell, number
+from satline.present import cell, number
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from satline.report import cell, number, quantity, scale_for
+from satline.present import cell, number, quantity, scale_for
 from satline.simulation._measures import measure
 from satline.simulation.calibration._calibrate import Calibrated, Fitted, Line
 from satline.simulation.calibration._constants import number_text
@@ -118,7 +118,7 @@ def _why(line: Line, result: Calibrated) -> str:
 
 def print_calibrated(result: Calibrated, console: Console) -> None:
     """Both tables no wider than the console."""
-    from satline.report import blocks
+    from satline.present import blocks
 
     def say(words: str, style: str = "") -> None:
         console.print(cell(words, style, encoding=console.encoding), soft_wrap=False)

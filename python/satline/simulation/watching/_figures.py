@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from satline.report import cell
+from satline.present import cell
 from satline.simulation.watching._letters import sparkline
 from satline.simulation.watching._rates import DeviceRates, History, Rates
 from satline.simulation.watching._room import Room, rule

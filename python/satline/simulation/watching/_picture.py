@@ -7,7 +7,7 @@ from itertools import groupby
 from rich.text import Text
 
 from satline.experiment.progress import clock
-from satline.report import cell
+from satline.present import cell
 from satline.simulation.watching._figures import device_lines, figure_lines, processor_line, short
 from satline.simulation.watching._letters import (
     FRAMES,

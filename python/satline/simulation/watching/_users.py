@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from satline.report import cell
+from satline.present import cell
 from satline.simulation.watching._letters import IN_QUEUE_STATES, LOGGED_OFF, STATES, style
 from satline.simulation.watching._room import Room
 from satline.simulation.watching._stream import Frame, Machine

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from satline.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from satline.report._blocks import blocks
-    from satline.report._draw import COLOURS, picture, png
-    from satline.report._escape import cell, visible
-    from satline.report._numbers import Scale, number, quantity
-    from satline.report._numbers import scale as scale_for
-    from satline.report._plot import MOST_LINES, Line, Mark, Plot, make_plots
-    from satline.report._sheet import Sheet, make_sheet
-    from satline.report._table import print_sheet, sheet_content, sheets_csv
-    from satline.report._words import axis_words, implausible_lines, sentence, variable_words
-    from satline.report.terminal import curves_table, print_diagnosis
+    from satline.present._blocks import blocks
+    from satline.present._draw import COLOURS, picture, png
+    from satline.present._escape import cell, visible
+    from satline.present._numbers import Scale, number, quantity
+    from satline.present._numbers import scale as scale_for
+    from satline.present._plot import MOST_LINES, Line, Mark, Plot, make_plots
+    from satline.present._sheet import Sheet, make_sheet
+    from satline.present._table import print_sheet, sheet_content, sheets_csv
+    from satline.present._words import axis_words, implausible_lines, sentence, variable_words
+    from satline.present.terminal import curves_table, print_diagnosis
 
 __all__ = [
     "COLOURS",

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from satline import share
 from satline.catalogue import catalogue
+from satline.present.definition import MEASURES, THROUGHPUT, find, shipped
 from satline.recording import Recording, RecordingWriter, describe
 from satline.reduction import group, user_variables, variables
-from satline.report.definition import MEASURES, THROUGHPUT, find, shipped
 from satline.systems.binaries import find_binary
 
 ROOT = Path(__file__).resolve().parents[3]

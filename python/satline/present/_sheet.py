@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from satline.present import _numbers, _words
+from satline.present._escape import visible
+from satline.present.definition import MEASURES, THROUGHPUT, Definition, Statistic, Variable
 from satline.reduction import Curve, Curves, Groups, Point
-from satline.report import _numbers, _words
-from satline.report._escape import visible
-from satline.report.definition import MEASURES, THROUGHPUT, Definition, Statistic, Variable
 
 LONGEST_LABEL = 48
 _ROUNDING = 1e-6  # a part this small is what is left of a difference

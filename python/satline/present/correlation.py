@@ -11,9 +11,9 @@ import numpy as np
 from rich.console import Console
 
 from satline.correlation import Correlation, Hit, Layers
-from satline.report import _numbers
-from satline.report._escape import cell, visible
-from satline.report._stacked import Strip, clock, layered, spark, stacked
+from satline.present import _numbers
+from satline.present._escape import cell, visible
+from satline.present._stacked import Strip, clock, layered, spark, stacked
 
 _WIDEST = 100
 _HEADING = ("", "series", "rank", "r", "at once", "lag", "pairs", "worth", "chance", "rate")
@@ -181,7 +181,7 @@ def page(recording: Any, found: Correlation, *, top: int = 10) -> str:
     """The page: stacked charts, all discoveries with their figures, the members of groups."""
     from markupsafe import Markup
 
-    from satline.report.html import fill_page
+    from satline.present.html import fill_page
 
     shown = found.found or found.hits[:top]
     return fill_page(
@@ -203,7 +203,7 @@ def layers_page(recording: Any, found: Layers) -> str:
     """The page of a layer chart."""
     from markupsafe import Markup
 
-    from satline.report.html import fill_page
+    from satline.present.html import fill_page
 
     rows = [
         ("who", "share of the whole"),

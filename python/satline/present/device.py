@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from satline.errors import InputError
 from satline.outside import parse_toml
+from satline.present._escape import visible
 from satline.reduction import Groups, group, variables
-from satline.report._escape import visible
 
 if TYPE_CHECKING:
     from satline.recording import Recording

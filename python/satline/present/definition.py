@@ -17,10 +17,10 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from satline.errors import InputError
+from satline.present import _numbers
+from satline.present._labels import SHIPPED
 from satline.problems import Place, joined, key_words, line_of, read_toml
 from satline.reduction import DAYS, LOAD_AXES, Derived, variables
-from satline.report import _numbers
-from satline.report._labels import SHIPPED
 
 Statistic = Literal[
     "mean", "p25", "p50", "p75", "p90", "sd", "se", "n", "sum", "max", "zero", "nonzero", "rate"

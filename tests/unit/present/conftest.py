@@ -23,8 +23,8 @@ from satline.diagnosis import (
     WaitPart,
     WaitShares,
 )
+from satline.present.definition import Definition, read
 from satline.reduction import Curve, Curves, LoadClass, Point
-from satline.report.definition import Definition, read
 
 LOADS = (1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0)
 HOSTILE = "<script>alert(1)</script>\x1b[31m[red]\u202ex"

@@ -11,9 +11,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from satline.diagnosis import Diagnosis, Evidence, Implausible, Outcome, Unseen
+from satline.present import curves_table, print_diagnosis
+from satline.present.terminal import unseen_words
 from satline.reduction import Curves
-from satline.report import curves_table, print_diagnosis
-from satline.report.terminal import unseen_words
 
 
 def shown(diagnosis: Diagnosis, *, width: int = 80, terminal: bool = False) -> str:

@@ -16,8 +16,8 @@ import pytest
 
 from satline.diagnosis import Diagnosis, Evidence, Outcome, Unseen
 from satline.errors import InputError
+from satline.present.html import render, write_report
 from satline.reduction import BusyTask, Curves, Reduction
-from satline.report.html import render, write_report
 
 pytestmark = pytest.mark.slow
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
+from satline.present._draw import COLOURS, picture, png, svg
+from satline.present._plot import Plot, make_plots
+from satline.present._sheet import make_sheet
+from satline.present.definition import Definition, find
+from satline.present.html import render_sheets
 from satline.reduction import By, Curve, Curves, Groups
 from satline.reduction._groups import Group
-from satline.report._draw import COLOURS, picture, png, svg
-from satline.report._plot import Plot, make_plots
-from satline.report._sheet import make_sheet
-from satline.report.definition import Definition, find
-from satline.report.html import render_sheets
 
 Defined = Callable[[str], Definition]
 SVG = "{http://www.w3.org/2000/svg}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 from rich.table import Table
 
-from satline.report._escape import cell as shown_cell
+from satline.present._escape import cell as shown_cell
 
 _NARROWEST = 12  # a column, so that its heading has not too many lines
 _GAP = 2

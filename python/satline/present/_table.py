@@ -9,11 +9,11 @@ from typing import Any
 
 from rich.console import Console
 
-from satline.report._blocks import blocks
-from satline.report._escape import cell as shown_cell
-from satline.report._escape import visible
-from satline.report._plot import shown
-from satline.report._sheet import Column, Sheet
+from satline.present._blocks import blocks
+from satline.present._escape import cell as shown_cell
+from satline.present._escape import visible
+from satline.present._plot import shown
+from satline.present._sheet import Column, Sheet
 from satline.spreadsheet import Writer
 
 

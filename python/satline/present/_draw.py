@@ -17,7 +17,7 @@ import altair as alt
 import vl_convert
 from altair.utils.schemapi import debug_mode
 
-from satline.report._plot import Line, Plot
+from satline.present._plot import Line, Plot
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart, yellow and black left out; and grey. The
 # page's style sheet answers for dark mode and for the key, by the same order.

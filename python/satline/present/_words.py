@@ -21,9 +21,9 @@ from satline.diagnosis import (
     load_units,
 )
 from satline.diagnosis.words import amount, chance_words, resource_words, span_words, times, two_digits
+from satline.present import _numbers
+from satline.present._labels import labels
 from satline.reduction import LoadClass
-from satline.report import _numbers
-from satline.report._labels import labels
 
 AXES = {
     "active_users": "active users",

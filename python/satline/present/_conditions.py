@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from satline.report import _numbers
+from satline.present import _numbers
 
 if TYPE_CHECKING:
-    from satline.report.html import RecordingLike
+    from satline.present.html import RecordingLike
 
 Section = tuple[str, list[tuple[str, str]]]
 

@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from satline.diagnosis import Diagnosis, Evidence, Finding, Standing, Unseen
+from satline.present import _numbers, _words
+from satline.present._blocks import blocks
+from satline.present._escape import cell
 from satline.reduction import Curves, Point
-from satline.report import _numbers, _words
-from satline.report._blocks import blocks
-from satline.report._escape import cell
 
 _WIDEST = 100
 _MOST_ALARMS = 5

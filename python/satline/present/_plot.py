@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from satline.diagnosis import Saturation
-from satline.report import _numbers, _words
-from satline.report._escape import visible
-from satline.report._sheet import Cell, Column, Row, Sheet
-from satline.report.definition import BY_NAME, THROUGHPUT, PlotKind
+from satline.present import _numbers, _words
+from satline.present._escape import visible
+from satline.present._sheet import Cell, Column, Row, Sheet
+from satline.present.definition import BY_NAME, THROUGHPUT, PlotKind
 
 MOST_LINES = 7
 _HINGE = "The line is the fitted hinge; the shaded band is the 95 % interval of the saturation point."

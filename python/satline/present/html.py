@@ -17,13 +17,13 @@ import satline
 from satline.atomic import replace_file
 from satline.diagnosis import Diagnosis
 from satline.errors import InputError
+from satline.present import _conditions, _numbers, _words, terminal
+from satline.present._escape import visible
+from satline.present._plot import Plot, make_plots
+from satline.present._sheet import Sheet, make_sheet
+from satline.present._table import table_rows
+from satline.present.definition import WHOLE, Definition, find
 from satline.reduction import Curves, Reduction
-from satline.report import _conditions, _numbers, _words, terminal
-from satline.report._escape import visible
-from satline.report._plot import Plot, make_plots
-from satline.report._sheet import Sheet, make_sheet
-from satline.report._table import table_rows
-from satline.report.definition import WHOLE, Definition, find
 
 _HERE = Path(__file__).resolve().parent
 _MOST_TASKS = 12
@@ -195,7 +195,7 @@ def _environment() -> jinja2.Environment:
 def drawn_plots(plots: Iterable[Plot]) -> list[tuple[Plot, Markup | None]]:
     """The plots with their pictures."""
     # Drawing takes longer to import than everything else together.
-    from satline.report import _draw
+    from satline.present import _draw
 
     # A picture comes from XML that was parsed and written again, with every name in it escaped.
     return [(plot, Markup(_draw.svg(plot)) if plot.lines else None) for plot in plots]

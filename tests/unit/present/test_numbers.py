@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from satline.report import _numbers
+from satline.present import _numbers
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from satline.report._escape import cell, visible
+from satline.present._escape import cell, visible
 
 
 @pytest.mark.parametrize(

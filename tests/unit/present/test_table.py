@@ -12,11 +12,11 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from satline.present._sheet import make_sheet
+from satline.present._table import print_sheet, sheet_content, sheets_csv, table_rows
+from satline.present.definition import Definition, find, shipped
 from satline.reduction import Curve, Curves, Groups
 from satline.reduction._groups import Group
-from satline.report._sheet import make_sheet
-from satline.report._table import print_sheet, sheet_content, sheets_csv, table_rows
-from satline.report.definition import Definition, find, shipped
 
 Defined = Callable[[str], Definition]
 SMALL = [name for name in shipped() if find(name).body.variables]

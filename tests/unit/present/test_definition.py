@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from satline.errors import InputError
-from satline.report.definition import GROUPINGS, SHIPPED, Definition, find, read, shipped
+from satline.present.definition import GROUPINGS, SHIPPED, Definition, find, read, shipped
 
 Defined = Callable[[str], Definition]
 

@@ -6,11 +6,11 @@ from datetime import datetime
 from pathlib import Path
 
 from satline.comparison import BandPoint, Comparison, CurvePoint, Estimate
-from satline.report import _compare_words as words
-from satline.report import _numbers
-from satline.report._escape import visible
-from satline.report._plot import Line, Mark, Plot
-from satline.report.html import drawn_plots, fill_page, write_page
+from satline.present import _compare_words as words
+from satline.present import _numbers
+from satline.present._escape import visible
+from satline.present._plot import Line, Mark, Plot
+from satline.present.html import drawn_plots, fill_page, write_page
 
 LONGEST_LABEL = 32
 _BARS = "Bars are 95 % intervals."

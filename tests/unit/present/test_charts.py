@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 from satline.diagnosis import Diagnosis, Outcome, Saturation
+from satline.present._draw import COLOURS, SHAPES, svg
+from satline.present._plot import MOST_LINES, Plot, make_plots
+from satline.present._sheet import make_sheet
+from satline.present.definition import Definition, find, shipped
 from satline.reduction import Curves
-from satline.report._draw import COLOURS, SHAPES, svg
-from satline.report._plot import MOST_LINES, Plot, make_plots
-from satline.report._sheet import make_sheet
-from satline.report.definition import Definition, find, shipped
 
 BY_NAME = {name: find(name) for name in shipped()}
 

@@ -10,8 +10,8 @@ from typing import Any
 from rich.console import Console
 
 from satline.history import TOGETHER, ChangedColumn, ChangedRow, HistoryComparison
-from satline.report import _numbers
-from satline.report._escape import cell, visible
+from satline.present import _numbers
+from satline.present._escape import cell, visible
 
 _WIDEST = 100
 
@@ -107,7 +107,7 @@ def _printer(console: Console) -> Callable[..., None]:
 
 def page(source: Any, found: HistoryComparison) -> str:
     """The page of a comparison. `source` has a path."""
-    from satline.report.html import fill_page
+    from satline.present.html import fill_page
 
     rows: list[tuple[str, ...]] = [("", "what", "hours", "that day", "expected", "good day", "usual errors")]
     for r in found.rows:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satline.correlation import thin
-from satline.report import _numbers
-from satline.report._escape import visible
+from satline.present import _numbers
+from satline.present._escape import visible
 
 Floats = NDArray[np.float64]
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a7f85")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from satline.comparison import Comparison, Estimate, Period, TradeOff
 from satline.comparison.expansion import Expansion
-from satline.report import _numbers, _words
+from satline.present import _numbers, _words
 
 LONGEST_NAME = 40
 Rows = list[tuple[str, ...]]

@@ -8,10 +8,10 @@ from rich.table import Table
 
 from satline.comparison import Comparison
 from satline.comparison.expansion import Expansion
-from satline.report import _compare_words as words
-from satline.report import _words
-from satline.report._blocks import blocks
-from satline.report.terminal import _Page
+from satline.present import _compare_words as words
+from satline.present import _words
+from satline.present._blocks import blocks
+from satline.present.terminal import _Page
 
 _GAP = 2
 _LONGEST = 44

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from satline.present._sheet import Sheet, make_sheet
+from satline.present.definition import Definition, find
 from satline.reduction import Curves
 from satline.reduction._statistics import point
-from satline.report._sheet import Sheet, make_sheet
-from satline.report.definition import Definition, find
 
 Defined = Callable[[str], Definition]
 
