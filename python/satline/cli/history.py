@@ -315,7 +315,7 @@ def compare(today_: str, with_: str, top: int, html: Path | None, place: Path, a
     if html is not None:
         from satline.present.html import write_page
 
-        write_page(html, face.page(store, found))
+        write_page(html, face.page(store.path, found))
     if as_json:
         click.echo(json.dumps(face.content(found), indent=2))
         return

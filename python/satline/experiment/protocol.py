@@ -35,6 +35,7 @@ from satline.systems import Conditions, Configuration, Monitoring, SystemUnderTe
 from satline.systems.binaries import find_binary
 
 if TYPE_CHECKING:
+    from satline.experiment.verdict import PageWriter
     from satline.recording.describe import EndReason
 
 QUICK = 1 / 3
@@ -54,6 +55,8 @@ class Options:
         Directory on the disk that is to hold the data and the swap file.
     state
         Directory of the ledgers; ``None``: the usual place.
+    write_page
+        Writes the page of a diagnosis into the recording; ``None``: there is none.
     """
 
     out: Path | None = None
@@ -61,6 +64,7 @@ class Options:
     scratch: Path = Path("/var/tmp")
     state: Path | None = None
     quick: bool = False
+    write_page: PageWriter | None = None
 
 
 class NotSetError(InputError):
@@ -135,7 +139,7 @@ def run_study(study: Study, options: Options, view: View) -> Result:
     if result.interrupted is None or result.windows >= 2:
         view.note("reducing and diagnosing …")
         try:
-            result.judged = judge(result.recording, study.file.load.until == "peak")
+            result.judged = judge(result.recording, study.file.load.until == "peak", options.write_page)
         except BaseException:
             view.note(f"kept: {recording}")
             raise

@@ -10,7 +10,7 @@ from satline.present import _compare_words as words
 from satline.present import _numbers
 from satline.present._escape import visible
 from satline.present._plot import Line, Mark, Plot
-from satline.present.html import drawn_plots, fill_page, write_page
+from satline.present.html import MadeOf, drawn_plots, fill_page, write_page
 
 LONGEST_LABEL = 32
 _BARS = "Bars are 95 % intervals."
@@ -46,23 +46,12 @@ def render_comparison(found: Comparison, *, now: datetime | None = None) -> str:
     ]
     return fill_page(
         "compare.html.j2",
-        _Where(found),
+        MadeOf(Path(", ".join(dict.fromkeys((*found.before.recordings, *found.after.recordings))))),
         now,
         found=found,
         plots=drawn_plots(plots(found)),
         tables=[(title, rows, notes) for title, rows, notes in tables if rows],
     )
-
-
-class _Where:
-    """Where a comparison comes from, as the page's last line says it."""
-
-    description: dict[str, object] = {}  # noqa: RUF012
-    sources: dict[str, dict[str, object]] = {}  # noqa: RUF012
-
-    def __init__(self, found: Comparison) -> None:
-        every = dict.fromkeys((*found.before.recordings, *found.after.recordings))
-        self.path = Path(", ".join(every))
 
 
 def plots(found: Comparison) -> tuple[Plot, ...]:

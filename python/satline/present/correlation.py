@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 from rich.console import Console
 
 from satline.correlation import Correlation, Hit, Layers
 from satline.present import _numbers
 from satline.present._escape import cell, visible
 from satline.present._stacked import Strip, clock, layered, spark, stacked
+from satline.present.blocks import Block, Headline, Note, Table, Tiles
 
 _WIDEST = 100
 _HEADING = ("", "series", "rank", "r", "at once", "lag", "pairs", "worth", "chance", "rate")
@@ -177,51 +179,39 @@ def layers_svg(found: Layers, *, standalone: bool = True) -> str:
     return layered(found.names, found.values, found.time_s, found.unit, standalone=standalone)
 
 
-def page(recording: Any, found: Correlation, *, top: int = 10) -> str:
+def page(recording: Path, found: Correlation, *, top: int = 10) -> str:
     """The page: stacked charts, all discoveries with their figures, the members of groups."""
-    from markupsafe import Markup
+    from satline.present.html import blocks_page
 
-    from satline.present.html import fill_page
+    return blocks_page(recording, _page(found, top), drawing=Markup(svg(found, top=top, standalone=False)))
 
+
+def _page(found: Correlation, top: int) -> Iterator[Block]:
     shown = found.found or found.hits[:top]
-    return fill_page(
-        "correlation.html.j2",
-        recording,
-        None,
-        title=f"What moves with {visible(found.pqm)}",
-        lead=lead(found),
-        notes=notes(found),
-        drawing=Markup(svg(found, top=top, standalone=False)),
-        name_column=1,
-        heading="Discoveries" if found.found else "The nearest, any of which chance may have brought",
-        rows=table(shown),
-        groups=[(h.name, ", ".join(visible(m) for m in h.members[1:])) for h in shown if len(h.members) > 1],
-    )
+    yield Headline(f"What moves with {found.pqm}", 1)
+    yield Note(lead(found), "strong")
+    yield from (Note(line, "quiet") for line in notes(found))
+    if shown:
+        yield Headline("Discoveries" if found.found else "The nearest, any of which chance may have brought")
+        yield Table.of(table(shown), text=(1,))
+    groups = [(str(h.name), ", ".join(map(str, h.members[1:]))) for h in shown if len(h.members) > 1]
+    if groups:
+        yield Headline("What stands for others like it")
+        yield Tiles(tuple(groups))
 
 
-def layers_page(recording: Any, found: Layers) -> str:
+def layers_page(recording: Path, found: Layers) -> str:
     """The page of a layer chart."""
-    from markupsafe import Markup
+    from satline.present.html import blocks_page
 
-    from satline.present.html import fill_page
-
-    rows = [
-        ("who", "share of the whole"),
-        *((n, f"{s:.1%}") for n, s in zip(found.names, found.share, strict=True)),
-    ]
-    return fill_page(
-        "correlation.html.j2",
-        recording,
-        None,
-        title=f"How {found.variable} is divided",
-        lead=f"{found.variable} of each, on top of each other, over time.",
-        notes=[],
-        drawing=Markup(layers_svg(found, standalone=False)),
-        name_column=0,
-        heading="Over all time",
-        rows=rows,
-        groups=[],
+    shares = [(name, f"{share:.1%}") for name, share in zip(found.names, found.share, strict=True)]
+    blocks = (
+        Headline(f"How {found.variable} is divided", 1),
+        Note(f"{found.variable} of each, on top of each other, over time.", "strong"),
+        Headline("Over all time"),
+        Table.of([("who", "share of the whole"), *shares]),
     )
+    return blocks_page(recording, blocks, drawing=Markup(layers_svg(found, standalone=False)))
 
 
 def table(hits: Sequence[Hit]) -> list[tuple[str, ...]]:

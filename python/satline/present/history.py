@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -12,6 +13,7 @@ from rich.console import Console
 from satline.history import TOGETHER, ChangedColumn, ChangedRow, HistoryComparison
 from satline.present import _numbers
 from satline.present._escape import cell, visible
+from satline.present.blocks import Block, Headline, Note, Table
 
 _WIDEST = 100
 
@@ -105,10 +107,17 @@ def _printer(console: Console) -> Callable[..., None]:
     return say
 
 
-def page(source: Any, found: HistoryComparison) -> str:
-    """The page of a comparison. `source` has a path."""
-    from satline.present.html import fill_page
+def page(source: Path, found: HistoryComparison) -> str:
+    """The page of a comparison."""
+    from satline.present.html import blocks_page
 
+    return blocks_page(source, _page(found))
+
+
+def _page(found: HistoryComparison) -> Iterator[Block]:
+    yield Headline(f"{found.day} against its history", 1)
+    yield Note(lead(found), "strong")
+    yield from (Note(line, "quiet") for line in notes(found))
     rows: list[tuple[str, ...]] = [("", "what", "hours", "that day", "expected", "good day", "usual errors")]
     for r in found.rows:
         what = f"{r.row.scope} {r.row.entity} {'appeared' if r.appeared else 'vanished'}"
@@ -117,30 +126,11 @@ def page(source: Any, found: HistoryComparison) -> str:
         unit = "" if c.unit == TOGETHER else c.unit
         reference = "–" if c.reference is None else _shown(c.reference, unit)
         far = "∞" if math.isinf(c.deviate) else f"{c.deviate:+.1f}"
-        rows.append(
-            (
-                "alarm" if c.alarm else "",
-                c.name,
-                c.part,
-                _shown(c.value, unit),
-                _shown(c.expected, unit),
-                reference,
-                far,
-            )
-        )
-    return fill_page(
-        "correlation.html.j2",
-        source,
-        None,
-        title=f"{found.day} against its history",
-        lead=lead(found),
-        notes=notes(found),
-        drawing="",
-        name_column=1,
-        heading="What changed",
-        rows=rows if len(rows) > 1 else [],
-        groups=[],
-    )
+        values = (_shown(c.value, unit), _shown(c.expected, unit), reference, far)
+        rows.append(("alarm" if c.alarm else "", c.name, c.part, *values))
+    if len(rows) > 1:
+        yield Headline("What changed")
+        yield Table.of(rows, text=(1,))
 
 
 def content(found: HistoryComparison) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """Simulated machines: runs with intervals, comparisons under common random numbers, sweeps, studies."""
 
+from satline.simulation._against import ArmRow, against
 from satline.simulation._batches import batch_means
 from satline.simulation._designed import is_designed, run_designed
 from satline.simulation._estimate import Estimate
+from satline.simulation._factorial import Effects, effects
 from satline.simulation._files import (
     about,
     find_calibration,
@@ -23,14 +25,17 @@ from satline.simulation._replications import Point, Warmup
 from satline.simulation._run_study import Planted, StudyResult, run_simulated_study
 from satline.simulation._runner import Program, Result, Run, Setting, Stopped, setting_text
 from satline.simulation._simulate import Simulated, simulate
-from satline.simulation._study import SimulatedStudy, read_simulated_study
+from satline.simulation._study import FigurePlan, SimulatedStudy, read_simulated_study
 from satline.simulation._sweep import Progress, Store, sweep
 
 __all__ = [
     "MEASURES",
     "USUAL",
+    "ArmRow",
     "Difference",
+    "Effects",
     "Estimate",
+    "FigurePlan",
     "Goal",
     "Measure",
     "Planted",
@@ -48,7 +53,9 @@ __all__ = [
     "Truncation",
     "Warmup",
     "about",
+    "against",
     "batch_means",
+    "effects",
     "find_calibration",
     "find_machine",
     "find_simulated_study",

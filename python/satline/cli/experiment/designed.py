@@ -30,9 +30,9 @@ def run_design(
     from rich.console import Console
 
     from satline.experiment.designed import SaidOnce, analyse_carried, carry_out
-    from satline.experiment.progress import make_view
     from satline.experiment.protocol import Options
     from satline.experiment.study import designed_study
+    from satline.present.progress import make_view
 
     console = Console(stderr=as_json)
     view = make_view(console)
@@ -70,10 +70,8 @@ def finish(
     """Write results.csv and report.html into the directory of the runs, and show the outcome."""
     from rich.console import Console
 
-    from satline.experiment.designed import results_csv
-    from satline.experiment.designed.page import write_outcome
-    from satline.experiment.designed.show import content, print_outcome
-    from satline.present import visible
+    from satline.present import print_blocks, visible
+    from satline.present.designed import content, outcome_blocks, results_csv, write_outcome
     from satline.present.html import write_page
 
     if not outcome.results:
@@ -97,7 +95,7 @@ def finish(
         return
     console = Console(highlight=False)
     console.print()
-    print_outcome(outcome, console)
+    print_blocks(outcome_blocks(outcome), console)
     if carried is not None:
         _print_decided(carried, console)
         _print_carried(carried, console)

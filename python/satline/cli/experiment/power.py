@@ -95,7 +95,7 @@ def power(
     anova`; or, for observations, from a --pilot.
     """
     from satline.experiment.designs import check_factors, parse_factor
-    from satline.experiment.variance.power_words import answer
+    from satline.present.power import answer
 
     made = [parse_factor(text) for text in factors]
     check_factors(made)

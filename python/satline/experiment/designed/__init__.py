@@ -10,27 +10,31 @@ from satline.lazy import lazy_names
 
 if TYPE_CHECKING:
     from satline.experiment.designed._analysis import Outcome, Part, outcome_of, verdicts
-    from satline.experiment.designed._results import results_csv, results_of
+    from satline.experiment.designed._results import ALL, MEASURES, Figures, RunResult, classes, results_of
     from satline.experiment.designed._runner import Carried, SaidOnce, analyse_carried, carry_out
     from satline.experiment.designed._sequential import LEVEL
     from satline.experiment.designed._store import Store, digest_of
 
 __all__ = [
+    "ALL",
     "LEVEL",
+    "MEASURES",
     "Carried",
     "DesignPart",
     "Designed",
     "FactorPart",
+    "Figures",
     "Outcome",
     "Part",
+    "RunResult",
     "SaidOnce",
     "Store",
     "analyse_carried",
     "carry_out",
+    "classes",
     "designed",
     "digest_of",
     "outcome_of",
-    "results_csv",
     "results_of",
     "verdicts",
 ]
@@ -40,7 +44,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "_analysis": "Outcome, Part, outcome_of, verdicts",
-        "_results": "results_csv, results_of",
+        "_results": "ALL, MEASURES, Figures, RunResult, classes, results_of",
         "_runner": "Carried, SaidOnce, analyse_carried, carry_out",
         "_sequential": "LEVEL",
         "_store": "Store, digest_of",

@@ -1,6 +1,7 @@
 """Free constants of a simulated machine, fitted to a measured table by simulation."""
 
 from satline.simulation.calibration._calibrate import Calibrated, Fitted, Line, calibrate
+from satline.simulation.calibration._constants import number_text
 from satline.simulation.calibration._file import Calibration, CalibrationFile, read_calibration
 
 __all__ = [
@@ -10,5 +11,6 @@ __all__ = [
     "Fitted",
     "Line",
     "calibrate",
+    "number_text",
     "read_calibration",
 ]

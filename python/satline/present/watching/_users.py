@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from satline.present import cell
-from satline.simulation.watching._letters import IN_QUEUE_STATES, LOGGED_OFF, STATES, style
-from satline.simulation.watching._room import Room
-from satline.simulation.watching._stream import Frame, Machine
+from satline.present._escape import cell
+from satline.present.watching._letters import IN_QUEUE_STATES, LOGGED_OFF, STATES, style
+from satline.present.watching._room import Room
+from satline.simulation.watching import Frame, Machine
 
 COLUMN = 38
 BAR = 8

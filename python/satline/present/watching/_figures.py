@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from satline.present import cell
-from satline.simulation.watching._letters import sparkline
-from satline.simulation.watching._rates import DeviceRates, History, Rates
-from satline.simulation.watching._room import Room, rule
-from satline.simulation.watching._stream import Device, Frame, Machine
+from satline.present._escape import cell
+from satline.present.watching._letters import sparkline
+from satline.present.watching._room import Room, rule
+from satline.simulation.watching import Device, DeviceRates, Frame, History, Machine, Rates
 
 LEAST_COLUMN = 38
 # Cells for the place of an arm.

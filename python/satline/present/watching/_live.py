@@ -10,12 +10,11 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from satline.simulation.watching._keys import Keys
-from satline.simulation.watching._pace import FRAMES_PER_S, Pace
-from satline.simulation.watching._picture import picture
-from satline.simulation.watching._rates import History
-from satline.simulation.watching._room import Room
-from satline.simulation.watching._stream import Frame, Machine, Watched
+from satline.present.watching._keys import Keys
+from satline.present.watching._pace import FRAMES_PER_S, Pace
+from satline.present.watching._picture import picture
+from satline.present.watching._room import Room
+from satline.simulation.watching import Frame, History, Machine, Watched
 
 # The size of the terminal is looked at so often while nothing comes.
 PATIENCE_S = 0.2
