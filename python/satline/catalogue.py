@@ -42,8 +42,8 @@ class Variable:
         identity, counter, accumulator, level, measure; derived ones are never recorded.
     type
         int (signed, 64 bits), text or float (64 bits).
-    unit, linux, formula
-        Empty where the catalogue does not say.
+    unit, label, linux, formula
+        Empty where the catalogue does not say; the label is what every face calls it.
     names
         Of text: the rule of `Catalogue.names` by which it is pseudonymised; empty where the catalogue does
         not say, which counts as `text`: nothing of it stands.
@@ -55,6 +55,7 @@ class Variable:
     type: ColumnType
     unit: str
     meaning: str
+    label: str = ""
     linux: str = ""
     formula: str = ""
     names: str = ""
@@ -279,6 +280,7 @@ def _variable(source: str, scope: str, name: str, fields: Any) -> Variable:
         type=cast(ColumnType, column_type),
         unit=fields.get("unit", ""),
         meaning=fields["meaning"],
+        label=fields.get("label", ""),
         linux=fields.get("linux", ""),
         formula=fields.get("formula", ""),
         names=fields.get("names", ""),
@@ -292,6 +294,14 @@ def catalogue() -> Catalogue:
     names, places = parse_names((directory / "names.toml").read_text(encoding="utf-8"))
     found = parse((directory / "variables.toml").read_text(encoding="utf-8"), names=names)
     return replace(found, places=places)
+
+
+@cache
+def labels() -> Mapping[str, str]:
+    """What every face calls a variable, by its name; those that are called by their name are not in it."""
+    of = catalogue()
+    every = (*of.derived(), *(c for table in of.tables.values() for c in table.own_columns))
+    return {v.name: v.label for v in reversed(every) if v.label}
 
 
 def reference_page(of: Catalogue) -> str:
@@ -336,10 +346,12 @@ def _rows(variables: tuple[Variable, ...]) -> list[str]:
 def _derived(variables: tuple[Variable, ...]) -> list[str]:
     if not variables:
         return []
-    lines = ["", "| derived | unit | meaning | formula |", "|---|---|---|---|"]
+    lines = ["", "| derived | label | unit | meaning | formula |", "|---|---|---|---|---|"]
     for v in variables:
         formula = " ".join(_cell(v.formula).split())
-        lines.append(f"| `{v.name}` | {_cell(v.unit)} | {_cell(v.meaning)} | `{formula}` |")
+        lines.append(
+            f"| `{v.name}` | {_cell(v.label)} | {_cell(v.unit)} | {_cell(v.meaning)} | `{formula}` |"
+        )
     return lines
 
 
