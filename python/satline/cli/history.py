@@ -321,7 +321,9 @@ def compare(today_: str, with_: str, top: int, html: Path | None, place: Path, a
         return
     from rich.console import Console
 
-    face.print_comparison(found, Console(), top=top)
+    from satline.present import print_blocks
+
+    print_blocks(face.comparison_blocks(found, top=top), Console())
 
 
 def _day_or_path(text: str) -> date | Path:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from satline.history import TOGETHER, ChangedColumn, ChangedRow, HistoryComparison
 from satline.present import _numbers
-from satline.present._escape import cell, visible
+from satline.present._escape import visible
 from satline.present.blocks import Block, Headline, Note, Table
-
-_WIDEST = 100
 
 
 def lead(found: HistoryComparison) -> str:
@@ -72,10 +68,9 @@ def _shown(value: float, unit: str) -> str:
     return _numbers.quantity(value, unit)
 
 
-def print_comparison(found: HistoryComparison, console: Console, *, top: int = 10) -> None:
-    """Print a comparison: alarms, then what else changed most."""
-    say = _printer(console)
-    say(lead(found), style="bold")
+def comparison_blocks(found: HistoryComparison, *, top: int = 10) -> Iterator[Block]:
+    """A comparison: alarms, then what else changed most."""
+    yield Headline(lead(found), 1)
     alarms = [row_words(r) for r in found.rows if r.alarm] + [
         column_words(c) for c in found.columns if c.alarm
     ]
@@ -83,28 +78,12 @@ def print_comparison(found: HistoryComparison, console: Console, *, top: int = 1
     others += [column_words(c) for c in found.columns if not c.alarm]
     for heading, lines in (("Beyond what is usual", alarms), ("Within what is usual, most first", others)):
         if lines:
-            console.print()
-            say(heading, style="bold cyan")
-        for line in lines[:top]:
-            say(line, mark="–")
+            yield Headline(heading)
+        yield from (Note(line, item=True) for line in lines[:top])
         if len(lines) > top:
-            say(f"{len(lines) - top:,} more: --top chooses how many, --json gives all", mark=" ")
-    console.print()
-    for line in notes(found):
-        say(line, style="dim")
-
-
-def _printer(console: Console) -> Callable[..., None]:
-    width = min(console.width, _WIDEST)
-
-    def say(words: str, *, style: str = "", mark: str = "") -> None:
-        text = cell(words, style, encoding=console.encoding)
-        first = cell(f"{mark} " if mark else "", encoding=console.encoding)
-        for line in text.wrap(console, width - len(first)):
-            console.print(first + line, soft_wrap=True)
-            first = cell(" " * len(first))
-
-    return say
+            yield Note(f"  {len(lines) - top:,} more: --top chooses how many, --json gives all")
+    yield Headline("What it rests on")
+    yield from (Note(line, "quiet") for line in notes(found))
 
 
 def page(source: Path, found: HistoryComparison) -> str:

@@ -186,7 +186,12 @@ _TONES = {"strong": "lead", "quiet": "quiet", "warning": "note", "plain": ""}
 
 
 def blocks_page(
-    made_of: Path, blocks: Iterable[Block], *, drawing: Markup | None = None, source: str = ""
+    made_of: Path,
+    blocks: Iterable[Block],
+    *,
+    drawing: Markup | None = None,
+    source: str = "",
+    now: datetime | None = None,
 ) -> str:
     """A page of blocks; the first is its title.
 
@@ -198,6 +203,8 @@ def blocks_page(
         Stands above the first heading.
     source
         A study's own file, shown at the end.
+    now
+        When it says it was made.
     """
     title, *rest = blocks
     assert isinstance(title, Headline)
@@ -210,7 +217,7 @@ def blocks_page(
     (_, lead), *sections = [(heading, list(_groups(part))) for heading, part in parts]
     where = MadeOf(made_of)
     values = {"title": title.words, "lead": lead, "sections": sections, "drawing": drawing, "source": source}
-    return fill_page("blocks.html.j2", where, None, **values)
+    return fill_page("blocks.html.j2", where, now, **values)
 
 
 def _groups(blocks: Iterable[Block]) -> Iterator[tuple[str, Any]]:
