@@ -15,6 +15,7 @@ from satline.correlation import Correlation, Hit, Layers
 from satline.present import _numbers
 from satline.present._escape import cell, visible
 from satline.present._stacked import Strip, clock, layered, spark, stacked
+from satline.present._text import say
 from satline.present.blocks import Block, Headline, Note, Table, Tiles
 
 _WIDEST = 100
@@ -77,14 +78,13 @@ def print_correlation(found: Correlation, console: Console, *, top: int = 10, wa
     """Print `found`, no wider than 100 columns; the series as sparklines under the PQM's."""
     width = min(console.width, _WIDEST)
     plain = not console.encoding.lower().replace("-", "").startswith("utf")
-    say = _printer(console, width)
-    say(f"What moves with {visible(found.pqm, longest=60)}", "bold")
-    say(lead(found))
+    say(f"What moves with {visible(found.pqm, longest=60)}", console, "bold")
+    say(lead(found), console)
     shown = found.hits[:top] if not found.found else found.found[:top]
     strip = max(12, width - 61)
     console.print()
     if not found.found:
-        say("The nearest, any of which chance may have brought:")
+        say("The nearest, any of which chance may have brought:", console)
     head = f"{'':4}{'rank':>6} {'r':>6}  {'when':<12} {'series':<28}"
     console.print(cell(f"{head[: width - strip - 1]}", "bold", encoding=console.encoding), soft_wrap=True)
     values = found.panel.values
@@ -109,22 +109,14 @@ def print_correlation(found: Correlation, console: Console, *, top: int = 10, wa
     if len(found.found) > len(shown):
         say(
             f"{len(found.found) - len(shown):,} more: --top chooses how many, --json and --html give all",
+            console,
             "dim",
         )
     console.print()
     for line in notes(found):
-        say(line, "dim")
+        say(line, console, "dim")
     if walk:
-        say(walk)
-
-
-def _printer(console: Console, width: int) -> Any:
-    def say(words: str, style: str = "") -> None:
-        text = cell(words, style, encoding=console.encoding)
-        for line in text.wrap(console, width):
-            console.print(line, soft_wrap=True)
-
-    return say
+        say(walk, console)
 
 
 def _sign(value: float) -> str:

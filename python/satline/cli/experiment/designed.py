@@ -107,7 +107,7 @@ def finish(
 def _print_decided(carried: Carried, console: Console) -> None:
     """What the replicates beyond the plan decided."""
     from satline.experiment.designed import LEVEL
-    from satline.present import cell
+    from satline.present import Note, print_blocks
 
     if carried.decided is None:
         return
@@ -115,20 +115,18 @@ def _print_decided(carried: Carried, console: Console) -> None:
     lines += [f"  {line}" for line in carried.decided.lines()]
     lines.append(f"  Each errs with a chance of at most {LEVEL:.0%}, however often it was looked at.")
     console.print()
-    for line in lines:
-        console.print(cell(line, encoding=console.encoding))
+    print_blocks(map(Note, lines), console)
 
 
 def _print_carried(carried: Carried, console: Console) -> None:
-    from satline.present import cell
+    from satline.present import Note, print_blocks
 
     lines = [f"run {run} failed: {why}" for run, why in carried.failed.items()]
     lines += [f"run {run} is in the analysis though the emulator was late every time" for run in carried.late]
     if carried.repeated:
         lines.append(f"{carried.repeated} void run(s) were repeated")
     lines += [f"left behind: {what} (`satline clean` tries again)" for what in carried.left_behind]
-    for line in lines:
-        console.print(cell(line, encoding=console.encoding))
+    print_blocks(map(Note, lines), console)
 
 
 def _print_interrupted(carried: Carried, place: Path, as_json: bool) -> None:

@@ -139,11 +139,9 @@ def power(
         return
     from rich.console import Console
 
-    from satline.present import cell
+    from satline.present import Note, print_blocks
 
-    console = Console(highlight=False)
-    for line in (before + found["words"]).splitlines():
-        console.print(cell(line, encoding=console.encoding))
+    print_blocks(map(Note, (before + found["words"]).splitlines()), Console(highlight=False))
 
 
 def _piloted(path: Path, response: str, run: str | None) -> tuple[float, float, str]:

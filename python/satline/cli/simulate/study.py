@@ -84,23 +84,15 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
         return
     from rich.console import Console
 
-    from satline.present import cell, print_blocks
+    from satline.present import Block, Note, print_blocks
 
-    console = Console()
-
-    def say(words: str, style: str = "") -> None:
-        console.print(cell(words, style, encoding=console.encoding), soft_wrap=False)
-
-    print_blocks(study_blocks(result, measures(options["measures"]) or study.file.measures), console)
-    console.print()
+    blocks: list[Block] = [*study_blocks(result, measures(options["measures"]) or study.file.measures)]
     if planted is not None:
-        say(planted.words, "bold")
-        say(planted.diagnosis.headline)
-        say(f"recording: {out / study.name}.satline")
-    for path in figures:
-        say(f"figure: {path}")
-    for path in pages:
-        say(f"page: {path}")
+        blocks += [Note(planted.words, "strong"), Note(planted.diagnosis.headline)]
+        blocks.append(Note(f"recording: {out / study.name}.satline"))
+    blocks += [Note(f"figure: {path}") for path in figures]
+    blocks += [Note(f"page: {path}") for path in pages]
+    print_blocks(blocks, Console())
 
 
 def _run_designed(study: SimulatedStudy, out: Path, as_json: bool, options: dict[str, Any]) -> None:
