@@ -15,7 +15,7 @@ import click
 from satline.cli.filters import filter_options, moment_named
 from satline.cli.history import HISTORY
 from satline.cli.history import compare as compare_with_history
-from satline.cli.options import LOAD
+from satline.cli.options import LOAD, speak_of
 from satline.cli.outputs import JSON, SVG, html_option, write_pictures
 from satline.errors import InputError
 
@@ -110,6 +110,7 @@ def compare(
 
     first, second = _sides(recordings, before, after, cut=at is not None or at_annotation is not None)
     opened = [[Recording.open(path) for path in side] for side in (first, second)]
+    speak_of(*(one for side in opened for one in side))
     zone = filters.timezone if filters is not None else "UTC"
     options = Options(load_axis, measure, throughput, filters, class_observations)
     found = held(opened[0], opened[1], options, at_s=_cut(opened[0], at, at_annotation, zone))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from satline.cli.filters import filter_options
-from satline.cli.options import LOAD, RECORDING, class_options, require_loads
+from satline.cli.options import LOAD, RECORDING, class_options, opened_in_its_words, require_loads
 from satline.cli.outputs import JSON
 
 if TYPE_CHECKING:
@@ -61,10 +61,9 @@ def diagnose(
     from satline.diagnosis import as_plain, require_two_readings, to_dict
     from satline.diagnosis import diagnose as judge
     from satline.reconcile import Answers, story
-    from satline.recording import Recording
     from satline.reduction import reduce as to_curves
 
-    opened = Recording.open(recording)
+    opened = opened_in_its_words(recording)
     require_two_readings(opened)
     curves = to_curves(
         opened,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.options import RECORDING
+from satline.cli.options import RECORDING, opened_in_its_words
 from satline.cli.outputs import JSON
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ def info(recording: Path, as_json: bool) -> None:
     `satline recording info` shows the recording's own description instead, key by key.
     """
     from satline.diagnosis import suffices
-    from satline.recording import Recording, contents
+    from satline.recording import contents
 
-    opened = Recording.open(recording)
+    opened = opened_in_its_words(recording)
     found, answers = contents(opened), suffices(opened)
     if as_json:
         content = {**_described(opened), **dataclasses.asdict(found), **dataclasses.asdict(answers)}

@@ -11,7 +11,7 @@ import click
 
 from satline.cli.completion import names_in, report_definitions
 from satline.cli.filters import filter_options
-from satline.cli.options import LOAD
+from satline.cli.options import LOAD, opened_in_its_words
 from satline.cli.outputs import JSON, PNG, SVG, csv_option, html_option, write_pictures
 
 if TYPE_CHECKING:
@@ -75,7 +75,6 @@ def report(
     is written.
     """
     from satline.present.definition import WHOLE, find
-    from satline.recording import Recording
 
     context = click.get_current_context()
     if show_list or show is not None:
@@ -94,7 +93,7 @@ def report(
     by = definition.body.group.by
     if load_axis is not None and by != "load" and definition.body.variables:
         raise click.UsageError(f"--load: the report {definition.name} is by {by}, not by load", context)
-    opened = Recording.open(Path(arguments[-1]))
+    opened = opened_in_its_words(Path(arguments[-1]))
     # Each place with the kind of the pictures that go there.
     places = [
         (path, ending) for path, ending in ((svg, "svg"), (png, "png"), (plots, kind)) if path is not None

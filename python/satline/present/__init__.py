@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from satline.present._plot import MOST_LINES, Line, Mark, Plot, make_plots
     from satline.present._sheet import Sheet, make_sheet
     from satline.present._table import print_sheet, sheet_content, sheets_csv
+    from satline.present._vocabulary import in_words_of
     from satline.present._words import axis_words, implausible_lines, sentence, variable_words
     from satline.present.terminal import curves_table, print_diagnosis
 
@@ -31,6 +32,7 @@ __all__ = [
     "cell",
     "curves_table",
     "implausible_lines",
+    "in_words_of",
     "make_plots",
     "make_sheet",
     "number",
@@ -58,6 +60,7 @@ __getattr__ = lazy_names(
         "_sheet": "Sheet, make_sheet",
         "_blocks": "blocks",
         "_table": "print_sheet, sheet_content, sheets_csv",
+        "_vocabulary": "in_words_of",
         "_words": "axis_words, implausible_lines, sentence, variable_words",
         "terminal": "curves_table, print_diagnosis",
     },

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli.options import RECORDING, part_of
+from satline.cli.options import RECORDING, opened_in_its_words, part_of
 from satline.cli.outputs import JSON
 from satline.errors import InputError
 
@@ -60,10 +60,9 @@ def capacity(recording: Path, within_s: float, part: str, what: What, as_json: b
     from satline.diagnosis.classic import crossover_of, vsimax_of
     from satline.diagnosis.peak import peak_of
     from satline.reconcile import Answers, story
-    from satline.recording import Recording
     from satline.reduction import reduce
 
-    wanted, opened = part_of("--part", part, "90% or 0.9"), Recording.open(recording)
+    wanted, opened = part_of("--part", part, "90% or 0.9"), opened_in_its_words(recording)
     try:
         curves: Reduction | None = reduce(opened)
         diagnosis = diagnose(opened, curves)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from satline.cli.filters import filter_options
-from satline.cli.options import part_of
+from satline.cli.options import opened_in_its_words, part_of
 from satline.cli.outputs import SVG, html_option, json_option, picture_files
 from satline.errors import InputError
 
@@ -116,7 +116,6 @@ def correlate(
     if sum(o is not None for o in (pqm, then, layers)) + list_names != 1:
         raise click.UsageError("give one of --pqm, --then, --layers, --list", context)
     from satline import correlation
-    from satline.recording import Recording as Recorded
 
     part = part_of("--rate", rate, "5% or 0.05")
     words = [w.strip() for w in given.split(",") if w.strip()]
@@ -128,7 +127,7 @@ def correlate(
     walk = walk_file or correlation.beside(recording)
     if then is not None:
         pqm = correlation.following(correlation.read_walk(walk), then)
-    opened = Recorded.open(recording)
+    opened = opened_in_its_words(recording)
     asked = 30 if lags is None else lags
     panel = correlation.read_panel(opened, every_s=every, filters=filters, load_axis=load_axis, gap=asked)
     if list_names:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from satline.cli.filters import filter_options
-from satline.cli.options import RECORDING
+from satline.cli.options import RECORDING, opened_in_its_words
 from satline.cli.outputs import json_option
 
 if TYPE_CHECKING:
@@ -48,9 +48,8 @@ def device(name: str, recording: Path, filters: Filters | None, top: int, as_jso
     from rich.console import Console
 
     from satline.present.device import device_detail
-    from satline.recording import Recording
 
-    detail = device_detail(Recording.open(recording), name, filters)
+    detail = device_detail(opened_in_its_words(recording), name, filters)
     if as_json:
         click.echo(json.dumps(dataclasses.asdict(detail), indent=2))
         return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from satline.cli.options import opened_in_its_words
 from satline.cli.outputs import JSON
 
 if TYPE_CHECKING:
@@ -88,9 +89,8 @@ def named(name: str) -> Rule:
 def _judged(rule: Rule, path: Path, load_axis: str | None) -> tuple[bool, Finding]:
     """Whether the recording is of a virtual-machine system, and what this rule says of it."""
     from satline.diagnosis import diagnose, vm_words
-    from satline.recording import Recording
 
-    recording = Recording.open(path)
+    recording = opened_in_its_words(path)
     diagnosis = diagnose(recording, load_axis=load_axis)
     finding = next(f for f in (*diagnosis.findings, *diagnosis.others) if f.rule == rule.name)
     return vm_words(recording.description), finding

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from satline.cli.options import opened_in_its_words
 from satline.cli.outputs import json_option
 from satline.errors import InputError
 
@@ -56,14 +57,13 @@ def looked_at(
 ) -> Iterator[tuple[Recording, float]]:
     """The recording, or one of this host that is being written; and how many seconds to look at."""
     from satline.live import sampled
-    from satline.recording import Recording
 
     context = click.get_current_context()
     if recording is not None:
         if live or users is not None:
             name = "--live" if live else "--users"
             raise click.UsageError(f"{name} is for this host: name no recording beside it", context)
-        yield Recording.open(recording), seconds or _WINDOW_S
+        yield opened_in_its_words(recording), seconds or _WINDOW_S
         return
     seconds = seconds or _SAMPLE_S
     with sampled(users or "uid", seconds) as opened:

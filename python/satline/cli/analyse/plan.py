@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from satline.cli.filters import filter_options
-from satline.cli.options import LOAD, RECORDING, part_of
+from satline.cli.options import LOAD, RECORDING, opened_in_its_words, part_of
 from satline.cli.outputs import JSON
 from satline.errors import InputError
 
@@ -59,13 +59,12 @@ def plan(
     and --at, what a load needs P % of the time.
     """
     from satline.diagnosis import as_plain
-    from satline.recording import Recording
     from satline.reduction import reduce
     from satline.reduction.planning import Condition, allowance, demand
 
     if (saturated is None) == (variable is None) or (variable is None) != (at is None):
         raise click.UsageError("give --saturated, or --variable and --at", click.get_current_context())
-    opened = Recording.open(recording)
+    opened = opened_in_its_words(recording)
     answer: Allowance | Demand
     told = None
     if saturated is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.options import LOAD, require_loads
+from satline.cli.options import LOAD, opened_in_its_words, require_loads
 from satline.cli.outputs import JSON
 from satline.errors import InputError
 
@@ -181,13 +181,12 @@ def _recording(
     from satline.prediction import changes
     from satline.prediction import predict as answer_for
     from satline.reconcile import Answers, story
-    from satline.recording import Recording
     from satline.reduction import reduce
 
     wanted = [changes(text) for text in what_if]
     half = from_loads is not None and from_loads.strip() == "..half"
     loads = None if from_loads is None or half else loads_of(from_loads)
-    opened = Recording.open(recording)
+    opened = opened_in_its_words(recording)
     curves = reduce(opened, load_axis, filters=filters)
     require_loads(curves, load_axis)
     answer = answer_for(

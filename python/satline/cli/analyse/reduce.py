@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from satline.cli.filters import filter_options
-from satline.cli.options import LOAD, RECORDING, class_options, require_loads
+from satline.cli.options import LOAD, RECORDING, class_options, opened_in_its_words, require_loads
 from satline.cli.outputs import JSON, csv_option
 from satline.errors import InputError
 from satline.spreadsheet import Writer
@@ -54,13 +54,12 @@ def reduce(
 
     Below the table, it says of each variable whether it changes significantly with load.
     """
-    from satline.recording import Recording
     from satline.reduction import reduce as to_curves
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other", click.get_current_context())
     curves = to_curves(
-        Recording.open(recording),
+        opened_in_its_words(recording),
         load_axis,
         filters=filters,
         variables=None if variables is None else _names(variables),
