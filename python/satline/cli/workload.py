@@ -285,10 +285,7 @@ def _show_session(session: Session, path: Path) -> None:
 
 
 def _without_inputs(blocks: Blocks) -> dict[str, Any]:
-    content = blocks.model_dump(by_alias=True, exclude_none=True)
-    for one in content["class"]:
-        one.pop("input", None)
-    return content
+    return blocks.model_dump(by_alias=True, exclude={"klass": {"__all__": {"input"}}})
 
 
 def _show_blocks(blocks: Blocks) -> None:

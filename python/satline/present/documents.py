@@ -46,7 +46,9 @@ def plain(value: Any) -> Any:
         return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):
         return {str(plain(key)): plain(inner) for key, inner in value.items()}
-    for convert in ("model_dump", "as_py", "tolist"):  # of pydantic, of Arrow's scalars, of NumPy and Arrow
+    if hasattr(value, "model_dump"):
+        return plain(value.model_dump(by_alias=True))
+    for convert in ("as_py", "tolist"):  # of Arrow's scalars; of NumPy, and of Arrow's arrays
         if hasattr(value, convert):
             return plain(getattr(value, convert)())
     if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray)):

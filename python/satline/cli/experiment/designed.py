@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -84,12 +84,11 @@ def finish(
     write_page(table, results_csv(outcome.plan, outcome.results))
     write_outcome(page, outcome, title, question, text, within_s)
     if as_json:
-        shown: dict[str, Any] = {}
-        if carried is not None:
-            shown = {name: getattr(carried, name) for name in ("failed", "late", "repeated", "left_behind")}
-            if carried.decided is not None:
-                shown["sequential"] = {**plain(carried.decided), "level": LEVEL}
-        print_json("study-design", content(outcome), title=title, **shown, report=page, results=table)
+        names = ("failed", "late", "repeated", "left_behind")
+        shown = {name: getattr(carried, name, None) for name in names}
+        decided = carried and carried.decided
+        shown["sequential"] = decided and {**plain(decided), "level": LEVEL}
+        print_json("study-design", content(outcome), shown, title=title, report=page, results=table)
         return
     console = Console(highlight=False)
     console.print()

@@ -134,7 +134,7 @@ def power(
         power=wanted,
     )
     if as_json:
-        print_json("experiment-power", found)
+        print_json("experiment-power" if autocorrelation is None else "experiment-power-window", found)
         return
     from rich.console import Console
 

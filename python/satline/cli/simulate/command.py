@@ -164,8 +164,8 @@ def _points(machine: str, workload: str, as_json: bool, options: dict[str, Any])
             progress=show,
         )
     if as_json:
-        more = {"differences": difference_content(done)} if options["differences"] else {}
-        print_json("simulate-run", content(done), more)
+        differences = difference_content(done) if options["differences"] else None
+        print_json("simulate-run", content(done), differences=differences)
         return
     from rich.console import Console
 
