@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from satline.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from satline.workload._blocks import Blocks, Class, blocks_toml, read_blocks, write_private
+    from satline.workload._blocks import Blocks, Class, Input, blocks_toml, read_blocks, write_private
     from satline.workload._classes import read_mapping
     from satline.workload._emulator import check
     from satline.workload._extract import extract, open_terminal
@@ -27,6 +27,7 @@ __all__ = [
     "Blocks",
     "Class",
     "Draws",
+    "Input",
     "Session",
     "Test",
     "blocks_toml",
@@ -52,7 +53,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "_blocks": "Blocks, Class, blocks_toml, read_blocks, write_private",
+        "_blocks": "Blocks, Class, Input, blocks_toml, read_blocks, write_private",
         "_classes": "read_mapping",
         "_emulator": "check",
         "_extract": "extract, open_terminal",

@@ -4,7 +4,17 @@
 command puts together, with a line on each key that its name does not explain.
 """
 
-from satline.present.schemas._kinds import KINDS, Kind
-from satline.present.schemas._make import schema, schemas
+from __future__ import annotations
 
-__all__ = ["KINDS", "Kind", "schema", "schemas"]
+from typing import TYPE_CHECKING
+
+from satline.lazy import lazy_names
+from satline.present.schemas._kinds import KINDS, Kind
+
+if TYPE_CHECKING:
+    from satline.present.schemas._make import schema
+
+__all__ = ["KINDS", "Kind", "schema"]
+
+# The list needs no types.
+__getattr__ = lazy_names(__name__, {"_make": "schema"})

@@ -54,7 +54,7 @@ KINDS = {
         "Two periods at equal load: did a change help.",
         "satline compare BEFORE AFTER",
     ),
-    "report": Kind(".analyses:Report", "One report as a table.", "satline report REPORT RECORDING"),
+    "report": Kind(".analyses:ReportTable", "One report as a table.", "satline report REPORT RECORDING"),
     "report-parts": Kind(
         ".analyses:ReportParts",
         "A report that consists of others.",

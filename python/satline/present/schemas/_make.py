@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
@@ -26,16 +25,7 @@ _SECTION = re.compile(r"^\w+\n-+\n", re.MULTILINE)
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """The schema of one kind of document."""
-    return schemas([kind])[0]
-
-
-def schemas(kinds: Iterable[str]) -> list[dict[str, Any]]:
-    """The schemas of these kinds, each with the definitions that it needs."""
-    return [_whole(kind) for kind in kinds]
-
-
-def _whole(kind: str) -> dict[str, Any]:
+    """The schema of one kind of document, with the definitions that it needs."""
     entry = KINDS[kind]
     module, _, name = entry.type.partition(":")
     found = getattr(import_module(module, __package__), name)
@@ -67,7 +57,13 @@ class _Schema(GenerateJsonSchema):
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
         made = super().nullable_schema(schema)
         inner = [one for one in made.get("anyOf", ()) if one != {"type": "null"}]
-        return inner[0] if len(inner) == 1 and "null" in inner[0].get("type", ()) else made
+        if len(inner) != 1 or "type" not in inner[0] or {"enum", "const"} & inner[0].keys():
+            return made
+        kinds = inner[0]["type"] if isinstance(inner[0]["type"], list) else [inner[0]["type"]]
+        return {**inner[0], "type": [*(kind for kind in kinds if kind != "null"), "null"]}
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
 
     def field_is_required(self, *_: Any, **__: Any) -> bool:
         return True

@@ -190,7 +190,7 @@ class MissingColumn:
 
 
 @dataclass(frozen=True)
-class Report:
+class ReportTable:
     """A report.
 
     report
@@ -219,7 +219,7 @@ class Report:
 class ReportParts:
     """Reports that one definition puts together."""
 
-    reports: list[Report]
+    reports: list[ReportTable]
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ class Studied:
     """A study of a system.
 
     recording, report
-        Where they are; ``None``: there is none.
+        Its path; ``None``: there is none.
     windows
         Windows that were measured.
     search
@@ -37,7 +37,7 @@ class Studied:
     left_behind
         What could not be undone.
     peak, diagnosis
-        ``None``: it ended before there was anything to judge.
+        ``None`` where it ended before there was anything to judge.
     """
 
     recording: Path | None

@@ -1,4 +1,4 @@
-"""Documents about recordings: made, described, maintained, kept in a history; and what is stored of guests."""
+"""Documents about recordings: made, described, maintained, kept in a history; and of guests."""
 
 from __future__ import annotations
 

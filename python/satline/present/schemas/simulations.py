@@ -397,7 +397,7 @@ class PolicyTold(Named):
     """Misses of a policy, one for each size.
 
     bounded
-        Its misses lie between those of the best policy and a bound.
+        The size bounds its memory at every moment, and not only its mean.
     miss_ratio
         By reference.
     """

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from satline.workload import Blocks, Class, Test
+from satline.workload import Blocks, Class, Input, Test
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class SessionsImported:
 class FittedClass(Class):
     """A class of input lines; what was typed stands in the file alone."""
 
-    input: Annotated[list[None], Field(exclude=True)] = []  # type: ignore[assignment]
+    input: list[Input] = Field(exclude=True)
 
 
 class Fitted(Blocks):
