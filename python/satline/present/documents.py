@@ -51,7 +51,9 @@ def plain(value: Any) -> Any:
     for convert in ("as_py", "tolist"):  # of Arrow's scalars; of NumPy, and of Arrow's arrays
         if hasattr(value, convert):
             return plain(getattr(value, convert)())
-    if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray)):
+    if isinstance(value, (bytes, bytearray)):
+        raise TypeError("bytes have no plain form")
+    if isinstance(value, Iterable):
         return [plain(one) for one in value]
     return plain(float(value))
 

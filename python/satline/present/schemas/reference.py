@@ -17,15 +17,16 @@ HEAD = f"""\
 
 Made from the results' own types by `python -m satline.present.schemas.reference`; edit those, not this.
 
-`--json` prints one document, an object, on standard output (commands that watch print one per line). It begins
-with `format`, now {FORMAT}, the version of all documents, and `kind`, which command's it is. `satline schema` lists the
-kinds, and `satline schema KIND` prints the JSON Schema of one (draft 2020-12), for a validator or a code generator.
+`--json` prints one document, an object, on standard output; commands that watch print one per line. It
+begins with `format`, now {FORMAT}, the version of all documents, and `kind`, which command's it is. `satline schema`
+lists the kinds, and `satline schema KIND` prints the JSON Schema of one (draft 2020-12), for a validator or a
+code generator.
 
-- Every key below is always there. Null means not known, or not finite: any number that is not an integer may be
-  null.
+- Every key below is always there. Null means not known, or not finite: any number that is not an integer may
+  be null.
 - A later version may add keys. `format` rises when a key goes or changes its meaning.
-- Times are ISO 8601 unless the key ends in `_ns` (nanoseconds since 1970). The unit is in the key, or in a `unit`
-  beside it.
+- Times are ISO 8601 unless the key ends in `_ns` (nanoseconds since 1970). The unit is in the key, or in a
+  `unit` beside it.
 - Documents are ASCII: names are escaped, and no name can act on a terminal.
 
 `satline simulate --watch --json` prints [lines of another kind](watching.md).
@@ -33,7 +34,7 @@ kinds, and `satline schema KIND` prints the JSON Schema of one (draft 2020-12), 
 
 
 class _Parts:
-    """Definitions of all kinds, each once; of two that differ in all but the name, the second has its kind."""
+    """Definitions of all kinds, each once; of two that share but the name, the second has its kind."""
 
     def __init__(self) -> None:
         self.found: dict[str, dict[str, Any]] = {}
