@@ -160,9 +160,10 @@ bench: $(VENV)/test ## Run the benches, each beside a peer or a floor: about 10 
 ebpf: ## Compile the kernel's programs anew (needs clang, llvm and libbpf-dev; 14 made the objects that are committed).
 	crates/satline-monitor/ebpf/build.sh
 
-docs: $(VENV)/product ## Make the reference pages from the catalogue and the rules.
+docs: $(VENV)/product ## Make the reference pages from the catalogue, the rules and the results.
 	$(BIN)/python -m satline.catalogue docs/reference/variables.md
 	$(BIN)/python -m satline.diagnosis.reference docs/reference/rules.md
+	$(BIN)/python -m satline.present.schemas.reference docs/reference/json.md
 
 man: $(VENV)/product ## Make the manual pages from the commands, in target/man/man1.
 	@$(BIN)/satline man -o target/man/man1

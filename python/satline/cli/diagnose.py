@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import click
 
 from satline.cli.filters import filter_options
 from satline.cli.options import LOAD, RECORDING, class_options, opened_in_its_words, require_loads
-from satline.cli.outputs import JSON
+from satline.cli.outputs import JSON, print_json
 
 if TYPE_CHECKING:
     from satline.reduction import Filters
@@ -58,8 +57,8 @@ def diagnose(
     for name, used in (("--throughput", throughput), ("--response", response)):
         if used is not None:
             raise click.UsageError(f"{name}: of a table, and not of a recording")
-    from satline.diagnosis import as_plain, require_two_readings, to_dict
     from satline.diagnosis import diagnose as judge
+    from satline.diagnosis import require_two_readings
     from satline.reconcile import Answers, story
     from satline.reduction import reduce as to_curves
 
@@ -77,7 +76,7 @@ def diagnose(
     diagnosis = judge(opened, curves)
     told = story(opened, curves, "diagnose", Answers(diagnosis=diagnosis))
     if as_json:
-        click.echo(json.dumps({**to_dict(diagnosis), "agreement": as_plain(told)}, indent=2))
+        print_json("diagnose", diagnosis, agreement=told)
         return
     from rich.console import Console
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import textwrap
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from satline.cli.options import RECORDING, opened_in_its_words
-from satline.cli.outputs import JSON
+from satline.cli.outputs import JSON, print_json
 
 if TYPE_CHECKING:
     from satline.diagnosis import Suffices
@@ -45,8 +43,7 @@ def info(recording: Path, as_json: bool) -> None:
     opened = opened_in_its_words(recording)
     found, answers = contents(opened), suffices(opened)
     if as_json:
-        content = {**_described(opened), **dataclasses.asdict(found), **dataclasses.asdict(answers)}
-        click.echo(json.dumps(content, indent=2, default=str))
+        print_json("info", _described(opened), found, answers)
         return
     _show_contents(opened, found)
     _show_tables(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -12,7 +11,7 @@ import click
 from satline.cli.completion import names_in, report_definitions
 from satline.cli.filters import filter_options
 from satline.cli.options import LOAD, opened_in_its_words
-from satline.cli.outputs import JSON, PNG, SVG, csv_option, html_option, write_pictures
+from satline.cli.outputs import JSON, PNG, SVG, csv_option, html_option, print_json, write_pictures
 
 if TYPE_CHECKING:
     from satline.present import Plot, Sheet
@@ -256,7 +255,10 @@ def _print(definition: Definition, sheets: list[Sheet], as_csv: bool, as_json: b
         click.echo(sheets_csv(sheets), nl=False)
     elif as_json:
         content = [sheet_content(sheet) for sheet in sheets]
-        click.echo(json.dumps({"reports": content} if definition.body.parts else content[0], indent=2))
+        if definition.body.parts:
+            print_json("report-parts", reports=content)
+        else:
+            print_json("report", content[0])
     else:
         from rich.console import Console
 

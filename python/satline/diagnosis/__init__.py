@@ -3,7 +3,6 @@
 from satline.diagnosis._absent import LOG_ON_ADVICE, absent_users
 from satline.diagnosis._diagnose import diagnose, vm_words
 from satline.diagnosis._implausible import implausible
-from satline.diagnosis._json import as_plain, to_dict, to_json
 from satline.diagnosis._known import require_two_readings
 from satline.diagnosis._lateness import LateLoad, Lateness, lateness_of
 from satline.diagnosis._load import in_users, load_units
@@ -56,7 +55,6 @@ __all__ = [
     "WaitShares",
     "WaitingUser",
     "absent_users",
-    "as_plain",
     "diagnose",
     "failed_part",
     "implausible",
@@ -66,8 +64,6 @@ __all__ = [
     "require_two_readings",
     "saturation",
     "suffices",
-    "to_dict",
-    "to_json",
     "vm_words",
     "wait_shares",
 ]

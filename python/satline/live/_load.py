@@ -109,12 +109,12 @@ class LoadNow:
     def content(self) -> dict[str, Any]:
         """For JSON, in the recording's units."""
         return {
-            "at": self.window.at.isoformat(),
+            "at": self.window.at,
             "seconds": self.window.seconds,
             "samples": self.window.samples,
-            "values": {name: {"value": v.value, "unit": v.unit} for name, v in self.values.items()},
+            "values": self.values,
             "busiest_device": self.busiest_device,
-            "missing": dict(self.missing),
+            "missing": self.missing,
         }
 
 

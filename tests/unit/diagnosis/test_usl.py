@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from satline.diagnosis._json import as_plain
+
 from satline.diagnosis._usl import NO_PEAK, fit_usl, peak_of, usl
 from satline.diagnosis.saturation import Series, judge
 from satline.present._words import _usl_lines

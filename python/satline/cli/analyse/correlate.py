@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import click
 
 from satline.cli.filters import filter_options
 from satline.cli.options import opened_in_its_words, part_of
-from satline.cli.outputs import SVG, html_option, json_option, picture_files
+from satline.cli.outputs import SVG, html_option, json_option, picture_files, print_json
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -166,7 +165,7 @@ def _list(panel: Panel, as_json: bool) -> None:
 
     if as_json:
         rows = [{"name": str(n), "scope": n.scope, "unit": n.unit, "meaning": n.meaning} for n in panel.names]
-        click.echo(json.dumps(rows, indent=2))
+        print_json("analyse-correlate-list", series=rows)
         return
     if not panel.names:
         raise InputError(
@@ -193,7 +192,7 @@ def _layers(
         write_page(picture_files(svg, ["layers"], "svg")[0], face.layers_svg(found))
     if as_json:
         rows = [{"name": n, "share": s} for n, s in zip(found.names, found.share, strict=True)]
-        click.echo(json.dumps({"variable": found.variable, "unit": found.unit, "layers": rows}, indent=2))
+        print_json("analyse-correlate-layers", variable=found.variable, unit=found.unit, layers=rows)
     else:
         face.print_layers(found, Console())
 
@@ -215,7 +214,7 @@ def _show(
     if svg is not None:
         write_page(picture_files(svg, ["correlation"], "svg")[0], face.svg(found, top=top))
     if as_json:
-        click.echo(json.dumps(face.content(found, opened.path), indent=2))
+        print_json("analyse-correlate", face.content(found, opened.path))
         return
     from rich.console import Console
 

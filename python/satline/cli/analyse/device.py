@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +10,7 @@ import click
 
 from satline.cli.filters import filter_options
 from satline.cli.options import RECORDING, opened_in_its_words
-from satline.cli.outputs import json_option
+from satline.cli.outputs import json_option, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,7 +49,7 @@ def device(name: str, recording: Path, filters: Filters | None, top: int, as_jso
 
     detail = device_detail(opened_in_its_words(recording), name, filters)
     if as_json:
-        click.echo(json.dumps(dataclasses.asdict(detail), indent=2))
+        print_json("analyse-device", detail)
         return
     print_device(detail, Console(highlight=False), top)
 

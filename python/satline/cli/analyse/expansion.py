@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli.compare import plain
 from satline.cli.filters import filter_options
 from satline.cli.options import LOAD, RECORDING, opened_in_its_words
-from satline.cli.outputs import JSON
+from satline.cli.outputs import JSON, print_json
 
 if TYPE_CHECKING:
     from satline.reduction import Filters
@@ -36,7 +33,7 @@ def expansion(recording: Path, load_axis: str | None, filters: Filters | None, a
 
     found = of(opened_in_its_words(recording), load_axis, filters=filters)
     if as_json:
-        click.echo(json.dumps(plain(dataclasses.asdict(found)), indent=2))
+        print_json("analyse-expansion", found)
         return
     from rich.console import Console
 

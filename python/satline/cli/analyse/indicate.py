@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from satline.cli.options import opened_in_its_words
-from satline.cli.outputs import json_option
+from satline.cli.outputs import json_option, print_json
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def indicate(
             window = Window.last(opened, length)
             load = load_now(window, fuller=fuller)
             if as_json:
-                click.echo(json.dumps(load.content(), indent=None if watch else 2))
+                print_json("analyse-indicate", load.content(), one_line=bool(watch))
             elif fuller:
                 console.print(long_form(load))
             else:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +10,7 @@ import click
 
 from satline.cli.filters import filter_options
 from satline.cli.options import LOAD, RECORDING, class_options, opened_in_its_words, require_loads
-from satline.cli.outputs import JSON, csv_option
+from satline.cli.outputs import JSON, csv_option, print_json
 from satline.errors import InputError
 from satline.spreadsheet import Writer
 
@@ -70,7 +68,7 @@ def reduce(
     require_loads(curves, load_axis)
     chosen = _chosen(curves, variables)
     if as_json:
-        click.echo(json.dumps(curves_content(curves, chosen), indent=2))
+        print_json("analyse-reduce", curves_content(curves, chosen))
     elif as_csv:
         write_csv(curves, chosen)
     else:
@@ -119,6 +117,7 @@ def _chosen(curves: Curves, variables: str | None) -> list[str]:
 
 def curves_content(curves: Curves, names: list[str]) -> dict[str, Any]:
     """Curves for JSON; a variable that is missing is told with its reason, never as numbers."""
+    from satline.present.documents import plain
     from satline.reduction import trend
 
     trends = {name: trend(curves.curves[name]) for name in names if name in curves.curves}
@@ -127,9 +126,9 @@ def curves_content(curves: Curves, names: list[str]) -> dict[str, Any]:
         "load_unit": curves.load_unit,
         "filters": curves.filters,
         "observation_s": curves.observation_s,
-        "classes": [dataclasses.asdict(one) for one in curves.classes],
-        "curves": {name: dataclasses.asdict(curves.curves[name]) for name in names if name in curves.curves},
-        "trends": {name: {**dataclasses.asdict(t), "words": t.words} for name, t in trends.items()},
+        "classes": curves.classes,
+        "curves": {name: curves.curves[name] for name in names if name in curves.curves},
+        "trends": {name: {**plain(t), "words": t.words} for name, t in trends.items()},
         "missing": curves.missing,
     }
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from satline.cli.outputs import print_json
 from satline.cli.simulate.running import measures, progress
 from satline.errors import InputError
 
@@ -65,13 +63,14 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
     pages = write_study_page(result, options["markdown"])[:1] if options["markdown"] else []
     planted = result.planted
     if as_json:
-        shown = {
-            "study": study.name,
-            "arms": {arm: content(simulated) for arm, simulated in result.arms.items()},
-            "comparisons": comparison_content(result),
-            "effects": effect_content(result),
-            "figures": [str(path) for path in figures],
-            "planted": None
+        print_json(
+            "simulate-study",
+            study=study.name,
+            arms={arm: content(simulated) for arm, simulated in result.arms.items()},
+            comparisons=comparison_content(result),
+            effects=effect_content(result),
+            figures=figures,
+            planted=None
             if planted is None
             else {
                 "expects": planted.expects,
@@ -80,8 +79,7 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
                 "headline": planted.diagnosis.headline,
                 "findings": [finding.rule for finding in planted.diagnosis.findings],
             },
-        }
-        click.echo(json.dumps(shown, indent=2))
+        )
         return
     from rich.console import Console
 
