@@ -101,8 +101,7 @@ def report(
         if as_csv or as_json:
             hint = "name a report: `satline report --list`; `satline diagnose --json` gives the verdict"
             raise click.UsageError(f"the whole report is an HTML page; {hint}", context)
-        drawn = _whole(opened, definition, load_axis, filters, html, page=html is not None or not places)
-        _draw(drawn, places, ppi)
+        _whole(opened, definition, load_axis, filters, html, places, ppi)
         return
     sheets = _sheets(opened, definition, load_axis, filters)
     if places:
@@ -139,10 +138,11 @@ def _whole(
     load_axis: str | None,
     filters: Filters | None,
     output: Path | None,
-    *,
-    page: bool,
-) -> list[Plot]:
-    """The HTML page with the verdict, the findings and the load curves, if it is wanted; and its plots."""
+    places: Sequence[tuple[Path, str]],
+    ppi: int,
+) -> None:
+    """The HTML page with the verdict, the findings and the load curves, if it is wanted; and its plots where
+    they are."""
     from satline.diagnosis import diagnose
     from satline.present import make_plots, make_sheet
     from satline.present.definition import find
@@ -152,15 +152,16 @@ def _whole(
 
     curves = reduce(opened, load_axis, filters=_both(definition, filters))
     diagnosis = diagnose(opened, curves)
-    if page:
+    if output is not None or not places:
         path = output or opened.path / "report.html"
         told = story(opened, curves, "diagnose", Answers(diagnosis=diagnosis))
         write_page(path, render(opened, curves, diagnosis, notes=told.lines, definition=definition))
         _say(path)
-    saturation = diagnosis.saturation
-    parts = [find(name) for name in definition.body.parts]
-    sheets = [make_sheet(part, curves, throughput=saturation.throughput_variable) for part in parts]
-    return [plot for sheet in sheets for plot in make_plots(sheet, saturation)]
+    if places:
+        saturation = diagnosis.saturation
+        parts = [find(name) for name in definition.body.parts]
+        sheets = [make_sheet(part, curves, throughput=saturation.throughput_variable) for part in parts]
+        _draw([plot for sheet in sheets for plot in make_plots(sheet, saturation)], places, ppi)
 
 
 def _sheets(
