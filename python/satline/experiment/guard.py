@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from satline.errors import InputError
-from satline.systems.janitor_process import clean_stale
+from satline.systems.janitor import clean_stale
 from satline.systems.ledger import state_directory
-from satline.systems.lock import held, host_held
-from satline.systems.states import note_state
+from satline.systems.lock import held, host_held, note_state
 
 if TYPE_CHECKING:
     from satline.experiment.progress import View
