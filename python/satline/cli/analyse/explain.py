@@ -99,8 +99,7 @@ def _judged(rule: Rule, path: Path, load_axis: str | None) -> tuple[bool, Findin
 def content(rule: Rule, judged: Finding | None) -> dict[str, Any]:
     """The explanation for JSON."""
     from satline.diagnosis import as_plain
-    from satline.diagnosis.reference import rule_sections
-    from satline.diagnosis.works import in_full
+    from satline.diagnosis.reference import in_full, rule_sections
 
     texts = {name.lower().replace(" ", "_"): text for name, text in rule_sections(rule).items()}
     found: dict[str, Any] = {
@@ -121,8 +120,7 @@ def content(rule: Rule, judged: Finding | None) -> dict[str, Any]:
 
 def page(rule: Rule, judged: Finding | None, *, vm: bool = False) -> list[str]:
     """The explanation as lines of at most 80 columns."""
-    from satline.diagnosis.reference import rule_sections
-    from satline.diagnosis.works import in_full
+    from satline.diagnosis.reference import in_full, rule_sections
 
     title = (rule.vm_title or rule.title) if vm else rule.title
     lines = [f"{title[0].upper()}{title[1:]}  ({rule.name})"]
