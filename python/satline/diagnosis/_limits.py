@@ -31,6 +31,8 @@ from satline.diagnosis._use import (
 # Part of the quota periods in which a group is held back, and part of a cap, from which on it is short of it.
 QUOTA_SHORT = 0.5
 CAP_SHORT = 0.8
+# Part of storage that has to be free for it to be the admission that holds users back, and not the storage.
+ROOM = 0.25
 
 
 def quotas(courses: Courses) -> list[Use]:
@@ -249,10 +251,6 @@ def _busiest_name(courses: Courses, where: Mask) -> str:
         if not device.startswith(NO_DISK)
     }
     return f"disk {max(busy, key=lambda d: busy[d])}" if busy else "the busiest disk"
-
-
-# Part of storage that has to be free for it to be the admission that holds users back, and not the storage.
-ROOM = 0.25
 
 
 def admission(courses: Courses) -> list[Use]:

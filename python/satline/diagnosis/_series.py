@@ -13,6 +13,7 @@ LEAST_IN_LEVEL = 12
 MOST_LEVELS = 60
 DAY_S = 86400.0
 LEAST_DAYS = 4
+LEAST_BLOCKS = 16
 
 
 @dataclass(frozen=True)
@@ -129,9 +130,6 @@ def independent(series: Series) -> tuple[Integers, float]:
     blocks = np.full(len(series.number), -1, dtype=np.int64)
     blocks[inside], widen = lengthen(series.batches[inside], deviations, heavy)
     return blocks, widen
-
-
-LEAST_BLOCKS = 16
 
 
 def lengthen(batches: Integers, deviations: Floats, groups: Integers) -> tuple[Integers, float]:

@@ -10,6 +10,14 @@ from satline.diagnosis._lateness import Lateness
 from satline.diagnosis.rules import Context
 from satline.reduction import Reduction, Source, reading
 
+_FAILED = """
+    SELECT count(*), arg_min("text", monotonic_ns) FROM event WHERE event = 'log-on-failed'"""
+_MOST_CHARACTERS = 120
+LOG_ON_ADVICE = (
+    "See why they could not log on, mend it or give them longer (log_on_seconds in the study's [load]), "
+    "and run it again."
+)
+
 
 def warnings(
     recording: Source, context: Context, late: Lateness | None, absent: str | None
@@ -133,15 +141,6 @@ def conditions(recording: Source, reduction: Reduction) -> dict[str, str]:
         "let go": _let_go(getattr(recording, "pruned", None)),
     }
     return {k: v for k, v in facts.items() if v}
-
-
-_FAILED = """
-    SELECT count(*), arg_min("text", monotonic_ns) FROM event WHERE event = 'log-on-failed'"""
-_MOST_CHARACTERS = 120
-LOG_ON_ADVICE = (
-    "See why they could not log on, mend it or give them longer (log_on_seconds in the study's [load]), "
-    "and run it again."
-)
 
 
 def absent_users(recording: Source) -> str | None:

@@ -9,6 +9,9 @@ from itertools import groupby
 from satline.diagnosis._results import Carried
 
 _UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+MOST_SAID, MOST_NEEDS = 4, 3
+# Fewer observations than this have no 95 % of the time.
+_FEW = 20
 
 
 def two_digits(value: float) -> str:
@@ -42,11 +45,6 @@ def size(value: float) -> str:
     """Bytes to two digits in their best unit."""
     unit, name = next(((u, n) for u, n in _UNITS if value >= u), (1.0, "B"))
     return f"{two_digits(value / unit)} {name}"
-
-
-MOST_SAID, MOST_NEEDS = 4, 3
-# Fewer observations than this have no 95 % of the time.
-_FEW = 20
 
 
 def bounds_words(rows: Sequence[Carried]) -> str:

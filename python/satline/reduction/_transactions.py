@@ -9,6 +9,9 @@ import duckdb
 
 from satline.reduction._filters import Filters
 
+# So many completions of a class, those at the least loads, tell what one of it takes at light load.
+LIGHT_COMPLETIONS = 10
+
 
 def make_transactions(connection: duckdb.DuckDBPyConnection, filters: Filters) -> bool:
     """Tables satline_completion (one row per completed transaction in an observation) and
@@ -76,10 +79,6 @@ def under_way(kind: str = "''", where: str = "TRUE") -> str:
             UNION ALL SELECT obs, kind, t1 // 1000, 1 FROM satline_observation, kinds)
         SELECT obs, b.kind, sum(sign * coalesce(n * moment - nt, 0))::DOUBLE / 1e6 AS inside_s
         FROM bounds b ASOF LEFT JOIN sums s ON b.kind = s.kind AND b.moment >= s.t GROUP BY ALL"""
-
-
-# So many completions of a class, those at the least loads, tell what one of it takes at light load.
-LIGHT_COMPLETIONS = 10
 
 
 def make_work(connection: duckdb.DuckDBPyConnection, filters: Filters) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from satline.errors import InputError
-from satline.experiment.guard import only_one
+from satline.experiment.feasibility import only_one
 from satline.systems.janitor import clean_stale
 from satline.systems.ledger import Ledger, state_directory
 from satline.systems.lock import host_held, inherited_locks, note_state, noted_states

@@ -209,7 +209,7 @@ def study(
 
 
 def _explain(path: Path, as_json: bool) -> None:
-    from satline.experiment.adaptive.path import trail_of
+    from satline.experiment.adaptive import trail_of
     from satline.experiment.adaptive.shown import path_lines
     from satline.present import visible
     from satline.recording import Recording

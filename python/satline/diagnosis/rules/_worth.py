@@ -62,6 +62,11 @@ SIGNS, BREADTH = 0.1, 0.05
 # at least so much of what the first brings; only together, where both bring at least so many times what they
 # bring one by one.
 MUCH, ADDS, ONLY = 0.1, 0.5, 2.0
+# An upgrade serves that brings so much of what the best one would: who buys it has not bought the wrong
+# one. Of 0.6 to 0.9, set on pairs 4000-4299 of benches/confusion.
+SERVES = 0.7
+DRAWS = 4000
+_SEED = 4000
 
 
 def weighed(judged: Sequence[tuple[Rule, Finding]], context: Context) -> list[Finding]:
@@ -200,13 +205,6 @@ def together(context: Context, titles: Mapping[str, str]) -> Together | None:
         error,
         alone,
     )
-
-
-# An upgrade serves that brings so much of what the best one would: who buys it has not bought the wrong
-# one. Of 0.6 to 0.9, set on pairs 4000-4299 of benches/confusion.
-SERVES = 0.7
-DRAWS = 4000
-_SEED = 4000
 
 
 class Chances:

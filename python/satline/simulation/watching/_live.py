@@ -10,11 +10,10 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from satline.simulation.watching._keys import Keys
-from satline.simulation.watching._pace import FRAMES_PER_S, Pace
+from satline.simulation.watching._keys import FRAMES_PER_S, Keys, Pace
+from satline.simulation.watching._letters import Room
 from satline.simulation.watching._picture import picture
 from satline.simulation.watching._rates import History
-from satline.simulation.watching._room import Room
 from satline.simulation.watching._stream import Frame, Machine, Watched
 
 # The size of the terminal is looked at so often while nothing comes.
