@@ -17,7 +17,7 @@ FRAMES_PER_S = 5
 
 
 class Keys:
-    """Keys pressed at a file that is a terminal; none where it is not. A context: all is as before afterwards."""
+    """Keys pressed at a file that is a terminal; none where it is not; all is as before after the context."""
 
     def __init__(self, file: int | None = None) -> None:
         self._file = _standard_input() if file is None else file
