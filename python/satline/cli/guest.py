@@ -145,8 +145,8 @@ def shell(
     from satline.experiment.sizes import parse_size
     from satline.interruption import signals_held, signals_interrupt
     from satline.systems import Configuration, Limits
+    from satline.systems.guest import GuestSettings
     from satline.systems.guest.guest import Guest
-    from satline.systems.guest.settings import GuestSettings
 
     try:
         size = parse_size(memory)

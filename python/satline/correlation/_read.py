@@ -17,12 +17,18 @@ import numpy as np
 
 from satline.correlation._panel import LEAST, Floats, Integers, Name, Panel, even
 from satline.errors import InputError
-from satline.reduction import Axis, Derived, Filters, Settings, Source, Variables, axis_named, floats
-from satline.reduction import variables as shipped
-from satline.reduction.steps import (
+from satline.reduction import (
+    Axis,
+    Derived,
+    Filters,
     Plan,
+    Settings,
+    Source,
+    Variables,
+    axis_named,
     bound_memory,
     differenced,
+    floats,
     has_rows,
     make_observations,
     make_scopes,
@@ -35,6 +41,7 @@ from satline.reduction.steps import (
     usual_axis,
     whole,
 )
+from satline.reduction import variables as shipped
 
 MOMENTS = 10_000
 _MOST_BYTES = 4 << 30

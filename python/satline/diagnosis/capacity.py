@@ -16,9 +16,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from satline.diagnosis._absent import absent_users
 from satline.diagnosis._lateness import LATE_US
 from satline.diagnosis._results import Diagnosis, Finding
+from satline.diagnosis._warnings import absent_users
 from satline.diagnosis.rules._worth import undecided
 from satline.errors import InputError
 from satline.reduction import Source, reading

@@ -15,27 +15,28 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from satline.diagnosis.peak import Peak, peak_of
 from satline.errors import InputError, SatlineError
+from satline.experiment.adaptive import Trail, trail_of
 from satline.experiment.adaptive.driver import Adaptive
-from satline.experiment.adaptive.path import Trail, trail_of
 from satline.experiment.adaptive.plan import SearchPlan, StepTimes, has_room, load_processors
 from satline.experiment.adaptive.resume import check_resumable, earlier_runs, go_on
-from satline.experiment.emulator import Emulator, Progress, command_line
-from satline.experiment.feasibility import check_feasible, check_workload
-from satline.experiment.guard import check_writable, host_to_oneself
+from satline.experiment.emulator import Emulator, Progress, WindowTrace, command_line
+from satline.experiment.feasibility import check_feasible, check_workload, check_writable, host_to_oneself
 from satline.experiment.progress import View, limits_in_words
 from satline.experiment.series import Series
 from satline.experiment.study import Study
 from satline.experiment.swapper import Swapper, beside_the_load, programs_for
 from satline.experiment.targets import required_programs, target_settings, workload_for
-from satline.experiment.verdict import Judged, judge
-from satline.experiment.window_trace import WindowTrace
 from satline.interruption import Interrupted, signals_held, signals_interrupt
 from satline.systems import Conditions, Configuration, Monitoring, SystemUnderTest, system_named
 from satline.systems.binaries import find_binary
 
 if TYPE_CHECKING:
+    from satline.diagnosis import Diagnosis
+    from satline.reconcile import Story
     from satline.recording.describe import EndReason
+
 
 QUICK = 1 / 3
 MIN_QUICK_S = 60.0
@@ -482,3 +483,41 @@ def _away_from_the_load(conditions: Conditions) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a run's recording says.
+
+    agreement
+        How the diagnosis and the prediction from the same recording relate.
+    peak
+        Of a series that was run to find it.
+    """
+
+    diagnosis: Diagnosis
+    agreement: Story
+    peak: Peak | None
+    report: Path
+
+
+def judge(path: Path, for_peak: bool) -> Judged:
+    """The diagnosis of a recording, what the other answers say of it, the peak of its series if asked for,
+    and its report.
+
+    The recording stays good whatever fails here.
+    """
+    from satline.diagnosis import diagnose
+    from satline.present.html import write_report
+    from satline.reconcile import Answers, story
+    from satline.recording import Recording, compact
+    from satline.reduction import reduce
+
+    compact(path)
+    recording = Recording.open(path)
+    curves = reduce(recording)
+    diagnosis = diagnose(recording, curves)
+    report = path / "report.html"
+    told = story(recording, curves, "diagnose", Answers(diagnosis=diagnosis))
+    write_report(report, recording, curves, diagnosis, notes=told.lines)
+    return Judged(diagnosis, told, peak_of(recording, diagnosis) if for_peak else None, report)

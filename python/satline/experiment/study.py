@@ -26,7 +26,6 @@ from satline.errors import InputError
 from satline.experiment.adaptive.targets import known_target, parse_part
 from satline.experiment.designed import Designed, DesignPart, FactorPart, designed
 from satline.experiment.sizes import parse_size
-from satline.experiment.swapper_settings import StudySwapper
 from satline.experiment.targets import StudyGuest, StudyRemote, check_target
 from satline.problems import line_of, none_such, read_toml
 from satline.systems import SYSTEMS, Knobs, Limits, Server, TraceSettings
@@ -35,6 +34,25 @@ from satline.systems.swapdevices import KINDS
 
 Size = Annotated[int, BeforeValidator(parse_size), Field(gt=0)]
 Seconds = Annotated[float, Field(ge=0, le=86400)]
+
+
+class StudySwapper(BaseModel):
+    """`satline swapper` on the host of the load, with a policy whose users are the emulated ones.
+
+    policy
+        Tables of a policy file. The study states no `watch`; `storage.cgroup` is the load's, if it has one.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    enabled: bool = True
+    policy: dict[str, dict[str, Any]] = {}
+
+    @model_validator(mode="after")
+    def _watches_the_load(self) -> StudySwapper:
+        if "watch" in self.policy:
+            raise ValueError("swapper.policy: a study's swapper watches the emulated users; leave watch out")
+        return self
 
 
 def _known_target(name: str) -> str:

@@ -13,10 +13,9 @@ import numpy as np
 
 from satline.errors import InputError
 from satline.history._figures import Figures, Floats, Row, read_figures
-from satline.history._host import check_host, known_hosts, mixed
 from satline.history._hours import hour_figures, recorded_days
 from satline.history._rows import ChangedRow, changed_rows
-from satline.history._store import DayNote, History, parse_day
+from satline.history._store import DayNote, History, check_host, known_hosts, mixed, parse_day
 from satline.history._usual import PARTS, Usual, forecasts, usual
 from satline.recording import Recording
 

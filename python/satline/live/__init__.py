@@ -1,9 +1,15 @@
 """The load now: the last seconds of a recording, also one that is being written, or of this host."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
 from satline.live._host import sampled
-from satline.live._load import LINE, LONG, LoadNow, Value, load_now
 from satline.live._states import PARTS, UserState, UserStates, user_states
 from satline.live._window import Window
+from satline.reduction import group
 
 __all__ = [
     "LINE",
@@ -18,3 +24,137 @@ __all__ = [
     "sampled",
     "user_states",
 ]
+
+# Of the line, in its order: variable, word. The paging rate is that of the whole system, not of a processor:
+# a rate that one display divides by the processors and another does not leads astray [TB84].
+LINE = (
+    ("paging_rate", "paging"),
+    ("mpl", "MPL"),
+    ("eligible", "eligible"),
+    ("total_cpu_fraction", "CPU"),
+    ("response", "resp"),
+    ("active_users", "active"),
+)
+# Of the fuller form: heading, and its variables with their words.
+LONG: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    (
+        "Users",
+        (
+            ("logged_on", "logged on"),
+            ("active_users", "active: used processor time"),
+            ("mpl", "multiprogramming level"),
+            ("q1", "in Q1"),
+            ("q2", "in Q2"),
+            ("eligible", "eligible: held back"),
+            ("dormant", "dormant"),
+        ),
+    ),
+    (
+        "Processors",
+        (
+            ("total_cpu_fraction", "busy, of capacity"),
+            ("problem_state", "problem state"),
+            ("supervisor_state", "supervisor state"),
+            ("stolen", "taken by the hypervisor"),
+            ("idle_wait", "idle wait"),
+            ("page_wait", "page wait"),
+            ("io_wait", "I/O wait"),
+            ("dispatch_queue", "queue for processors"),
+        ),
+    ),
+    (
+        "Paging and storage",
+        (
+            ("paging_rate", "total paging, in and out"),
+            ("swap_in_rate", "pages in"),
+            ("swap_out_rate", "pages out"),
+            ("fast_paging_rate", "fast tier"),
+            ("major_fault_rate", "faults that needed a read"),
+            ("refault_rate", "stolen pages come back"),
+            ("memory_used_fraction", "main storage used"),
+            ("storage_demanded_fraction", "main storage demanded"),
+            ("swap_used", "swap used"),
+        ),
+    ),
+    (
+        "Input and output, locks",
+        (
+            ("busiest_device", "busiest device, time busy"),
+            ("virtual_io_rate", "I/Os of users"),
+            ("block_in_rate", "read from devices"),
+            ("block_out_rate", "written to devices"),
+            ("lock_spin", "spinning for locks"),
+        ),
+    ),
+    (
+        "Transactions",
+        (
+            ("transaction_rate", "completed"),
+            ("response", "response time"),
+            ("interactive_response", "response time, ended in Q1"),
+            ("reaction", "reaction time"),
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Value:
+    """A variable now, in the catalogue's unit."""
+
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class LoadNow:
+    """Means over a window.
+
+    values
+        By variable; what is not there is in `missing` with the reason.
+    busiest_device
+        Name of the device that was busy longest, where any is told.
+    """
+
+    window: Window
+    values: Mapping[str, Value]
+    missing: Mapping[str, str]
+    busiest_device: str | None = None
+
+    def content(self) -> dict[str, Any]:
+        """For JSON, in the recording's units."""
+        return {
+            "at": self.window.at,
+            "seconds": self.window.seconds,
+            "samples": self.window.samples,
+            "values": self.values,
+            "busiest_device": self.busiest_device,
+            "missing": self.missing,
+        }
+
+
+def load_now(window: Window, *, fuller: bool = False) -> LoadNow:
+    """The load in `window`, by the catalogue's formulas; the whole window is one observation.
+
+    Parameters
+    ----------
+    fuller
+        All variables of `LONG`, not only those of `LINE`.
+    """
+    names = [name for name, _ in LINE]
+    if fuller:
+        names += [name for _, part in LONG for name, _ in part if name not in names]
+    wanted = [*names, *(["device_busy"] if fuller else [])]
+    groups = group(window, "time", wanted, every_s=366 * 86400.0, observation_s=window.seconds)
+    values: dict[str, Value] = {}
+    busy: dict[str, float] = {}
+    for name, curve in groups.curves.items():
+        mean = curve.points[-1].mean if curve.points else None
+        if mean is None:
+            continue
+        if name.startswith("device_busy:"):
+            busy[name.partition(":")[2]] = mean
+        else:
+            values[name] = Value(mean, curve.unit)
+    lacking = {name: groups.missing.get(name, "none in this window") for name in names if name not in values}
+    return LoadNow(window, values, lacking, max(busy, key=lambda name: busy[name]) if busy else None)

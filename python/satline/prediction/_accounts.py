@@ -18,7 +18,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from satline.diagnosis.steps import ROUNDING_NS, Histories, Integers
+from satline.diagnosis import ROUNDING_NS, Histories, Integers
 from satline.prediction._network import Floats
 from satline.prediction._signals import LEAST_KNOWN
 from satline.reduction import Filters, Reduction, Source, numbers_table

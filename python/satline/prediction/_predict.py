@@ -8,15 +8,27 @@ from dataclasses import replace
 
 import numpy as np
 
-from satline.diagnosis import Estimate, UslFit, absent_users, in_users, lateness_of
-from satline.diagnosis.steps import Integers, Series, independent, make_levels, nongranular, student, usl
-from satline.prediction._bend import bend, bend_loads
+from satline.diagnosis import (
+    Estimate,
+    Integers,
+    Series,
+    UslFit,
+    absent_users,
+    in_users,
+    independent,
+    lateness_of,
+    make_levels,
+    nongranular,
+    student,
+    usl,
+)
 from satline.prediction._by_class import Asked, by_class, taken_for_alike
 from satline.prediction._demands import Demand, Sums, demands, growth, sums
 from satline.prediction._model import Model, fit
 from satline.prediction._network import Floats
 from satline.prediction._results import Prediction, Row, Scenario, StationDemand
 from satline.prediction._signals import PROCESSORS, QUOTA, Signals, signals
+from satline.prediction._trend import bend, bend_loads
 from satline.prediction._weaknesses import assumptions, difference, estimate, heavy, pairs, weaknesses
 from satline.prediction._whatif import Change, apply
 from satline.reduction import Filters, Reduction, Source

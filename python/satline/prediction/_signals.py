@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from satline.diagnosis.steps import MOST_ENTITIES, Courses, Histories
+from satline.diagnosis import MOST_ENTITIES, Courses, Histories
 from satline.prediction._network import Floats
-from satline.reduction import Reduction, Source
-from satline.reduction.steps import texts
+from satline.reduction import Reduction, Source, texts
 
 # Devices made of others: what they are busy with, those are busy with too.
 _STACKED = re.compile(r"^(dm-|md|loop|bcache|drbd|zram|nbd\d+p)")

@@ -18,9 +18,14 @@ from satline.diagnosis import (
     WaitingUser,
     WaitPart,
     WaitShares,
+    amount,
+    chance_words,
     load_units,
+    resource_words,
+    span_words,
+    times,
+    two_digits,
 )
-from satline.diagnosis.words import amount, chance_words, resource_words, span_words, times, two_digits
 from satline.present import _numbers
 from satline.present._vocabulary import label
 from satline.reduction import LoadClass

@@ -10,11 +10,10 @@ from satline.errors import InputError
 from satline.reduction._axes import axis_named, usual_axis
 from satline.reduction._classes import Classing, make_classes
 from satline.reduction._curves import make_batches, make_curves, with_shares
-from satline.reduction._filters import Filters
+from satline.reduction._filters import Filters, has_rows, recorded, users_condition
 from satline.reduction._missing import missing_variables
 from satline.reduction._observations import make_scopes
 from satline.reduction._periods import make_observations, plan
-from satline.reduction._recorded import has_rows, recorded, users_condition
 from satline.reduction._results import Curves
 from satline.reduction._source import Settings, Source, reading
 from satline.reduction._statistics import Floats, Integers

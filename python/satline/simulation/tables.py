@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from satline.present import Scale
-from satline.simulation._against import Row, against
 from satline.simulation._estimate import Estimate
-from satline.simulation._factorial import Effects, effects
+from satline.simulation._factorial import Effects, Row, against, effects
 from satline.simulation._measures import measure
 from satline.simulation._run_study import StudyResult
 from satline.simulation.show import heading, last, scale_of, shown

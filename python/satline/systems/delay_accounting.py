@@ -16,7 +16,7 @@ from pathlib import Path
 
 from satline.errors import InputError
 from satline.interruption import signals_held
-from satline.systems.janitor_process import JanitorProcess, clean_stale
+from satline.systems.janitor import JanitorProcess, clean_stale
 from satline.systems.ledger import Ledger
 from satline.systems.shared_switch import SharedSwitch
 

@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 
 from satline.diagnosis import RULES, Estimate, Finding, Saturation
 from satline.diagnosis._answer import headline, together_words
-from satline.diagnosis._chances import Chances
 from satline.diagnosis._observed import NEWER, Observed, _newer
 from satline.diagnosis._results import Together
 from satline.diagnosis._steals import Steals
 from satline.diagnosis._upgrades import KINDS, UNUSED, admitted, gains, joint_gains, schweitzer
 from satline.diagnosis.rules import Context
-from satline.diagnosis.rules._worth import REMEDIES, together, undecided, weighed
+from satline.diagnosis.rules._worth import REMEDIES, Chances, together, undecided, weighed
 from satline.present._words import sure_words
 from satline.reduction import Reduction
 

@@ -12,8 +12,7 @@ from made_study import Made
 
 from satline.cli import run
 from satline.diagnosis import as_plain
-from satline.experiment.protocol import Result
-from satline.experiment.verdict import judge
+from satline.experiment.protocol import Result, judge
 from satline.recording import Recording
 from satline.reduction import Reduction, reduce
 from satline.reduction.planning import Condition, allowance

@@ -98,8 +98,7 @@ def _judged(rule: Rule, path: Path, load_axis: str | None) -> tuple[bool, Findin
 
 def content(rule: Rule) -> dict[str, Any]:
     """The explanation for JSON."""
-    from satline.diagnosis.reference import rule_sections
-    from satline.diagnosis.works import in_full
+    from satline.diagnosis.reference import in_full, rule_sections
 
     texts = {name.lower().replace(" ", "_"): text for name, text in rule_sections(rule).items()}
     return {
@@ -117,8 +116,7 @@ def content(rule: Rule) -> dict[str, Any]:
 
 def page(rule: Rule, judged: Finding | None, *, vm: bool = False) -> list[str]:
     """The explanation as lines of at most 80 columns."""
-    from satline.diagnosis.reference import rule_sections
-    from satline.diagnosis.works import in_full
+    from satline.diagnosis.reference import in_full, rule_sections
 
     title = (rule.vm_title or rule.title) if vm else rule.title
     lines = [f"{title[0].upper()}{title[1:]}  ({rule.name})"]

@@ -208,7 +208,7 @@ def study(
 
 
 def _explain(path: Path, as_json: bool) -> None:
-    from satline.experiment.adaptive.path import trail_of
+    from satline.experiment.adaptive import trail_of
     from satline.experiment.adaptive.shown import path_lines
     from satline.present import visible
     from satline.recording import Recording
@@ -358,7 +358,7 @@ def clean(as_json: bool) -> int:
     A study that is still running is left alone. The exit code is 1 if something could not be undone.
     """
     from satline.present import visible
-    from satline.systems.janitor_process import clean_stale
+    from satline.systems.janitor import clean_stale
 
     undone, problems, living = clean_stale()
     if as_json:

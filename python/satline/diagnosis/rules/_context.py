@@ -175,7 +175,7 @@ class Context:
         """Part of the users' transaction time at saturation, as a ratio of means; ``None`` without
         transactions. In short periods without transactions: part of the time that users ran or waited.
 
-        The whole is at least the sum of its parts: see `satline.reduction._shares`."""
+        The whole is at least the sum of its parts: see `satline.reduction._curves.whole_shares`."""
         spent, whole = self.high(part), self.high("users_in_transaction")
         parts = [p for name in SHARE_PARTS if (p := self.high(f"user_{name}")) is not None]
         time = sum(p.value for p in parts)

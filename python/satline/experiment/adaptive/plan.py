@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from satline.errors import InputError
-from satline.experiment.adaptive.steps import StepLine
 from satline.experiment.adaptive.targets import counts_transactions, parse_target
+from satline.experiment.emulator import StepLine
 from satline.experiment.study import Load
 
 if TYPE_CHECKING:

@@ -84,7 +84,7 @@ def carry_out(designed: Designed[Study], out: Path, options: Options, view: View
     SatlineError
         The first runs all failed.
     """
-    from satline.experiment.guard import check_writable, host_to_oneself
+    from satline.experiment.feasibility import check_writable, host_to_oneself
     from satline.experiment.protocol import checked, quickened, run_once
 
     cells = {key: quickened(study) if options.quick else study for key, study in designed.cells.items()}

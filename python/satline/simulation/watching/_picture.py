@@ -8,24 +8,24 @@ from rich.text import Text
 
 from satline.experiment.progress import clock
 from satline.present import cell
-from satline.simulation.watching._figures import device_lines, figure_lines, processor_line, short
+from satline.simulation.watching._figures import device_lines, figure_lines, processor_line, short, user_lines
+from satline.simulation.watching._keys import Pace
 from satline.simulation.watching._letters import (
     FRAMES,
     IN_QUEUE_STATES,
     LOGGED_OFF,
     STATES,
     Letter,
+    Room,
     by_state,
     counts,
+    rule,
     shrunk,
     style,
     thinned,
 )
-from satline.simulation.watching._pace import Pace
 from satline.simulation.watching._rates import History, Rates
-from satline.simulation.watching._room import Room, rule
 from satline.simulation.watching._stream import Frame, Machine
-from satline.simulation.watching._users import user_lines
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 16
 KEYS = "space pause  . step  + - faster, slower  U u one user more, fewer  q quit"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from satline.errors import InputError, SatlineError
-from satline.systems.remote.settings import RemoteSettings
+from satline.systems.remote import RemoteSettings
 
 OPEN_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 5.0

@@ -13,10 +13,9 @@ from rich.console import Console
 from rich.text import Text
 
 from satline.simulation.watching import Frame, History, Machine, Rates
-from satline.simulation.watching._letters import FRAMES, STATES, by_state, shrunk, sparkline, thinned
-from satline.simulation.watching._pace import FRAMES_PER_S, Pace
+from satline.simulation.watching._keys import FRAMES_PER_S, Pace
+from satline.simulation.watching._letters import FRAMES, STATES, Room, by_state, shrunk, sparkline, thinned
 from satline.simulation.watching._picture import LEAST_HEIGHT, LEAST_WIDTH, picture
-from satline.simulation.watching._room import Room
 
 from .fake_watch import frame_line, machine_line
 

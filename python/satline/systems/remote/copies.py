@@ -1,17 +1,63 @@
-"""The monitor's recording brought home: its readings on this host's time, in the study's recording."""
+"""What is copied to a host for a run, and the monitor's recording brought home.
+
+There: programs, the part of the Python that runs there, workloads' files. Home: its readings on this host's
+time, in the study's recording.
+"""
 
 from __future__ import annotations
 
+import io
 import tarfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import satline
+from satline import share
 from satline.errors import SatlineError
 from satline.outside import unpack_tar
 from satline.systems.remote.clocks import Shift
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+MODULES = (
+    "__init__.py",
+    "errors.py",
+    "interruption.py",
+    "lazy.py",
+    "outside/*.py",
+    "share.py",
+    "systems/*.py",
+    "systems/remote/__init__.py",
+    "systems/remote/agent.py",
+)
+
+
+def make_bundle(programs: Iterable[Path]) -> bytes:
+    """A tar archive: ``python/``, ``workloads/``, ``bin/``; all of it owned by whoever unpacks it."""
+    package = Path(satline.__file__).parent
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for pattern in MODULES:
+            for path in sorted(package.glob(pattern)):
+                _add(archive, path, f"python/satline/{path.relative_to(package)}")
+        workloads = share.path("workloads")
+        for path in sorted(workloads.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                _add(archive, path, f"workloads/{path.relative_to(workloads)}")
+        for path in programs:
+            _add(archive, path, f"bin/{path.name}", 0o755)
+    return buffer.getvalue()
+
+
+def _add(archive: tarfile.TarFile, path: Path, name: str, mode: int = 0o644) -> None:
+    content = path.read_bytes()
+    info = tarfile.TarInfo(name)
+    info.size = len(content)
+    info.mode = mode
+    archive.addfile(info, io.BytesIO(content))
 
 
 def unpack(file: Path, directory: Path) -> None:

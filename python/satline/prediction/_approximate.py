@@ -1,9 +1,13 @@
-"""The approximation of Bard and Schweitzer, and the core that the Linearizer shares with it.
+"""The approximations: that of Bard and Schweitzer, and the Linearizer.
 
 An arriving user of class c finds at a station Q_k(N − e_c), approximated from the queues at N itself:
 Q_ik(N − e_c) ≈ (N_i − δ_ic) (Q_ik / N_i + F_ikc), with F = 0 here [Bard 1979; Schweitzer 1979]. Solved by
 repetition. Several servers are taken apart into one of speed m and a delay [Seidmann, Schweitzer,
 Shalev-Oren 1987]: D/m queueing, D (m − 1)/m delay.
+
+The Linearizer [Chandy and Neuse, CACM 25(2), 1982] solves the network with one user of each class less too,
+and takes only the change of the shares, F_ikc = Q_ik(N − e_c) / (N_i − δ_ic) − Q_ik(N) / N_i, to be the same:
+twice.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from satline.prediction._solution import Solution
 
 TOLERANCE = 1e-10
 MOST_ROUNDS = 100_000
+UPDATES = 2
 
 
 def seidmann(network: Network) -> tuple[Floats, Floats]:
@@ -91,3 +96,30 @@ def schweitzer(network: Network) -> Solution:
     pause = network.think_s + delayed.sum(axis=1)
     _, rate, residence = core(served, pause, users, shift, even_start(served, users))
     return Solution(network, rate, residence + delayed, "schweitzer")
+
+
+def linearizer(network: Network) -> Solution:
+    """The network by the Linearizer."""
+    served, delayed = seidmann(network)
+    users = np.array(network.users, dtype=np.float64)
+    pause = network.think_s + delayed.sum(axis=1)
+    shift = np.zeros((len(users), served.shape[1], len(users)))
+    queue, rate, residence = core(served, pause, users, shift, even_start(served, users))
+    for _ in range(UPDATES):
+        shift = _shift(served, pause, users, shift, queue)
+        queue, rate, residence = core(served, pause, users, shift, queue)
+    return Solution(network, rate, residence + delayed, "linearizer")
+
+
+def _shift(served: Floats, pause: Floats, users: Floats, shift: Floats, queue: Floats) -> Floats:
+    """F from the network with one user of each class less."""
+    made = np.zeros_like(shift)
+    share = queue / np.maximum(users, 1e-300)[:, None]
+    for c in range(len(users)):
+        if users[c] < 1:
+            continue
+        fewer = users - np.eye(len(users))[c]
+        less, _, _ = core(served, pause, fewer, shift, queue * (fewer / np.maximum(users, 1e-300))[:, None])
+        there = fewer > 0
+        made[there, :, c] = less[there] / fewer[there, None] - share[there]
+    return made

@@ -1,4 +1,7 @@
-"""A loop device on a file of satline-disk, whose requests take as long as a model says."""
+"""Swap devices of chosen character that a study makes here: a kind is a function and a line in `KINDS`.
+
+Each is in the ledger before it is made: nothing of it is left, whatever happens. Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,15 @@ import os
 import select
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from satline.errors import SatlineError
 from satline.systems import resources
 from satline.systems.binaries import find_binary
 from satline.systems.cgroups import UnsettableError
-from satline.systems.swapdevices._making import Making
+from satline.systems.ledger import Ledger
 
 # include/uapi/linux/loop.h
 LOOP_CONFIGURE = 0x4C0A
@@ -27,10 +31,97 @@ FLAGS_AT = 52
 FILE_NAME_AT = 56
 READY_TIMEOUT_S = 10.0
 TRIALS = 5
+# A disk behind a network, as clouds sell them: latency 0.3 ms, 125 MB/s; a request of up to 256 KiB counts
+# once against the limit of requests per second. All of it is assumed.
+NETWORK = ("network", "--latency-us", "300", "--bytes-per-second", "125000000")
+
+
+@dataclass(frozen=True)
+class Making:
+    """What a kind of swap device is made from: where and how large.
+
+    directory
+        The run's own; gone after it.
+    processors
+        Those that a program which stands for the device may use: not the load's. Empty: all.
+    sys, dev
+        Where the kernel's files are.
+    """
+
+    ledger: Ledger
+    directory: Path
+    size_bytes: int
+    processors: tuple[int, ...] = ()
+    sys: Path = Path("/sys")
+    dev: Path = Path("/dev")
+
+
+def disk(making: Making) -> Path:
+    """A swap file on the disk of the scratch directory: as fast as that disk is."""
+    path = making.directory / "swap"
+    making.ledger.add("swap", path=str(path))
+    resources.write_swap_file(path, making.size_bytes)
+    return path
+
+
+def network(making: Making) -> Path:
+    """3,000 requests a second: the base of the general-purpose volumes of large clouds."""
+    return modelled(making, (*NETWORK, "--iops", "3000"), rotational=False)
+
+
+def network_500(making: Making) -> Path:
+    """500 requests a second: a small or crowded volume."""
+    return modelled(making, (*NETWORK, "--iops", "500"), rotational=False)
+
+
+def rotating(making: Making) -> Path:
+    """A turning disk with one arm: seek by distance, wait for the place to come round, transfer.
+
+    7,200 turns a minute, 1 MB a track, 0.8 ms to settle, 15 ms × √(part of the disk) of way, of a disk of
+    1 TB of which the swap area is the beginning: the order of desktop disks of 2010–2020, not one product's
+    figures. The kernel is told that it turns, as a real one tells it: it reads ahead by place then.
+    """
+    return modelled(making, ("rotating",), rotational=True)
+
+
+def zram(making: Making) -> Path:
+    """Compressed storage in main storage (zram), with the kernel's own compressor.
+
+    A device that nobody has set up yet, else a new one.
+    """
+    name, added = _free(making)
+    place, device = making.sys / "block" / name, making.dev / name
+    page = resources.page_bytes()
+    size = making.size_bytes // page * page
+    making.ledger.add(
+        "zram", path=str(device), sys=str(place), bytes=size, control=_control(making) if added else None
+    )
+    try:
+        (place / "disksize").write_text(str(size))
+        resources.write_swap_header(device, size)
+    except OSError as error:
+        raise UnsettableError(f"{device} cannot be set up: {error.strerror}") from None
+    return device
+
+
+def _control(making: Making) -> str:
+    return str(making.sys / "class/zram-control")
+
+
+def _free(making: Making) -> tuple[str, bool]:
+    """Its name, and whether it was made for this."""
+    for place in sorted((making.sys / "block").glob("zram*")):
+        if (place / "disksize").read_text().strip() == "0":
+            return place.name, False
+    try:
+        number = (Path(_control(making)) / "hot_add").read_text().strip()
+    except OSError as error:
+        raise UnsettableError(f"no zram device: {error.strerror}; the kernel needs CONFIG_ZRAM") from None
+    return f"zram{number}", True
 
 
 def modelled(making: Making, character: Sequence[str], *, rotational: bool) -> Path:
-    """The loop device, with a swap area on it.
+    """A swap area on a loop device on a file of satline-disk, whose requests take as long as a model says.
 
     Parameters
     ----------
@@ -125,3 +216,13 @@ def _configured(device: Path, backing: int, file: Path) -> bool:
     finally:
         os.close(descriptor)
     return True
+
+
+# What to swap on, made and in the ledger; UnsettableError where it cannot be had here.
+KINDS: dict[str, Callable[[Making], Path]] = {
+    "disk": disk,
+    "network": network,
+    "network-500": network_500,
+    "rotating": rotating,
+    "zram": zram,
+}

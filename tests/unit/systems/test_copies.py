@@ -8,7 +8,7 @@ import pytest
 
 from satline.errors import SatlineError
 from satline.recording import Recording, RecordingWriter, check, describe
-from satline.systems.remote import fetch
+from satline.systems.remote import copies
 from satline.systems.remote.clocks import Offset, Shift
 
 DAY_NS = 86_400 * 10**9
@@ -33,7 +33,7 @@ def recorded(path: Path, begin_ns: int) -> None:
 def test_every_reading_comes_home_once(tmp_path: Path, before_midnight_s: int) -> None:
     recorded(tmp_path / "far", MIDNIGHT - before_midnight_s * 10**9)
     describe.create(tmp_path / "home", "satline study", host={"name": "near"})
-    host = fetch.take_over(tmp_path / "far", tmp_path / "home", SHIFT, "far, port 22")
+    host = copies.take_over(tmp_path / "far", tmp_path / "home", SHIFT, "far, port 22")
     assert host == {"name": "far", "processors": 3}
     report = check(tmp_path / "home")
     assert report.ok, report.problems
@@ -82,5 +82,5 @@ def test_what_is_no_recording_gets_nowhere(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "tar").write_bytes(data)
     with pytest.raises(SatlineError, match="could not be fetched"):
-        fetch.unpack(tmp_path / "tar", tmp_path / "in")
+        copies.unpack(tmp_path / "tar", tmp_path / "in")
     assert not (tmp_path / "outside").exists()
