@@ -31,11 +31,12 @@ $(VENV)/made:
 	  { rm -rf $(VENV); echo "error: no virtual environment could be made"; echo "hint: apt-get install python3-venv"; exit 2; }
 	@touch $@
 
-# What it needs is fetched while it is compiled. The programs are compiled at once: the wheel's build would do them
+# With the extras that a study's report and all commands use. What it needs is fetched while it is compiled. The programs are compiled at once: the wheel's build would do them
 # one after the other.
 $(VENV)/product: $(VENV)/made $(SOURCES)
 	@echo "Building Satline and installing it into $(VENV) (the first time takes some minutes) …"
 	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' > $(VENV)/needs.txt
+	@$(BIN)/python -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*extras["images"], *extras["pseudonyms"], sep="\n")' >> $(VENV)/needs.txt
 	@rm -rf $(VENV)/wheel; \
 	  $(PIP) install -r $(VENV)/needs.txt & needs=$$!; \
 	  MAKEFLAGS= cargo build --release --workspace --bins --quiet && \

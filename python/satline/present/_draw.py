@@ -13,11 +13,11 @@ import xml.etree.ElementTree as ET
 from itertools import pairwise
 from typing import Any
 
-import altair as alt
-import vl_convert
-from altair.utils.schemapi import debug_mode
-
+from satline.extras import optional_library
 from satline.present._plot import Line, Plot
+
+_PURPOSE = "pictures are drawn with it"
+alt = optional_library("altair", _PURPOSE)
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart, yellow and black left out; and grey. The
 # page's style sheet answers for dark mode and for the key, by the same order.
@@ -62,8 +62,12 @@ def svg(plot: Plot) -> str:
     return _fitted(_drawing(plot), plot)
 
 
+def _drawer() -> Any:
+    return optional_library("vl_convert", _PURPOSE)
+
+
 def _drawing(plot: Plot) -> str:
-    drawing: str = vl_convert.vegalite_to_svg(_description(plot), allowed_base_urls=[])
+    drawing: str = _drawer().vegalite_to_svg(_description(plot), allowed_base_urls=[])
     # A title passes through an expression, in which a visible escape becomes the character again.
     return _CONTROL.sub("", drawing)
 
@@ -74,7 +78,7 @@ def _description(plot: Plot) -> dict[str, Any]:
     The layers are put together here: Altair would copy all of them several times, and check each against the
     schema, which takes longer than the drawing. vl-convert refuses what is wrong.
     """
-    with debug_mode(False):
+    with optional_library("altair.utils.schemapi", _PURPOSE).debug_mode(False):
         if plot.x_type == "name":
             layers = _named_bars(plot)
         else:
@@ -319,7 +323,7 @@ def picture(plot: Plot) -> str:
 
 def png(plot: Plot, *, ppi: int = 192) -> bytes:
     """`picture` as PNG with so many pixels per inch; an inch is 96 units of the drawing."""
-    made: bytes = vl_convert.svg_to_png(picture(plot), scale=ppi / 96, ppi=72)
+    made: bytes = _drawer().svg_to_png(picture(plot), scale=ppi / 96, ppi=72)
     return made
 
 
