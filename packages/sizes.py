@@ -2,8 +2,8 @@
 
     python -m packages.sizes [WHEEL] [--extra images]
 
-Bytecode is counted apart: pip compiles every module that it installs, also those that nothing imports, unless it is
-told not to (`--no-compile`); Python then keeps that of the modules that are used.
+Bytecode is counted apart: pip compiles every module that it installs, also those that nothing imports, unless
+it is told not to (`--no-compile`); Python then keeps that of the modules that are used.
 """
 
 from __future__ import annotations
