@@ -11,6 +11,7 @@ import satline
 
 DIST = Path(__file__).resolve().parents[2] / "dist"
 WHEELS = sorted(DIST.glob(f"satline-{satline.__version__}-*.whl"))
+NAMES = ("disk", "machine", "monitor", "swapper", "terminal", "thermometer", "traces")
 PROGRAMS = {
     f"satline-{name}"
     for name in ["disk", "machine", "monitor", "swapper", "terminal", "thermometer", "traces"]
