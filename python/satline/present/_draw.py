@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-import vl_convert
-
+from satline.extras import optional_library
 from satline.present._plot import Line, Plot
+
+_PURPOSE = "pictures are drawn with it"
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart, yellow and black left out; and grey. The
 # page's style sheet answers for dark mode and for the key, by the same order.
@@ -63,8 +64,12 @@ def svg(plot: Plot) -> str:
     return _fitted(_drawing(plot), plot)
 
 
+def _drawer() -> Any:
+    return optional_library("vl_convert", _PURPOSE)
+
+
 def _drawing(plot: Plot) -> str:
-    drawing: str = vl_convert.vegalite_to_svg(_description(plot), allowed_base_urls=[])
+    drawing: str = _drawer().vegalite_to_svg(_description(plot), allowed_base_urls=[])
     # A title passes through an expression, in which a visible escape becomes the character again.
     return _CONTROL.sub("", drawing)
 
@@ -325,7 +330,7 @@ def picture(plot: Plot) -> str:
 
 def png(plot: Plot, *, ppi: int = 192) -> bytes:
     """`picture` as PNG with so many pixels per inch; an inch is 96 units of the drawing."""
-    made: bytes = vl_convert.svg_to_png(picture(plot), scale=ppi / 96, ppi=72)
+    made: bytes = _drawer().svg_to_png(picture(plot), scale=ppi / 96, ppi=72)
     return made
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ import satline
 from satline.atomic import replace_file
 from satline.diagnosis import Diagnosis
 from satline.errors import InputError
+from satline.extras import NOT_DRAWN, can_draw
 from satline.present import _conditions, _numbers, _words, terminal
 from satline.present._escape import visible
 from satline.present._plot import Plot, make_plots
@@ -196,7 +198,11 @@ def _environment() -> jinja2.Environment:
 
 
 def drawn_plots(plots: Iterable[Plot]) -> list[tuple[Plot, Markup | None]]:
-    """The plots with their pictures."""
+    """The plots with their pictures; without what draws them, with a note that says so."""
+    if not can_draw():
+        return [
+            (replace(plot, notes=(*plot.notes, NOT_DRAWN)) if plot.lines else plot, None) for plot in plots
+        ]
     # Drawing takes longer to import than everything else together.
     from satline.present import _draw
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from satline.extras import can_draw
 from satline.simulation._run_study import StudyResult
 from satline.simulation.show import plot
 
 
 def write_figures(result: StudyResult, directory: Path) -> list[Path]:
-    """Draw every figure of the study into `directory`.
+    """Draw every figure of the study into `directory`; none without what draws them.
 
     Raises
     ------
@@ -19,7 +20,9 @@ def write_figures(result: StudyResult, directory: Path) -> list[Path]:
     from satline.present import picture
     from satline.present.html import write_page
 
-    written = []
+    written: list[Path] = []
+    if not can_draw():
+        return written
     for plan in result.study.file.figure:
         drawn = plot(plan, result.arms)
         if not any(line.marks for line in drawn.lines):

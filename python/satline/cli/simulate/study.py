@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from satline.cli.outputs import print_json
 from satline.cli.simulate.running import measures, progress
 from satline.errors import InputError
+from satline.extras import NOT_DRAWN, can_draw
 
 if TYPE_CHECKING:
     from satline.simulation import SimulatedStudy
@@ -60,6 +63,8 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
             note=notes.append,
         )
     figures = write_figures(result, out)
+    if study.file.figure and not can_draw():
+        click.echo(f"figures: {NOT_DRAWN}", err=True)
     pages = write_study_page(result, options["markdown"])[:1] if options["markdown"] else []
     planted = result.planted
     if as_json:
