@@ -76,7 +76,8 @@ def _within(command: click.Command, context: click.Context, above: tuple[str, ..
 
 def _described(command: click.Command, context: click.Context, above: tuple[str, ...]) -> Described:
     sections = command.sections if isinstance(command, LazyGroup) else ()
-    options = (one.get_help_record(context) for one in command.get_params(context) if isinstance(one, click.Option))
+    parameters = (one for one in command.get_params(context) if isinstance(one, click.Option))
+    options = (one.get_help_record(context) for one in parameters)
     return Described(
         path=context.command_path,
         short=(command.short_help or command.get_short_help_str(200)).rstrip("."),

@@ -12,6 +12,7 @@ from satline.cli.described import EXIT_STATUS, Described, describe
 from satline.cli.lazy import LazyGroup
 from satline.cli.outputs import output_option
 
+
 @click.command(
     short_help="Write the manual pages.",
     epilog="""\b
