@@ -12,7 +12,7 @@ if (location.protocol === "file:") {
       inner.document.open()
       inner.document.write("<!doctype html><html><body></body></html>")
       inner.document.close()
-      inner.postMessage = message => this.dispatchEvent(Object.assign(new MessageEvent("message", { data: message }), {}))
+      inner.postMessage = message => this.dispatchEvent(new MessageEvent("message", { data: message }))
       // Scripts that a worker loads while it runs: one after the other, and a promise in place of waiting.
       inner.importScripts = (...scripts) => scripts.reduce((before, one) => before.then(() => load(inner, one)), Promise.resolve())
       load(inner, url).then(() => {

@@ -146,9 +146,9 @@ def _source_page(path: str) -> str:
 
 
 def source_text(path: str) -> str:
-    """A file that is no page, as a page."""
+    """A file that is no page, as a page, which search leaves out."""
     text = (ROOT / path).read_text("utf-8")
-    return f"# {path}\n\n````{LANGUAGES.get(Path(path).suffix, 'text')}\n{text}````\n"
+    return f"---\nsearch:\n  exclude: true\n---\n\n# {path}\n\n````{LANGUAGES.get(Path(path).suffix, 'text')}\n{text}````\n"
 
 
 def _command_page(path: str) -> str:
