@@ -46,8 +46,8 @@ $(VENV)/product: $(VENV)/made $(SOURCES)
 	@$(PIP) install --no-deps --force-reinstall $(VENV)/wheel/*.whl
 	@touch $@
 
-# Tools are one of the package's extras: `test` or `lint`.
-$(VENV)/test $(VENV)/lint: $(VENV)/product pyproject.toml
+# Tools are one of the package's extras: `test`, `lint` or `docs`.
+$(VENV)/test $(VENV)/lint $(VENV)/docs: $(VENV)/product pyproject.toml
 	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(@F)"], sep="\n")' > $@.txt
 	@$(PIP) install -r $@.txt
 	@touch $@
@@ -125,14 +125,14 @@ audit: $(VENV)/product ## Known faults, licences and origins of all dependencies
 lint: $(VENV)/lint ## Check style and types: rustfmt, clippy, ruff, mypy.
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check packages python tests benches workloads examples notebooks setup.py
-	$(BIN)/ruff format --check packages python tests benches workloads examples notebooks setup.py
+	$(BIN)/ruff check packages python tests benches workloads examples notebooks website setup.py
+	$(BIN)/ruff format --check packages python tests benches workloads examples notebooks website setup.py
 	$(BIN)/mypy python/satline
 
 format: $(VENV)/lint ## Bring the code into its style.
 	cargo fmt --all
-	$(BIN)/ruff check --fix-only --quiet packages python tests benches workloads examples notebooks setup.py
-	$(BIN)/ruff format packages python tests benches workloads examples notebooks setup.py
+	$(BIN)/ruff check --fix-only --quiet packages python tests benches workloads examples notebooks website setup.py
+	$(BIN)/ruff format packages python tests benches workloads examples notebooks website setup.py
 
 # Options that make a bench short; with SIZE=full it has those of its own.
 short = $(if $(filter short full,$(SIZE)),$(if $(filter short,$(SIZE)),$(1)),$(error SIZE=$(SIZE): it is short or full))
@@ -162,10 +162,13 @@ bench: $(VENV)/test ## Run the benches, each beside a peer or a floor: about 10 
 ebpf: ## Compile the kernel's programs anew (needs clang, llvm and libbpf-dev; 14 made the objects that are committed).
 	crates/satline-monitor/ebpf/build.sh
 
-docs: $(VENV)/product ## Make the reference pages from the catalogue, the rules and the results.
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: $(VENV)/docs ## Make the reference pages from the catalogue, the rules and the results, and the site, in target/site.
 	$(BIN)/python -m satline.catalogue docs/reference/variables.md
 	$(BIN)/python -m satline.diagnosis.reference docs/reference/rules.md
 	$(BIN)/python -m satline.present.schemas.reference docs/reference/json.md
+	$(BIN)/mkdocs --quiet build --config-file website/mkdocs.yml
+	@echo "target/site/index.html: the site, to be opened as a file or served"
 
 man: $(VENV)/product ## Make the manual pages from the commands, in target/man/man1.
 	@$(BIN)/satline man -o target/man/man1
