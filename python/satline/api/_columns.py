@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from satline.api._html import html_table
+from satline.api._html import table_html
 from satline.extras import optional_library
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def rows_html(rows: pa.Table, title: str = "") -> str:
         notes.append(f"{rows.num_rows - ROWS_SHOWN} more rows")
     if len(names) < rows.num_columns:
         notes.append(f"{rows.num_columns - len(names)} more columns")
-    return html_table(heads, cells, title=title, note="; ".join(notes))
+    return table_html(heads, cells, title=title, note="; ".join(notes))
 
 
 def shown_value(value: Any) -> str:

@@ -120,16 +120,11 @@ def report(
 def _list() -> None:
     """Every shipped report with what it shows."""
     from rich.console import Console
-    from rich.table import Table
 
+    from satline.present import Tiles, print_table
     from satline.present.definition import find, shipped
 
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for name in shipped():
-        table.add_row(name, find(name).body.what)
-    Console().print(table)
+    print_table(Tiles(tuple((name, find(name).body.what) for name in shipped())), Console())
 
 
 def _whole(

@@ -78,7 +78,7 @@ def status(status_path: Path | None, as_json: bool) -> None:
 def _print_status(found: Status) -> None:
     from rich.console import Console
 
-    from satline.present import blocks, quantity, visible
+    from satline.present import Table, print_table, quantity, visible
 
     console = Console(highlight=False)
     cost = found.cpu_us / 1e4 / found.uptime_s if found.uptime_s > 0 else 0.0
@@ -109,8 +109,7 @@ def _print_status(found: Status) -> None:
                 errors,
             ]
         )
-    for block in blocks(rows, console.width, encoding=console.encoding):
-        console.print(block)
+    print_table(Table.of(rows, text=(0, 1)), console)
 
 
 @click.command(

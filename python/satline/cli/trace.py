@@ -192,20 +192,15 @@ def _reading(format_name: str | None, page_bytes: int | None, join: bool | None)
 
 def _list(what: str, kind: str, as_json: bool) -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    from satline.present import cell
+    from satline.present import Tiles, print_table
     from satline.traces import Program
 
     listed = Program().run([what])
     if as_json:
         print_json(kind, **{what: listed})
         return
-    console = Console()
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    for one in listed:
-        table.add_row(one["name"], cell(one["about"], encoding=console.encoding))
-    console.print(table)
+    print_table(Tiles(tuple((one["name"], one["about"]) for one in listed)), Console())
 
 
 def _print_kept(kind: str, kept: dict[str, Any], as_json: bool) -> None:

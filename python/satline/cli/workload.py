@@ -290,24 +290,22 @@ def _without_inputs(blocks: Blocks) -> dict[str, Any]:
 
 def _show_blocks(blocks: Blocks) -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    from satline.present import cell
+    from satline.present import Table, print_table
 
-    console = Console()
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for title in ("class", "lines", "share", "95 % interval", "characters", "bytes"):
-        table.add_column(title, justify="left" if title == "class" else "right")
-    for one in blocks.klass:
-        table.add_row(
-            cell(one.name, encoding=console.encoding),
+    rows = [("class", "lines", "share", "95 % interval", "characters", "bytes")]
+    rows += [
+        (
+            one.name,
             str(one.count),
             f"{one.share:.1%}",
             f"{one.low or 0:.1%} to {one.high or 0:.1%}",
             "" if one.characters is None else f"{one.characters.mean:.1f}",
             "" if one.output_bytes is None else f"{one.output_bytes.mean:.0f}",
         )
-    console.print(table)
+        for one in blocks.klass
+    ]
+    print_table(Table.of(rows), Console())
     think, typing = blocks.think, blocks.typing
     interval = ""
     if think.low_seconds is not None and think.high_seconds is not None:
@@ -345,40 +343,23 @@ def _status(blocks: Blocks, draws: Draws) -> int:
 
 def _show_compared(blocks: Blocks, draws: Draws) -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    from satline.present import cell
+    from satline.present import Table, print_table
     from satline.workload import compare as tests
     from satline.workload import shares
 
     console = Console()
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for title in ("class", "stated", "here", "lines"):
-        table.add_column(title, justify="left" if title == "class" else "right")
+    rows = [("class", "stated", "here", "lines")]
     for name, stated, drawn, count in shares(blocks, draws):
-        table.add_row(
-            cell(name, encoding=console.encoding),
-            "not in it" if stated is None else f"{stated:.1%}",
-            f"{drawn:.1%}",
-            str(count),
-        )
-    console.print(table)
+        rows.append((name, "not in it" if stated is None else f"{stated:.1%}", f"{drawn:.1%}", str(count)))
+    print_table(Table.of(rows), console)
     console.print()
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    for title in ("test", "n", "stated", "here", "p", "p (Holm)", "verdict"):
-        table.add_column(title, justify="left" if title in ("test", "verdict") else "right")
 
     def number(value: float | None) -> str:
         return "" if value is None else f"{value:.3g}"
 
-    for test in tests(blocks, draws):
-        table.add_row(
-            cell(test.what, encoding=console.encoding),
-            str(test.n),
-            number(test.stated),
-            number(test.drawn),
-            number(test.p),
-            number(test.p_corrected),
-            test.verdict,
-        )
-    console.print(table)
+    tested: list[tuple[str, ...]] = [("test", "n", "stated", "here", "p", "p (Holm)", "verdict")]
+    for one in tests(blocks, draws):
+        numbers = map(number, (one.stated, one.drawn, one.p, one.p_corrected))
+        tested.append((one.what, str(one.n), *numbers, one.verdict))
+    print_table(Table.of(tested, text=(0, -1)), console)

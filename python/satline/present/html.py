@@ -25,6 +25,8 @@ from satline.present._plot import Plot, make_plots
 from satline.present._sheet import Sheet, make_sheet
 from satline.present._table import table_rows
 from satline.present._vocabulary import in_words_of
+from satline.present._written import html_table
+from satline.present.blocks import Table
 from satline.present.definition import WHOLE, Definition, find
 from satline.reduction import Curves, Reduction
 
@@ -186,6 +188,7 @@ def _environment() -> jinja2.Environment:
         finalize=lambda value: value if isinstance(value, Markup | int | float) else visible(value),
     )
     environment.filters |= {
+        "table": lambda rows, style="": html_table(Table.of(rows), style=style),
         "evidence": terminal.evidence_words,
         "unseen": terminal.unseen_words,
         "strength": _numbers.strength_words,

@@ -81,20 +81,15 @@ def capacity(recording: Path, within_s: float, part: str, what: What, as_json: b
         print_json("analyse-capacity", answer, more, words=text, agreement=told)
         return
     from rich.console import Console
-    from rich.table import Table
 
-    from satline.present import visible
+    from satline.present import Table, print_table, visible
 
     console = Console(highlight=False)
     for line in (*text, *(one.words for one in others.values() if one is not None)):
         console.print(visible(line), markup=False)
     console.print()
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in ("users", f"{what}s", "failed", f"within {within_s:g} s", "median", "90 %"):
-        table.add_column(name, justify="right")
-    for step in answer.steps:
-        table.add_row(*_row(step))
-    console.print(table)
+    head = ("users", f"{what}s", "failed", f"within {within_s:g} s", "median", "90 %")
+    print_table(Table.of([head, *map(_row, answer.steps)], text=()), console)
 
 
 def words(answer: Capacity) -> list[str]:

@@ -74,13 +74,12 @@ def reduce(
     else:
         from rich.console import Console
 
-        from satline.present import visible
-        from satline.present.terminal import curves_table
+        from satline.present import curves_table, print_table, visible
         from satline.reduction import trend
 
         if variables is None:
             chosen = [name for name in USUAL if name in curves.curves] or chosen[:6]
-        Console().print(curves_table(curves, chosen))
+        print_table(curves_table(curves, chosen), Console())
         if curves.filters:
             click.echo(visible(f"only {curves.filters}"))
         for name in chosen:

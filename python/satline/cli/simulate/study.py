@@ -88,7 +88,7 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
         return
     from rich.console import Console
 
-    from satline.present import blocks, cell
+    from satline.present import Table, cell, print_table
 
     console = Console()
 
@@ -107,8 +107,7 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
     for title, table in (*comparison_tables(result), *effect_tables(result)):
         console.print()
         say(title, "bold cyan")
-        for block in blocks(table, console.width, encoding=console.encoding):
-            console.print(block)
+        print_table(Table.of(table), console)
     console.print()
     if planted is not None:
         say(planted.words, "bold")

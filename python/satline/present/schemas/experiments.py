@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from satline.experiment.adaptive.path import Trail
+from satline.experiment.adaptive import Trail
 from satline.experiment.designed import Figures, Look
 from satline.experiment.variance import Check, Contrast, Lenth, LevelMean, Row, YatesRow
 from satline.present.schemas.analyses import Diagnosed, PeakInWords
