@@ -1,4 +1,4 @@
-"""Documents are held against their schemas, which are closed for it: a key that no schema names is an error."""
+"""Documents are held against their schemas, closed for it: a key that no schema names is an error."""
 
 from __future__ import annotations
 
