@@ -8,13 +8,17 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from documents import read
 
 from satline.cli import run
+from satline.cli.experiment.designed import _print_interrupted
 from satline.errors import SatlineError
 from satline.present.schemas import KINDS
+from satline.swapper import Replayed
 from satline.systems.binaries import find_binary
 
 pytestmark = pytest.mark.slow
@@ -148,14 +152,12 @@ TRIED = {
 }
 # Kinds of commands that need more than files: where they are printed, and so held against their schemas.
 ELSEWHERE = {
-    "experiment-clean": "tests/system/test_study_runs.py",
+    "experiment-clean": "tests/cli/test_cli.py",
     "recording-join": "tests/cli/test_join.py",
     "simulate-calibrate": "tests/unit/simulation/test_calibration.py",
     "simulate-study": "tests/unit/simulation/test_study.py",
     "study": "tests/unit/reconcile/test_commands.py",
-    "study-design-interrupted": "tests/system/test_design_runs.py",
     "study-explain": "tests/unit/experiment/test_adaptive.py",
-    "swapper-replay": "tests/unit/swapper/test_faces.py",
     "swapper-status": "tests/unit/swapper/test_faces.py",
     "trace-record": "tests/unit/traces/test_traces.py",
     "workload-compare": "tests/cli/test_workload.py",
@@ -185,10 +187,31 @@ def test_a_command_prints_one_document_that_is_as_its_schema_says(
 
 
 def test_every_kind_is_tried() -> None:
-    assert {*TRIED, *ELSEWHERE} == set(KINDS)
+    assert {*TRIED, *ELSEWHERE, "study-design-interrupted", "swapper-replay"} == set(KINDS)
     for kind, file in ELSEWHERE.items():
         text = (Path(__file__).parents[2] / file).read_text(encoding="utf-8")
         assert "--json" in text, kind
+
+
+def test_an_interrupted_design_says_how_far_it_came(capsys: pytest.CaptureFixture[str]) -> None:
+    store = SimpleNamespace(finished=lambda run, _: run < 2)
+    carried: Any = SimpleNamespace(plan=SimpleNamespace(runs=range(5)), store=store, digest="")
+    _print_interrupted(carried, Path("out"), as_json=True)
+    told = read(capsys.readouterr().out)
+    assert (told["kind"], told["runs_done"], told["runs_planned"]) == ("study-design-interrupted", 2, 5)
+
+
+def test_a_replay_of_the_swapper_has_each_policy(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = Replayed(60.0, 3.5, {"swap-out": 2}, 8192, 40.0)
+    monkeypatch.setattr("satline.swapper.read_policy", lambda _: None)
+    monkeypatch.setattr("satline.swapper.replay", lambda *_: made)
+    assert run(["swapper", "replay", "x.satline", "a.toml", "b.toml", "--json"]) == 0
+    told = read(capsys.readouterr().out)
+    assert told["kind"] == "swapper-replay"
+    assert set(told["policies"]) == {"a.toml", "b.toml"}
+    assert told["policies"]["a.toml"]["short_seconds"] == 3.5
 
 
 def test_a_schema_is_printed_and_its_name_guessed(capsys: pytest.CaptureFixture[str]) -> None:
