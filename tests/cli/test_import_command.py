@@ -98,7 +98,7 @@ def test_the_formats_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("sysstat", "sar-text", "pcp", "atop", "prometheus", "csv"):
         assert f"\n{name} " in "\n" + shown
     assert run(["import", "--formats", "--json"]) == 0
-    assert {"name", "title", "examples"} == set(json.loads(capsys.readouterr().out)[0])
+    assert {"name", "title", "examples"} == set(json.loads(capsys.readouterr().out)["formats"][0])
 
 
 @pytest.mark.parametrize(
