@@ -312,7 +312,7 @@ class Histories:
             f" entity{limit})"
         )
         entities = self.connection.execute("SELECT entity FROM history_entity ORDER BY number").fetchall()
-        columns = ", ".join(f"coalesce(\"{n}\", 'nan'::DOUBLE) AS \"{n}\"" for n in names)
+        columns = ", ".join(f'coalesce("{n}", \'nan\'::DOUBLE) AS "{n}"' for n in names)
         rows = self.connection.execute(
             f"SELECT number, place, {columns} FROM history_course JOIN history_entity USING (entity)"
         ).fetchnumpy()
