@@ -8,7 +8,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-PROFILE = "shipped"
+# What is shipped is what was tested.
+PROFILE = "release"
 # Of every distribution that is still kept; what PyPI calls manylinux_2_28.
 GLIBC = (2, 28)
 _VERSION = re.compile(rb"GLIBC_(\d+)\.(\d+)")
@@ -66,6 +67,9 @@ def build_static(machine: Machine, target: Path, programs: tuple[str, ...]) -> P
     target = target / "static"  # the flags would make the others be compiled anew each time
     command = ["cargo", "build", "--profile", PROFILE, "--bins", "--target", machine.triple, *chosen]
     flags = {"RUSTFLAGS": "-C target-feature=+crt-static", "CARGO_TARGET_DIR": str(target)}
+    if machine.wheel != os.uname().machine:
+        linker = f"CARGO_TARGET_{machine.triple.upper().replace('-', '_')}_LINKER"
+        flags[linker] = os.environ.get(linker, f"{machine.wheel}-linux-gnu-gcc")
     _run(command, flags)
     return target / machine.triple / PROFILE
 

@@ -80,14 +80,28 @@ def test_an_image_holds_what_its_index_says(tree: Path, tmp_path: Path) -> None:
 
 
 def test_a_manual_page_says_what_help_says() -> None:
-    told = (
-        "Do one thing.\n\nMore -- of it.\n\nUsage: it [OPTIONS]\n\nOptions:\n  --a <B>\n\nExamples:\n  it\n"
-    )
+    told = """Do one thing.
+
+More -- of it.
+
+Usage: it [OPTIONS]
+
+Options:
+      --a <B>
+          What a is
+
+          [default: 1]
+
+Examples:
+  it --a 2
+"""
     lines = manual.page("it", told, "1.2").splitlines()
     assert lines[:3] == ['.TH IT 1 "" "Satline 1.2" "Satline"', ".SH NAME", "it \\- Do one thing"]
     assert "More \\-\\- of it." in lines
-    assert lines.index(".SH SYNOPSIS") < lines.index(".SH OPTIONS") < lines.index(".SH EXAMPLES")
-    assert lines.count(".nf") == lines.count(".fi") == 2
+    option = lines.index(".TP")
+    assert lines[option + 1 : option + 5] == [".B \\-\\-a <B>", "What a is", ".IP", "[default: 1]"]
+    assert lines.index(".SH SYNOPSIS") < lines.index(".SH OPTIONS") < option < lines.index(".SH EXAMPLES")
+    assert lines[-4:] == [".SH EXAMPLES", ".nf", "  it \\-\\-a 2", ".fi"]
 
 
 def test_a_line_that_begins_with_a_point_is_no_request() -> None:
