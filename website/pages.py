@@ -148,7 +148,8 @@ def _source_page(path: str) -> str:
 def source_text(path: str) -> str:
     """A file that is no page, as a page, which search leaves out."""
     text = (ROOT / path).read_text("utf-8")
-    return f"---\nsearch:\n  exclude: true\n---\n\n# {path}\n\n````{LANGUAGES.get(Path(path).suffix, 'text')}\n{text}````\n"
+    language = LANGUAGES.get(Path(path).suffix, "text")
+    return f"---\nsearch:\n  exclude: true\n---\n\n# {path}\n\n````{language}\n{text}````\n"
 
 
 def _command_page(path: str) -> str:

@@ -1,4 +1,4 @@
-"""A variable of one user, device, … as the measure: VARIABLE@ENTITY, as `satline correlate` names it."""
+"""A variable of one user, device, … as the measure: VARIABLE@ENTITY, as `analyse correlate` names it."""
 
 from __future__ import annotations
 

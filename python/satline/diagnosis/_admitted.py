@@ -1,4 +1,4 @@
-"""Users whom a swapper holds back until their working sets fit, while storage is free."""
+"""Users whom a swapper holds back until their working sets fit, while memory is free."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 
 from satline.diagnosis._use import DELAYED, Courses, Use, over
 
-# Part of storage that has to be free for it to be the admission that holds users back, and not the storage.
+# Part of memory that has to be free for it to be the admission that holds users back, and not the memory.
 ROOM = 0.25
 
 
 def admission(courses: Courses) -> list[Use]:
-    """The users that a swapper holds, as it recorded them; short where storage has room for them.
+    """The users that a swapper holds, as it recorded them; short where memory has room for them.
 
-    Where little storage is free, it is the storage that is short: memory and limits of groups tell that.
+    Where little memory is free, it is the memory that is short: memory and limits of groups tell that.
     """
     names = ("users_eligible", "free_bytes", "total_bytes")
     level = courses.history.levels("swapper", "'all'", names).get("all")
@@ -27,7 +27,7 @@ def admission(courses: Courses) -> list[Use]:
         seconds = courses.reduction.seconds
         says = (
             f"the swapper holds {over(eligible, short, seconds):.1f} users until their working sets fit,"
-            f" while {over(free, short, seconds):.0%} of the storage that it watches is free"
+            f" while {over(free, short, seconds):.0%} of the memory that it watches is free"
         )
     return [
         Use(
@@ -40,6 +40,6 @@ def admission(courses: Courses) -> list[Use]:
             of=f"mean number of users held {float(np.mean(eligible)):.2g}",
             held=eligible,
             says=says,
-            remedy="Raise admission.storage_share in the swapper's policy: storage has room for who waits.",
+            remedy="Raise admission.storage_share in the swapper's policy: memory has room for who waits.",
         )
     ]

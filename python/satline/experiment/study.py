@@ -382,7 +382,7 @@ def find_study(name_or_file: str) -> Path:
     shipped = {study.stem: study for study in shipped_studies()}
     if name_or_file in shipped:
         return shipped[name_or_file]
-    raise none_such(name_or_file, shipped, kind="study", listed_by="satline studies")
+    raise none_such(name_or_file, shipped, kind="study", listed_by="satline experiment studies")
 
 
 def read_study(path: Path) -> Study:
@@ -398,7 +398,7 @@ def read_study(path: Path) -> Study:
         StudyFile,
         kind="study",
         name_one="name a study file, or a shipped study",
-        hint="shipped studies show every key: `satline studies`",
+        hint="shipped studies show every key: `satline experiment studies`",
     )
     return _study(path, text, file)
 

@@ -90,7 +90,7 @@ def predict(
         return replace(
             answer,
             reasons=("no resource is used more where more work is done",),
-            advice=("Record a wider range of loads; see `satline reduce` for what changes with load.",),
+            advice=("Record a wider range of loads; `satline analyse reduce` shows what changes with it.",),
         )
     model = fit(found, made, think_s)
     seen = _measured(every, seed)

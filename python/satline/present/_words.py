@@ -46,17 +46,17 @@ GROUP_AXES = {"time": "time", "hour": "hour of the day", "user": "user", "device
 # Variables that no report labels but evidence may name.
 _MORE = {
     "work_rate": "work of the transactions completed",
-    "problem_fraction": "problem state",
-    "supervisor_fraction": "supervisor state",
+    "problem_fraction": "user time",
+    "supervisor_fraction": "system time",
     "total_cpu_fraction": "processors busy",
     "page_share": "share of paging in reads",
-    "memory_used_fraction": "main storage used",
+    "memory_used_fraction": "memory used",
     "largest_user_share": "share of the busiest user",
     "load_cpu_fraction": "processors used by the load",
-    "load_memory_fraction": "storage of the load against its limit",
+    "load_memory_fraction": "memory of the load against its limit",
     "load_read_cap_fraction": "reads of the load against their cap",
     "pressure_io": "time with a task waiting for I/O",
-    "pressure_memory": "time with a task stalled for storage",
+    "pressure_memory": "time with a task stalled for memory",
     "pressure_cpu": "time with a task waiting for a processor",
     "failure_rate": "transactions failed",
     "think": "user wait",
@@ -65,7 +65,7 @@ _MORE = {
     "left_cpu": "processors left for the load",
     "left_fraction": "part of the CPU that was left",
     "busy_of_left": "CPU busy, of what was left",
-    "problem_of_left": "problem state, of the CPU that was left",
+    "problem_of_left": "user time, of the CPU that was left",
 }
 
 OUTCOMES: dict[Outcome, str] = {

@@ -21,9 +21,9 @@ from satline.reduction import Reduction, Source
 # Names under which the commands are known to the reader.
 COMMANDS = {
     "diagnose": "satline diagnose",
-    "predict": "satline predict",
-    "capacity": "satline capacity",
-    "plan": "satline plan",
+    "predict": "satline analyse predict",
+    "capacity": "satline analyse capacity",
+    "plan": "satline analyse plan",
     "planted": "the recording's description",
 }
 

@@ -1,4 +1,4 @@
-"""`satline explain`."""
+"""`satline analyse explain`."""
 
 from __future__ import annotations
 

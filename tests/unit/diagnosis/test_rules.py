@@ -251,7 +251,7 @@ def test_every_fact_that_is_said_to_support_a_finding_does(diagnoses: dict[str, 
     found = finding(diagnose(recording), "cpu_bound")
     assert {e.threshold for e in found.evidence if not e.supports} == {
         "most of total CPU",
-        "less than problem state",
+        "less than user time",
     }
 
 

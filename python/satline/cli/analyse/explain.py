@@ -1,4 +1,4 @@
-"""`satline explain`: what a finding means, and what it rests on."""
+"""`satline analyse explain`: what a finding means, and what it rests on."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ def named(name: str) -> Rule:
         return found
     # A part of a name counts more than letters alike.
     close = [n for n in rules if len(wanted) > 2 and wanted in n] or get_close_matches(wanted, rules, n=3)
-    hint = f"did you mean {' or '.join(close[:3])}?" if close else "`satline explain --list` shows all"
+    hint = "`satline analyse explain --list` shows all"
+    if close:
+        hint = f"did you mean {' or '.join(close[:3])}?"
     raise InputError(f"there is no finding {name}", hint=hint)
 
 

@@ -1,4 +1,4 @@
-"""`satline predict`: throughput and response time at other loads, and after changes."""
+"""`satline analyse predict`: throughput and response time at other loads, and after changes."""
 
 from __future__ import annotations
 

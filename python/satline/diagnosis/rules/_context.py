@@ -146,7 +146,7 @@ class Context:
 
     @property
     def problem(self) -> str:
-        """The variable of the load's problem state, as `busy`."""
+        """The variable of the load's user time, as `busy`."""
         return "problem_of_left" if self.busy == "busy_of_left" else "problem_fraction"
 
     @property
@@ -205,7 +205,7 @@ class Context:
         """Do the users of a virtual-machine system fill its processors themselves at saturation?
 
         Then processors limit them whatever else they wait for (utilization law): no wait is left idle that
-        paging devices or storage could fill. Elsewhere what fills processors may not be the load: False.
+        paging devices or memory could fill. Elsewhere what fills processors may not be the load: False.
         """
         total, run = self.high(self.busy), self.high("user_run")
         busy = self.high("total_cpu")

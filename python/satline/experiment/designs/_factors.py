@@ -86,7 +86,7 @@ def check_factors(factors: Sequence[Factor]) -> None:
     """Raises InputError for no factors, one twice, or more than there are letters."""
     names = [factor.name for factor in factors]
     if not names:
-        raise InputError("a design needs a factor", hint="satline design memory=640,1024 channels=1,2")
+        raise InputError("a design needs a factor", hint="name one with its levels: memory=640,1024")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(f"the factor {twice[0]!r} is there twice", hint="give all its levels at once")
