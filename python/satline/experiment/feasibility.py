@@ -39,7 +39,7 @@ def check_feasible(
         Something cannot be had; names file, line, key and remedy for each.
     """
     if not scratch.is_dir():
-        raise InputError(f"{scratch} is not a directory", hint="name one on a local disk with --scratch")
+        raise InputError(f"{scratch} is not a directory", hint="name one on a local disk for scratch files")
     if elsewhere(study):
         return  # what is there is asked there
     available = len(os.sched_getaffinity(0)) if processors is None else processors
@@ -84,7 +84,7 @@ def _impossible_limits(
             yield (
                 ("limits", "swap"),
                 message,
-                f"{reserve} must stay free; write less, or name a larger disk with --scratch",
+                f"{reserve} must stay free; write less, or name scratch space on a larger disk",
             )
 
 

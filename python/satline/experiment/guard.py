@@ -43,7 +43,7 @@ def check_writable(out: Path) -> None:
     above = next(directory for directory in (out.absolute(), *out.absolute().parents) if directory.exists())
     if not os.access(above, os.W_OK | os.X_OK):
         raise InputError(
-            f"{above} may not be written", hint="name another place for the recording with --output"
+            f"{above} may not be written", hint="name another place for the recording"
         )
 
 

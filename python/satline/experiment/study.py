@@ -337,7 +337,8 @@ def with_steps(
     if grid:
         if changes:
             raise InputError(
-                "--grid runs the steps that are stated; --within, --for, --most, --target are of a search",
+                "a grid runs the steps that are stated;"
+                " precision, time, most users and target are of a search",
                 hint="leave one or the other out",
             )
         if not load.users:
@@ -358,7 +359,7 @@ def with_steps(
         if is_so:
             raise InputError(
                 f"{study.path}: a study with {what} runs the steps that it states",
-                hint="leave --within, --for, --most and --target out",
+                hint="leave precision, time, most users and target out",
             )
     return study.with_load(steps="adaptive", **changes)
 

@@ -86,7 +86,7 @@ def test_paging_bound_against_processors_first_is_told_by_what_the_model_lacks()
     assert story.agrees is False
     (line,) = story.lines
     assert line.startswith(
-        "Differs: satline analyse predict says 26.8 [25.8, 27.8], processors first: it has no main"
+        "Differs: satline analyse predict says 26.8 [25.8, 27.8], processors first: it has no memory"
     )
     # The one who reads the prediction is told what was measured, in its headline too.
     other = reconcile(answers, "predict")

@@ -94,8 +94,8 @@ class DesignPart(BaseModel):
         are done.
         With ``transform = "log"`` `smallest` is relative: 0.1 is a tenth.
     pool, transform
-        As `satline experiment anova` has them. Without `pool` and replicates: Lenth's method where all factors
-        have two levels, else 2.
+        As `satline experiment anova` has them. Without `pool` and replicates: Lenth's method where all
+        factors have two levels, else 2.
     within_seconds
         Reactions within this time are satisfactory.
     """

@@ -65,7 +65,7 @@ class Store:
         if not file.is_file():
             raise InputError(
                 f"{self.path} is there already, and holds no runs of a designed study",
-                hint="name another directory with --output, or delete it",
+                hint="name another directory, or delete it",
             )
         try:
             content = parse_json(file.read_text(encoding="utf-8"))
@@ -73,7 +73,7 @@ class Store:
             version = content["satline_design"]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
-                f"{file}: not a plan: {error!r}", hint="name another directory with --output"
+                f"{file}: not a plan: {error!r}", hint="name another directory"
             ) from None
         if version != VERSION:
             raise InputError(

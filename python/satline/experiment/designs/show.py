@@ -77,7 +77,7 @@ def words(plan: Plan) -> list[str]:
         lines.append(f"Given up for the blocks: {'; '.join(names(w, factors) for w in given)}.")
     if plan.replicates == 1:
         lines.append(
-            "Without replicates the error must come from high interactions (--pool) or Lenth's method."
+            "Without replicates the error must come from high interactions (pooled) or Lenth's method."
         )
     return lines
 

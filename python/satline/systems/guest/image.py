@@ -291,7 +291,7 @@ class _Build:
         packages = sorted((tree / "var/tmp").glob("linux-image-*.deb"))
         if not packages:
             raise SatlineError(
-                f"the mirror {self._mirror} has no {KERNEL}", hint="name another with --mirror"
+                f"the mirror {self._mirror} has no {KERNEL}", hint="name another mirror"
             )
         part.mkdir()
         self._run(
