@@ -42,9 +42,7 @@ def check_writable(out: Path) -> None:
     """Raises InputError where nothing can be written to `out`, which need not be there yet."""
     above = next(directory for directory in (out.absolute(), *out.absolute().parents) if directory.exists())
     if not os.access(above, os.W_OK | os.X_OK):
-        raise InputError(
-            f"{above} may not be written", hint="name another place for the recording"
-        )
+        raise InputError(f"{above} may not be written", hint="name another place for the recording")
 
 
 @contextlib.contextmanager

@@ -72,9 +72,7 @@ def _change(part: str, text: str) -> Change:
         raise InputError(f"change {text!r}", hint=f"write one of {WAYS}")
     change = Change(what, float(amount[1]), bool(amount[2]))
     if not (0.01 <= change.amount <= 10_000):
-        raise InputError(
-            f"change {text!r}: {change.amount:g} is no sensible amount", hint="write 2x, or 4"
-        )
+        raise InputError(f"change {text!r}: {change.amount:g} is no sensible amount", hint="write 2x, or 4")
     if not change.times:
         if what in ("cpu", "storage", "cap"):
             raise InputError(

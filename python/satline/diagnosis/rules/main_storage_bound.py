@@ -29,8 +29,7 @@ RULE = Rule(
     remedies=(
         "Put a compressed tier before swap (zram, zswap), if processors stand idle.",
         "Raise the memory limit of the load (memory.max), or the guest's memory.",
-        "More memory; it pays beyond the need of those admitted, for it keeps users' pages while they "
-        "think.",
+        "More memory; it pays beyond the need of those admitted, for it keeps users' pages while they think.",
     ),
     false_readings=("One user with a very large working set pages heavily at any level.",),
     references=("[Bard]",),

@@ -72,9 +72,7 @@ class Store:
             same, plan = content["digest"] == digest, _plan(content)
             version = content["satline_design"]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"{file}: not a plan: {error!r}", hint="name another directory"
-            ) from None
+            raise InputError(f"{file}: not a plan: {error!r}", hint="name another directory") from None
         if version != VERSION:
             raise InputError(
                 f"{file} is of version {version}, not {VERSION}", hint="use the Satline that began it"

@@ -72,9 +72,7 @@ def parse_skip(text: str, factors: Sequence[Factor]) -> Skip:
     for part in text.split(","):
         name, _, level = (piece.strip() for piece in part.partition("="))
         if name not in known:
-            raise InputError(
-                f"skip {text!r}: there is no factor {name!r}", hint=f"it has {', '.join(known)}"
-            )
+            raise InputError(f"skip {text!r}: there is no factor {name!r}", hint=f"it has {', '.join(known)}")
         if level not in known[name].levels:
             levels = ", ".join(known[name].levels)
             raise InputError(f"skip {text!r}: {name} has no level {level!r}", hint=f"it has {levels}")
