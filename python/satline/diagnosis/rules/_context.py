@@ -182,7 +182,7 @@ class Context:
     def inside(self, part: str) -> Measure | None:
         """As `share`, but of the time in queue where admission holds users back (eligible time is known).
 
-        Who is held back neither runs nor waits for a page or a device: beyond saturation only his time grows,
+        Who is held back neither runs nor waits for a page or a device: beyond saturation only its time grows,
         and no part of the whole would stay large.
         """
         share = self.share(part)

@@ -1,8 +1,8 @@
 """Thrashing.
 
 What: too many users share memory, and steal each other's pages.
-Why: with a multiprogramming level beyond what memory holds, each user runs only until he misses the pages
-that were taken from him; useful work falls while paging climbs.
+Why: with a multiprogramming level beyond what memory holds, each user runs only until it misses the pages
+that were taken from it; useful work falls while paging climbs.
 Signs: the multiprogramming level is high and rises with load, paging climbs (where the paging devices are
 full: paging for each unit of work), user time falls, users wait for pages, processors stand idle. Where
 admission is recorded, somebody sets the level: then it comes before the paging and the overflow that it
