@@ -114,7 +114,7 @@ class History:
             try:
                 (path / "recordings").mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                hint = "choose a place where you may write with --history"
+                hint = "name a directory of the history where you may write"
                 raise InputError(f"{path}: {error.strerror}", hint=hint) from error
             made = cls(path)
             made.save()

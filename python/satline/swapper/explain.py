@@ -1,4 +1,4 @@
-"""Why a user is in his state, and what a policy means."""
+"""Why a user is in its state, and what a policy means."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def explain_user(status: Status, name: str, proc: Path = Path("/proc")) -> list[
     Parameters
     ----------
     proc
-        Where the kernel tells of his processes.
+        Where the kernel tells of its processes.
 
     Raises
     ------
@@ -53,16 +53,16 @@ def _sentences(status: Status, user: UserStatus, proc: Path) -> Iterator[str]:
             yield f"{_mib(size_bytes)} are {what}: they are left out."
     if user.working_set_bytes is None:
         yield (
-            "His working set is not known: only by coming back after a swap-out do pages show that they "
-            'were touched. Until then the kernel alone writes him out (unless swap_out.unknown is "address").'
+            "Its working set is not known: only by coming back after a swap-out do pages show that they "
+            'were touched. Until then the kernel alone writes it out (unless swap_out.unknown is "address").'
         )
     else:
         size = _mib(user.working_set_bytes)
-        yield f"His working set is {size} in {user.working_set_runs:,} runs of pages."
+        yield f"Its working set is {size} in {user.working_set_runs:,} runs of pages."
     if user.resumes:
         mean_ms = user.resume_us / user.resumes / 1e3
         yield (
-            f"He came back {_times(user.resumes)} from outside, {mean_ms:,.0f} ms from the first touch to "
+            f"It came back {_times(user.resumes)} from outside, {mean_ms:,.0f} ms from the first touch to "
             "the last major fault in the mean."
         )
     if user.prepaged_pages:

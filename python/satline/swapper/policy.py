@@ -82,7 +82,7 @@ class Activity(_Part):
         default=3000, description="processor time above that share that ends idleness, µs"
     )
     faults: Annotated[int, Field(ge=1)] = Field(
-        default=2, description="touches of pages outside, within a second, that mean that he is back"
+        default=2, description="touches of pages outside, within a second, that mean that it is back"
     )
     fault_event: Literal["all", "major"] = Field(
         default="all", description="all: a touch counts when it begins; major: when its read is done"
@@ -146,7 +146,7 @@ class SwapOut(_Part):
 
 
 class Admission(_Part):
-    """[admission]: who comes back is held while he does not fit beside the users in the queue."""
+    """[admission]: who comes back is held while it does not fit beside the users in the queue."""
 
     hold_seconds: Annotated[float, Field(ge=0, le=60)] = Field(
         default=0.0, description="longest time for which one return is held, s; 0: nobody is held"
@@ -199,7 +199,7 @@ class GiveUp(_Part):
     stays: Annotated[int, Field(ge=1)] = Field(
         default=3, description="stays with prepaging before that is judged"
     )
-    retry_seconds: Seconds = Field(default=3600.0, description="after this time he is tried again, s")
+    retry_seconds: Seconds = Field(default=3600.0, description="after this time it is tried again, s")
 
 
 class Tiers(_Part):

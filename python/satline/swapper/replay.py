@@ -109,7 +109,7 @@ def _page_bytes(path: Path) -> int:
 def replay(path: Path, policy: Path) -> Replayed:
     """Decide on everything that the recording at `path` saw, under the policy in the file `policy`.
 
-    Work takes no time there, and a user returns when he did; free storage is what was recorded, corrected by
+    Work takes no time there, and a user returns when it did; free memory is what was recorded, corrected by
     the difference of what is outside.
 
     Raises
