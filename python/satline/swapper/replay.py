@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from satline.errors import InputError, SatlineError
+from satline.errors import InputError
 from satline.outside import parse_json, parse_toml, read_text
 from satline.recording import Recording
-from satline.systems.binaries import find_binary
+from satline.swapper.program import answer
 
 _STORAGE = [
     "total_bytes",
@@ -117,16 +116,9 @@ def replay(path: Path, policy: Path) -> Replayed:
     InputError
         The recording has no swapper's rows, or the policy is wrong.
     """
-    program = find_binary("satline-swapper")
     text = "".join(json.dumps(one) + "\n" for one in observations(path))
-    done = subprocess.run(
-        [program, "replay", str(policy)], input=text, capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        message, _, hint = done.stderr.removeprefix("error: ").partition("\nhint: ")
-        kind = InputError if done.returncode == 2 else SatlineError
-        raise kind(message.strip(), hint=hint.strip())
-    return _summed([parse_json(line) for line in done.stdout.splitlines()])
+    decided = answer("replay", str(policy), told=text)
+    return _summed([parse_json(line) for line in decided.splitlines()])
 
 
 def _summed(decided: list[dict[str, Any]]) -> Replayed:
