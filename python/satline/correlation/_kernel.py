@@ -16,6 +16,7 @@ from satline.correlation._panel import Floats, Integers
 
 # numpy 1 has no place to put a transform.
 _PLACED = int(np.__version__.partition(".")[0]) >= 2
+_PATTERNS = 4096
 
 
 def spectrum(x: Floats, room: NDArray[np.complex128] | None = None) -> Floats:
@@ -58,7 +59,6 @@ def fast_length(n: int) -> int:
         k += 1
 
 
-_PATTERNS = 4096
 
 
 @dataclass(frozen=True)

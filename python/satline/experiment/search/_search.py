@@ -139,20 +139,10 @@ class Decision:
             "chance_within": self.chance_within,
             "expected_seconds": self.expected_seconds,
             "estimates": [
-                {
-                    "target": e.target,
-                    "value": finite(e.value),
-                    "low": finite(e.low),
-                    "high": finite(e.high),
-                    "unit": e.unit,
-                    "done": e.done,
-                }
+                {name: finite(v) if isinstance(v, float) else v for name, v in vars(e).items()}
                 for e in self.estimates
             ],
-            "candidates": [
-                {"users": c.users, "window_s": c.window_s, "seconds": c.seconds, "narrowing": c.narrowing}
-                for c in self.candidates
-            ],
+            "candidates": [dict(vars(c)) for c in self.candidates],
         }
 
 
