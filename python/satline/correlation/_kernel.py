@@ -59,8 +59,6 @@ def fast_length(n: int) -> int:
         k += 1
 
 
-
-
 @dataclass(frozen=True)
 class Lagged:
     """Coefficients of one series with others: shape (series, lags).
