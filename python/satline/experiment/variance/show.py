@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from satline.experiment.variance._anova import Analysis, Contrast
+from satline.experiment.variance import Analysis, Contrast
 from satline.present import cell, number
 
 if TYPE_CHECKING:
