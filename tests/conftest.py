@@ -12,6 +12,9 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parent))
 import skipped
 
+# What a bench measures, tests try too.
+sys.path += [str(Path(__file__).parents[1] / "benches" / bench) for bench in ("monitor", "terminals")]
+
 # As the commands do (satline.cli); before any test imports NumPy, and for all that tests start.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

@@ -29,15 +29,17 @@ sys.path[:0] = [str(ROOT / "python"), str(Path(__file__).parent)]
 
 from grid import central_server, networks  # noqa: E402
 
-from satline.prediction import (  # noqa: E402
+from satline.prediction import (  # noqa: E402  # noqa: E402
+    BANDS,
+    MEASURED,
     Network,
+    band,
     exact_classes,
     exact_single,
     linearizer,
     pressure,
     schweitzer,
 )
-from satline.prediction._solve import BANDS, MEASURED, band  # noqa: E402
 
 METHODS = {"linearizer": linearizer, "schweitzer": schweitzer}
 NETWORKS = 1500

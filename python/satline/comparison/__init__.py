@@ -9,7 +9,8 @@ from satline.comparison import _observations as observations
 from satline.comparison._changes import confounded, find_changes
 from satline.comparison._held import Blocks, hold, placebo
 from satline.comparison._hours import by_hour
-from satline.comparison._observations import Readings
+from satline.comparison._matched import common, level, make_means, slopes
+from satline.comparison._observations import Readings, read
 from satline.comparison._periods import Observed, common_throughput, observed, period
 from satline.comparison._results import (
     AtEqual,
@@ -37,6 +38,7 @@ from satline.reduction import Filters, variables
 __all__ = [
     "AtEqual",
     "BandPoint",
+    "Blocks",
     "Change",
     "Comparison",
     "CurvePoint",
@@ -44,13 +46,22 @@ __all__ = [
     "Hours",
     "Matched",
     "MatchedClass",
+    "Observed",
     "Options",
     "Period",
+    "Readings",
     "TradeOff",
     "Work",
+    "common",
     "compare",
     "find_recordings",
+    "hold",
+    "level",
+    "make_means",
     "moment_of",
+    "observed",
+    "read",
+    "slopes",
 ]
 
 LEAST_OBSERVATIONS = 10

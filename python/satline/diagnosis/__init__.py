@@ -35,6 +35,7 @@ from satline.diagnosis._waits import wait_shares
 from satline.diagnosis._warnings import LOG_ON_ADVICE, absent_users, failed_part
 from satline.diagnosis._words import amount, span_words, two_digits
 from satline.diagnosis.rules import RULES
+from satline.diagnosis.rules._worth import undecided
 from satline.diagnosis.saturation import saturation
 
 __all__ = [
@@ -88,6 +89,7 @@ __all__ = [
     "suffices",
     "times",
     "two_digits",
+    "undecided",
     "usl",
     "vm_words",
     "wait_shares",

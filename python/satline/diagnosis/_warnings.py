@@ -149,11 +149,8 @@ def absent_users(recording: Source) -> str | None:
     The emulator does not try such a user again, so that fewer worked than the load says, and what was seen
     at it is of a lighter one.
     """
-    connection = reading(recording)
-    try:
+    with reading(recording) as connection:
         count, first = connection.execute(_FAILED).fetchone() or (0, None)
-    finally:
-        connection.close()
     if not count:
         return None
     why = str(first or "no reason is recorded")

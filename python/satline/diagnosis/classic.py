@@ -62,15 +62,12 @@ def vsimax_of(recording: Source) -> VsiMax | None:
     """
     import numpy as np
 
-    connection = recording.connect(tables=["transaction"])  # type: ignore[call-arg]
-    try:
+    with recording.connect(tables=["transaction"]) as connection:  # type: ignore[call-arg]
         rows = connection.execute(
             "SELECT users, response_us / 1e6 AS s FROM transaction WHERE phase <> 'logon' "
             "AND outcome IN ('ok', 'unexpected') AND users IS NOT NULL AND response_us IS NOT NULL "
             "ORDER BY monotonic_ns + response_us * 1000"
         ).fetchnumpy()
-    finally:
-        connection.close()
     users, seconds = (np.asarray(rows[name], dtype=np.float64) for name in ("users", "s"))
     if len(seconds) < BASE_SAMPLES:
         return None

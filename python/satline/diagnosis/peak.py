@@ -123,8 +123,7 @@ def _windows(recording: Source) -> list[tuple[int, NDArray[np.float64]]]:
     """
     import numpy as np
 
-    connection = recording.connect(tables=["event", "transaction"])  # type: ignore[call-arg]
-    try:
+    with recording.connect(tables=["event", "transaction"]) as connection:  # type: ignore[call-arg]
         bounds = connection.execute(
             "SELECT step, any_value(users), max(monotonic_ns) FILTER (event = 'window-start') AS t0, "
             "max(monotonic_ns) FILTER (event = 'window-end') AS t1 FROM event WHERE step IS NOT NULL "
@@ -134,8 +133,6 @@ def _windows(recording: Source) -> list[tuple[int, NDArray[np.float64]]]:
             "SELECT monotonic_ns + coalesce(reaction_us, response_us) * 1000 FROM transaction "
             "WHERE phase <> 'logon' AND outcome IN ('ok', 'unexpected') AND response_us IS NOT NULL"
         ).fetchnumpy()
-    finally:
-        connection.close()
     moments = np.sort(np.asarray(next(iter(times.values())), dtype=np.float64))
     found = []
     for _, users, begin, end in bounds:

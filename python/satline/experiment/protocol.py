@@ -463,11 +463,8 @@ class _Run:
 
         if not self._recorded:
             return 0
-        connection = Recording.open(self._recording).connect()
-        try:
+        with Recording.open(self._recording).connect() as connection:
             row = connection.execute("SELECT count(*) FROM event WHERE event = 'window-end'").fetchone()
-        finally:
-            connection.close()
         return int(row[0]) if row else 0
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -323,7 +323,7 @@ class Study:
         """The same study with other values in its ``[load]``."""
         load = self.file.load.model_copy(update=changes)
         file = self.file.model_copy(update={"load": load})
-        return Study(self.name, self.path, self.text, file, self.workload, self.workload_text)
+        return replace(self, file=file)
 
 
 def with_steps(

@@ -19,13 +19,15 @@ from satline.prediction._network import CustomerClass, Network, Station
 from satline.prediction._predict import predict
 from satline.prediction._results import Prediction, Row, Scenario, StationDemand
 from satline.prediction._solution import Accuracy, Solution
-from satline.prediction._solve import METHODS, Method, accuracy, solve
+from satline.prediction._solve import BANDS, MEASURED, METHODS, Method, accuracy, band, solve
 from satline.prediction._whatif import WAYS, Change, changes
 
 if TYPE_CHECKING:
     from satline.prediction._file import Described, read_network
 
 __all__ = [
+    "BANDS",
+    "MEASURED",
     "METHODS",
     "WAYS",
     "Accuracy",
@@ -52,6 +54,7 @@ __all__ = [
     "TransactionClass",
     "UsersPoint",
     "accuracy",
+    "band",
     "bounds",
     "changes",
     "curve_of",

@@ -1,9 +1,9 @@
 """Reduction: readings → observations → load classes → curves against load [Bard]."""
 
 from satline.reduction._axes import LOAD_AXES, Axis, axis_named, usual_axis
-from satline.reduction._classes import Classing, make_classes
+from satline.reduction._classes import Classing, assign, distinct_classes, make_classes, merged_classes
 from satline.reduction._curves import PARTS as SHARE_PARTS
-from satline.reduction._curves import members
+from satline.reduction._curves import make_batches, members
 from satline.reduction._filters import DAYS, Filters, has_rows, recorded, texts, users_condition
 from satline.reduction._group_times import stretches
 from satline.reduction._group_users import user_variables
@@ -41,18 +41,22 @@ __all__ = [
     "Source",
     "Trend",
     "Variables",
+    "assign",
     "axis_named",
     "bound_memory",
     "differenced",
+    "distinct_classes",
     "floats",
     "group",
     "has_rows",
+    "make_batches",
     "make_classes",
     "make_observations",
     "make_scopes",
     "make_transactions",
     "make_values",
     "members",
+    "merged_classes",
     "needed_columns",
     "numbers_table",
     "on_axis",

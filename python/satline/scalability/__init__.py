@@ -8,10 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from satline.errors import InputError
-from satline.scalability._bounds import bound_at, bounds_of, little
 from satline.scalability._families import Floats
 from satline.scalability._fits import Fits, Fitted, fit_all
-from satline.scalability._levels import Grouped, group
+from satline.scalability._levels import Grouped, bound_at, bounds_of, group, little
 from satline.scalability._read import Table, is_table, read_table
 from satline.scalability._region import Point
 from satline.scalability._results import (

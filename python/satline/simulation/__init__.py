@@ -2,7 +2,7 @@
 
 from satline.simulation._batches import Truncation, batch_means, mser
 from satline.simulation._designed import is_designed, run_designed
-from satline.simulation._estimate import Difference, Estimate, paired
+from satline.simulation._estimate import Difference, Estimate, mean_interval, paired
 from satline.simulation._files import (
     about,
     find_calibration,
@@ -53,6 +53,7 @@ __all__ = [
     "find_workload",
     "is_designed",
     "is_measure",
+    "mean_interval",
     "measure",
     "mser",
     "paired",

@@ -5,10 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from satline.extras import can_draw
 from satline.present import visible
 from satline.simulation._run_study import StudyResult
-from satline.simulation.show import notes, rows
+from satline.simulation.show import notes, plot, rows
 from satline.simulation.tables import comparison_tables, effect_tables
+
+
+def write_figures(result: StudyResult, directory: Path) -> list[Path]:
+    """Draw every figure of the study into `directory`; none without what draws them.
+
+    Raises
+    ------
+    InputError
+        It cannot be written.
+    """
+    from satline.present import picture
+    from satline.present.html import write_page
+
+    written: list[Path] = []
+    if not can_draw():
+        return written
+    for plan in result.study.file.figure:
+        drawn = plot(plan, result.arms)
+        if not any(line.marks for line in drawn.lines):
+            continue
+        path = directory / f"{drawn.name}.svg"
+        write_page(path, picture(drawn))
+        written.append(path)
+    return written
+
 
 _COMPARED = """\
 Changes are at equal load under common random numbers, with 95 % intervals; `?`: the interval holds 0."""
@@ -27,7 +53,7 @@ def write_study_page(result: StudyResult, path: Path) -> list[Path]:
         They cannot be written.
     """
     from satline.present.html import write_page
-    from satline.simulation.figures import write_figures
+    from satline.simulation.page import write_figures
 
     directory = path.with_suffix("")
     directory.mkdir(parents=True, exist_ok=True)

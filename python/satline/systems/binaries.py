@@ -12,6 +12,8 @@ from pathlib import Path
 
 from satline.errors import SatlineError
 
+STOP_TIMEOUT_S = 30.0
+
 
 def find_binary(
     name: str, environment: Mapping[str, str] = os.environ, executable: str = sys.executable
@@ -38,11 +40,8 @@ def find_binary(
     return Path(found).absolute()
 
 
-STOP_TIMEOUT_S = 30.0
-
-
 def end(process: subprocess.Popen[bytes], timeout_s: float = STOP_TIMEOUT_S) -> None:
-    """Have it finish its part of the recording; kill it when it does not."""
+    """Have it finish, as a monitor its part of the recording; kill it when it does not."""
     if process.poll() is None:
         process.terminate()
         try:

@@ -86,8 +86,7 @@ def measured(recorded: Source, *, counted: bool = False, reduction: Reduction | 
     from satline.windows.one import light_work, window_of
 
     recording = UpToNow(recorded)
-    connection = recording.connect()
-    try:
+    with recording.connect() as connection:
         # Each window asks several times: the files are read once.
         for name in _TABLES:
             connection.execute(f'CREATE TEMP TABLE "{name}" AS SELECT * FROM "{name}"')
@@ -116,8 +115,6 @@ def measured(recorded: Source, *, counted: bool = False, reduction: Reduction | 
                     }
                 )
             )
-    finally:
-        connection.close()
     return Measured(tuple(windows), bool(light))
 
 

@@ -12,7 +12,7 @@ from satline.cli import run
 from satline.errors import InputError
 from satline.simulation import Program, read_simulated_study, run_simulated_study, shipped_studies, simulate
 from satline.simulation._study import FigurePlan
-from satline.simulation.figures import write_figures
+from satline.simulation.page import write_figures
 from satline.simulation.show import plot
 
 Captured = pytest.CaptureFixture[str]

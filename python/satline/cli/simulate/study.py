@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
     from satline.simulation import is_designed, read_simulated_study, run_simulated_study
-    from satline.simulation.figures import write_figures
-    from satline.simulation.page import write_study_page
+    from satline.simulation.page import write_figures, write_study_page
     from satline.simulation.show import content, print_points
     from satline.simulation.tables import (
         comparison_content,

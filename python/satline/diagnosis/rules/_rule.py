@@ -48,6 +48,11 @@ _SAME = {
 }
 
 
+def unmet(*conditions: tuple[str, bool | None]) -> str:
+    """The words of the conditions that are not met; empty where all are."""
+    return "; ".join(why for why, met in conditions if not met)
+
+
 def would_need(name: str, reason: str = "") -> str:
     """What the variable would need, in words; `reason` is why it is missing, where that is known."""
     if "control group" in reason:

@@ -22,7 +22,7 @@ from satline.diagnosis._limits import LimitedGroup, memory_groups
 from satline.diagnosis._results import Evidence, Finding
 from satline.diagnosis.rules._context import Context, Measure
 from satline.diagnosis.rules._live import mean_over, members, times_of
-from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._rule import Rule, unmet
 from satline.diagnosis.rules._wait import wait_at_saturation
 
 RULE = Rule(
@@ -67,17 +67,12 @@ def judge(context: Context) -> Finding:
         context.evidence("cache_steal_rate", f"surely above {STEALS:g} per second", many),
         context.evidence("memory_used_fraction", f"surely below {1 - FREE:g}: memory is free", free),
     ]
-    lacking = [
-        why
-        for why, ok in (
-            (f"the cache is at {fill.value:.0%} of its bound", pinned),
-            (f"{max(0.0, steals.value):.0f} blocks are stolen each second", many),
-            (f"{used.value:.0%} of memory is used", free),
-        )
-        if not ok
-    ]
-    if lacking:
-        return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+    if lacking := unmet(
+        (f"the cache is at {fill.value:.0%} of its bound", pinned),
+        (f"{max(0.0, steals.value):.0f} blocks are stolen each second", many),
+        (f"{used.value:.0%} of memory is used", free),
+    ):
+        return RULE.finding("does-not-hold", lacking, evidence=evidence)
     same = context.partial("supervisor_state", "cache_steal_rate")
     if (same is None or same.low <= 0) and (of_group := _groups(context)) is not None:
         # Where it is always so, nothing varies together: its users' own time tells.
@@ -174,19 +169,14 @@ def _group(context: Context, group: LimitedGroup, used: Measure) -> Finding | No
             ),
         )
     ]
-    lacking = [
-        why
-        for why, ok in (
-            (f"{group.name} is at {fill.value:.0%} of its memory limit", pinned),
-            (f"only {file.value:.0%} of what it holds are file pages", files),
-            (f"it reads {steals.value:.0f} pages a second again", many),
-            ("what comes back are pages of programs, by faults", calls),
-            (f"its users feel it in {felt:.0%} of their time", felt >= FELT),
-        )
-        if not ok
-    ]
-    if lacking:
-        return RULE.finding("does-not-hold", "; ".join(lacking), evidence=facts)
+    if lacking := unmet(
+        (f"{group.name} is at {fill.value:.0%} of its memory limit", pinned),
+        (f"only {file.value:.0%} of what it holds are file pages", files),
+        (f"it reads {steals.value:.0f} pages a second again", many),
+        ("what comes back are pages of programs, by faults", calls),
+        (f"its users feel it in {felt:.0%} of their time", felt >= FELT),
+    ):
+        return RULE.finding("does-not-hold", lacking, evidence=facts)
     text = (
         f"the file cache of group {group.name} ({listed(sorted(own))}) is at {fill.value:.0%} of its memory"
         f" limit of {float(np.nanmean(group.limit)) / 2**20:,.0f} MiB, and {steals.value:,.0f} pages a second"

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context
-from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._rule import Rule, unmet
 from satline.diagnosis.rules._short import from_periods
 from satline.diagnosis.rules._wait import as_cause, held_back, wait_at_saturation
 
@@ -89,19 +89,14 @@ def judge(context: Context) -> Finding:
     demanded = context.high("storage_demanded_fraction")
     if demanded is not None:
         evidence.append(context.evidence("storage_demanded_fraction", "above 1", demanded.low > 1))
-    lacking = [
-        why
-        for why, ok in (
-            (held.words, held.holds),
-            ("the multiprogramming level is not low", few),
-            (f"paging is not heavy: page wait is {wait.value:.0%} of {wait.of}", heavy),
-            (f"user time is {problem.value:.0%} of capacity", little),
-            ("users fill the processors", not full),
-        )
-        if not ok
-    ]
-    if lacking:
-        return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+    if lacking := unmet(
+        (held.words, held.holds),
+        ("the multiprogramming level is not low", few),
+        (f"paging is not heavy: page wait is {wait.value:.0%} of {wait.of}", heavy),
+        (f"user time is {problem.value:.0%} of capacity", little),
+        ("users fill the processors", not full),
+    ):
+        return RULE.finding("does-not-hold", lacking, evidence=evidence)
     text = (
         f"only {level.value:.1f} users are admitted and {eligible.value:.1f} held back, yet page wait is"
         f" {wait.value:.0%} of {wait.of}"

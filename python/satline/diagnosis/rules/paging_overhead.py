@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from satline.diagnosis._results import Evidence, Finding
 from satline.diagnosis.rules._context import Context, Measure
-from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._rule import Rule, unmet
 from satline.stats import false_discoveries
 
 RULE = Rule(
@@ -106,17 +106,13 @@ def judge(context: Context) -> Finding:
             # Faster processors would bring more than less paging: cpu_bound comes first.
             strength = _lost(peak, problem_top)
         return RULE.finding("holds", text, strength=strength, evidence=evidence)
-    lacking = [
-        name
-        for name, ok in (
-            ("the processors are not full", full),
-            ("user time does not fall", falls),
-            ("paging does not climb", climbs),
-            ("system time does not grow", kernel),
-        )
-        if not ok
-    ]
-    return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+    lacking = unmet(
+        ("the processors are not full", full),
+        ("user time does not fall", falls),
+        ("paging does not climb", climbs),
+        ("system time does not grow", kernel),
+    )
+    return RULE.finding("does-not-hold", lacking, evidence=evidence)
 
 
 def fills_processors(context: Context) -> bool:

@@ -16,7 +16,7 @@ from satline.diagnosis._change import largest_step
 from satline.diagnosis._partial import residuals
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context
-from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._rule import Rule, unmet
 
 RULE = Rule(
     name="storage_manager_path",
@@ -67,16 +67,12 @@ def judge(context: Context) -> Finding:
         when = "after a change within the recording" if stepped else "with load"
         text = f"managing its own memory takes {part.value:.0%} of system time; that rose {when}"
         return RULE.finding("holds", text + ", and lock spin with it", strength=part.value, evidence=evidence)
-    lacking = [
-        why
-        for why, ok in (
-            (f"memory management is only {part.value:.0%} of system time", large),
-            ("its part has not risen", by_load or stepped),
-            ("lock spin does not go with it", together or (spin and same is None)),
-        )
-        if not ok
-    ]
-    return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+    lacking = unmet(
+        (f"memory management is only {part.value:.0%} of system time", large),
+        ("its part has not risen", by_load or stepped),
+        ("lock spin does not go with it", together or (spin and same is None)),
+    )
+    return RULE.finding("does-not-hold", lacking, evidence=evidence)
 
 
 def _stepped(context: Context) -> bool:

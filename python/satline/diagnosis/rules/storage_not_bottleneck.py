@@ -19,7 +19,7 @@ from satline.diagnosis._results import Finding
 from satline.diagnosis._use import LEAST_PAGES, Mask
 from satline.diagnosis.rules._context import Context, Measure
 from satline.diagnosis.rules._live import inside, mean_over, members, times_of
-from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._rule import Rule, unmet
 from satline.diagnosis.rules._wait import held_back
 
 RULE = Rule(
@@ -109,21 +109,15 @@ def judge(context: Context) -> Finding:
         text = f"{looks_full}, but page wait is only {waited:.0%}"
         text += "; the processors are used up"
         return RULE.finding("holds", text, strength=0.2, evidence=evidence)
-    lacking = [
-        why
-        for why, ok in (
-            ("memory is not full", full),
-            ("the processors are not used up", busy),
-            (
-                f"{wanted[0]} is short"
-                if wanted and waited < 0.1
-                else f"users wait for pages ({waited:.0%})",
-                calm,
-            ),
-        )
-        if not ok
-    ]
-    return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+    lacking = unmet(
+        ("memory is not full", full),
+        ("the processors are not used up", busy),
+        (
+            f"{wanted[0]} is short" if wanted and waited < 0.1 else f"users wait for pages ({waited:.0%})",
+            calm,
+        ),
+    )
+    return RULE.finding("does-not-hold", lacking, evidence=evidence)
 
 
 def _unfelt(context: Context) -> dict[str, bool]:

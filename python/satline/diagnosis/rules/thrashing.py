@@ -25,7 +25,7 @@ from satline.diagnosis._limits import memory_groups
 from satline.diagnosis._results import Evidence, Finding
 from satline.diagnosis.rules._context import Context, Measure
 from satline.diagnosis.rules._live import mean_over, members, times_of
-from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._rule import Rule, unmet
 from satline.diagnosis.rules._wait import LARGE_SHARE, as_cause, wait_at_saturation
 
 RULE = Rule(
@@ -104,19 +104,14 @@ def judge(context: Context) -> Finding:
         context.evidence(context.busy, "below 0.85: processors stand idle", idle, value=busy),
         wait.evidence,
     ]
-    lacking = [
-        why
-        for why, ok in (
-            ("user time does not fall", falls),
-            ("the multiprogramming level does not rise beyond it", rises),
-            ("paging does not climb, nor does it for each unit of work", climbs or capped),
-            ("the processors are full", idle),
-            (f"page wait is only {wait.value:.0%} of {wait.of}", wait.large),
-        )
-        if not ok
-    ]
-    if lacking:
-        return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+    if lacking := unmet(
+        ("user time does not fall", falls),
+        ("the multiprogramming level does not rise beyond it", rises),
+        ("paging does not climb, nor does it for each unit of work", climbs or capped),
+        ("the processors are full", idle),
+        (f"page wait is only {wait.value:.0%} of {wait.of}", wait.large),
+    ):
+        return RULE.finding("does-not-hold", lacking, evidence=evidence)
     same = context.partial("problem_fraction", "paging_rate")
     if same is not None:
         evidence.append(
@@ -182,18 +177,13 @@ def _judged(group: str, users: list[str], pairs: list[tuple[Measure, Measure]], 
             ("share_page_wait", "fraction", wait, f"at least {LARGE_SHARE:g} of their time", waits),
         )
     ]
-    lacking = [
-        why
-        for why, ok in (
-            (f"the users of {group} get no less done when they are short of memory", falls),
-            (f"no more users of {group} are at work then", rises),
-            ("paging does not climb then", climbs),
-            (f"page wait is only {wait.value:.0%} of their time", waits),
-        )
-        if not ok
-    ]
-    if lacking:
-        return RULE.finding("does-not-hold", "; ".join(lacking), evidence=facts)
+    if lacking := unmet(
+        (f"the users of {group} get no less done when they are short of memory", falls),
+        (f"no more users of {group} are at work then", rises),
+        ("paging does not climb then", climbs),
+        (f"page wait is only {wait.value:.0%} of their time", waits),
+    ):
+        return RULE.finding("does-not-hold", lacking, evidence=facts)
     text = (
         f"in group {group} ({listed(users)}) work falls from {w0.value:.2g} to {w1.value:.2g} CPUs in user"
         f" mode when {m1.value:.1f} of its users are at work at once instead of {m0.value:.1f}, while"

@@ -19,7 +19,7 @@ from satline.diagnosis._held import background
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._live import inside
-from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._rule import Rule, unmet
 from satline.diagnosis.rules._short import users_held
 from satline.diagnosis.rules._wait import held_back, room_for_more, wait_at_saturation
 
@@ -79,19 +79,14 @@ def judge(context: Context) -> Finding:
         io.evidence_that("not large, or devices have room", quiet),
         *([room] if room is not None else []),
     ]
-    lacking = [
-        why
-        for why, ok in (
-            (held.words, held.holds),
-            (f"the processors are {total.value:.0%} busy", light),
-            (f"page wait is {page.value:.0%} of {page.of}", calm),
-            (f"I/O wait is {io.value:.0%} of {io.of}", quiet),
-            ("a quota holds the load back", not context.quota_holds()),
-        )
-        if not ok
-    ]
-    if lacking:
-        return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+    if lacking := unmet(
+        (held.words, held.holds),
+        (f"the processors are {total.value:.0%} busy", light),
+        (f"page wait is {page.value:.0%} of {page.of}", calm),
+        (f"I/O wait is {io.value:.0%} of {io.of}", quiet),
+        ("a quota holds the load back", not context.quota_holds()),
+    ):
+        return RULE.finding("does-not-hold", lacking, evidence=evidence)
     level = context.high("mpl")
     share = context.share("user_eligible")
     strength = share.value if share is not None else 0.5

@@ -101,8 +101,7 @@ def go_on(path: Path, system: Mapping[str, Any], search: Mapping[str, Any]) -> N
 
 def window_is_there(recording: Recording, run: int, step: int) -> bool:
     """Does the recording hold the emulator's hold after this step, and the monitor's readings until then?"""
-    connection = recording.connect(tables=["event", "system"])
-    try:
+    with recording.connect(tables=["event", "system"]) as connection:
         ended = _one(
             connection,
             f"SELECT max(monotonic_ns) FILTER (event = 'window-end') FROM event WHERE source = 'terminal'"
@@ -112,31 +111,23 @@ def window_is_there(recording: Recording, run: int, step: int) -> bool:
         if ended is None:
             return False
         read = _one(connection, "SELECT max(monotonic_ns) FROM system")
-    finally:
-        connection.close()
     return read is not None and read >= ended - READING_S * 1e9
 
 
 def last_run(recording: Recording) -> int:
     """Number of the emulator's latest run; 0: none."""
-    connection = recording.connect(tables=["event"])
-    try:
+    with recording.connect(tables=["event"]) as connection:
         return int(_one(connection, "SELECT max(run) FROM event WHERE source = 'terminal'") or 0)
-    finally:
-        connection.close()
 
 
 def seconds_of_steps(recording: Recording) -> float:
     """Time that the steps of all runs of the emulator took so far."""
-    connection = recording.connect(tables=["event"])
-    try:
+    with recording.connect(tables=["event"]) as connection:
         found = _one(
             connection,
             "SELECT sum(s) FROM (SELECT (max(monotonic_ns) - min(monotonic_ns)) / 1e9 AS s FROM event"
             " WHERE source = 'terminal' AND step > 0 GROUP BY run)",
         )
-    finally:
-        connection.close()
     return float(found or 0.0)
 
 

@@ -305,12 +305,9 @@ def _unsteady(recording: Path) -> list[str]:
     from satline.recording import Recording
     from satline.windows.steady import window_steadiness
 
-    connection = Recording.open(recording).connect(tables=["event", "transaction"])
-    try:
+    with Recording.open(recording).connect(tables=["event", "transaction"]) as connection:
         step = measured_step(connection)
         found = None if step is None else window_steadiness(connection, step)
-    finally:
-        connection.close()
     return [found.words] if found is not None and found.steady is False else []
 
 

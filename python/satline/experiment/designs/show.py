@@ -6,10 +6,10 @@ import math
 from io import StringIO
 from typing import Any
 
+from satline.experiment.designs import Plan
 from satline.experiment.designs._blocks import given_up
 from satline.experiment.designs._factors import LETTERS, Factor
 from satline.experiment.designs._fraction import ROMAN, Fraction
-from satline.experiment.designs._plan import Plan
 from satline.experiment.designs._words import length, letters, names
 from satline.present import visible
 from satline.spreadsheet import Writer

@@ -6,7 +6,7 @@ import itertools
 import math
 from typing import TYPE_CHECKING
 
-from satline.experiment.variance._anova import Analysis
+from satline.experiment.variance import Analysis
 from satline.present import MOST_LINES, Line, Mark, Plot, number, visible
 
 if TYPE_CHECKING:

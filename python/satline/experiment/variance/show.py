@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from satline.experiment.variance._anova import Analysis, Contrast
+from satline.experiment.variance import Analysis, Contrast
 from satline.present import cell, number
 from satline.present.documents import plain
 

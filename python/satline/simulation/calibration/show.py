@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from satline.present import cell, number, quantity, scale_for
 from satline.simulation._measures import measure
-from satline.simulation.calibration._calibrate import Calibrated, Fitted, Line
+from satline.simulation.calibration import Calibrated, Fitted, Line
 from satline.simulation.calibration._constants import number_text
 
 if TYPE_CHECKING:
