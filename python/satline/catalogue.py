@@ -44,6 +44,9 @@ class Variable:
         int (signed, 64 bits), text or float (64 bits).
     unit, linux, formula
         Empty where the catalogue does not say.
+    label, vm_label
+        What tables and plots call it, on Linux and (where that differs) on virtual-machine systems; empty:
+        its name.
     names
         Of text: the rule of `Catalogue.names` by which it is pseudonymised; empty where the catalogue does
         not say, which counts as `text`: nothing of it stands.
@@ -58,6 +61,8 @@ class Variable:
     linux: str = ""
     formula: str = ""
     names: str = ""
+    label: str = ""
+    vm_label: str = ""
 
     @property
     def sql_type(self) -> str:
@@ -282,6 +287,8 @@ def _variable(source: str, scope: str, name: str, fields: Any) -> Variable:
         linux=fields.get("linux", ""),
         formula=fields.get("formula", ""),
         names=fields.get("names", ""),
+        label=fields.get("label", ""),
+        vm_label=fields.get("vm_label", ""),
     )
 
 
@@ -336,10 +343,11 @@ def _rows(variables: tuple[Variable, ...]) -> list[str]:
 def _derived(variables: tuple[Variable, ...]) -> list[str]:
     if not variables:
         return []
-    lines = ["", "| derived | unit | meaning | formula |", "|---|---|---|---|"]
+    lines = ["", "| derived | label | unit | meaning | formula |", "|---|---|---|---|---|"]
     for v in variables:
         formula = " ".join(_cell(v.formula).split())
-        lines.append(f"| `{v.name}` | {_cell(v.unit)} | {_cell(v.meaning)} | `{formula}` |")
+        label = _cell(v.label) + (f" (VM: {_cell(v.vm_label)})" if v.vm_label else "")
+        lines.append(f"| `{v.name}` | {label} | {_cell(v.unit)} | {_cell(v.meaning)} | `{formula}` |")
     return lines
 
 

@@ -120,7 +120,7 @@ def test_studies_are_listed_with_their_questions(capsys: pytest.CaptureFixture[s
     for path in shipped_studies():
         assert f"{path.stem} " in shown
     assert run(["studies", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["studies"]
     assert [row["name"] for row in rows] == [path.stem for path in shipped_studies()]
     assert all(row["question"] and row["seconds"] > 0 for row in rows)
 
@@ -129,7 +129,8 @@ def test_clean_with_nothing_to_clean(capsys: pytest.CaptureFixture[str]) -> None
     assert run(["clean"]) == 0
     assert capsys.readouterr().out == "nothing was left behind\n"
     assert run(["clean", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"undone": [], "left_behind": [], "running": []}
+    told = json.loads(capsys.readouterr().out)
+    assert (told["undone"], told["left_behind"], told["running"]) == ([], [], [])
 
 
 def test_check_info_annotate_compact(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,6 @@
 mod catalogue;
 mod description;
 mod durable;
-mod error;
 mod frame;
 mod host;
 mod key;
@@ -26,7 +25,6 @@ pub use description::{
     create_if_absent, end_recording, random_id, reopen_recording, utc_datetime, write_toml_at_end,
     write_toml_atomically,
 };
-pub use error::{RecordingError, harmless};
 pub use frame::{Damage, SegmentContents, read_segment};
 pub use host::HostFacts;
 pub use key::Key;

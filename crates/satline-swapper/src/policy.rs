@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use satline_program::Error;
 use serde::{Deserialize, Serialize};
 
 pub use crate::amount::Amount;
-use crate::error::SwapperError;
 
 /// The whole policy. Every part has defaults but `watch`.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
@@ -353,16 +353,16 @@ impl Policy {
     /// Reads and checks a policy file.
     ///
     /// # Errors
-    /// `Input`, with the file, the place and the remedy.
-    pub fn read(path: &Path) -> Result<Self, SwapperError> {
+    /// It cannot be read or used, with the file, the place and the remedy.
+    pub fn read(path: &Path) -> Result<Self, Error> {
         const HINT: &str = "`satline swapper explain --policy FILE` says what every key means";
         let text = std::fs::read_to_string(path)
-            .map_err(|error| SwapperError::input(format!("{}: {error}", path.display()), HINT))?;
+            .map_err(|error| Error::input(format!("{}: {error}", path.display()), HINT))?;
         let policy: Policy = toml::from_str(&text)
-            .map_err(|error| SwapperError::input(format!("{}: {error}", path.display()), HINT))?;
+            .map_err(|error| Error::input(format!("{}: {error}", path.display()), HINT))?;
         policy
             .check()
-            .map_err(|wrong| SwapperError::input(format!("{}: {wrong}", path.display()), HINT))?;
+            .map_err(|wrong| Error::input(format!("{}: {wrong}", path.display()), HINT))?;
         Ok(policy)
     }
 }

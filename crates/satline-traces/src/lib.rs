@@ -7,7 +7,6 @@
 
 pub mod compact;
 pub mod distances;
-pub mod error;
 pub mod formats;
 mod numbering;
 pub mod options;
@@ -16,5 +15,4 @@ pub mod program;
 pub mod replay;
 mod trace;
 
-pub use error::{Result, TraceError};
 pub use trace::{Builder, MOST_REFERENCES, Sink, Trace};

@@ -1,6 +1,7 @@
 //! A trace in storage, and where readers put what they read.
 
-use crate::error::{Result, TraceError};
+use satline_program::{Error, Result};
+
 use crate::numbering::Numbering;
 
 /// Most references that are kept in storage: 4 bytes each. More need `--first`.
@@ -111,8 +112,8 @@ impl Sink for Builder {
     }
 }
 
-fn too_long() -> TraceError {
-    TraceError::input(
+fn too_long() -> Error {
+    Error::input(
         "the trace has more references than storage holds",
         "replay a part of it: --first 100000000",
     )

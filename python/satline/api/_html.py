@@ -13,15 +13,14 @@ def escaped(text: object) -> str:
     return html.escape(visible(text))
 
 
-def html_table(
-    heads: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "", note: str = ""
+def table_html(
+    heads: Sequence[str], rows: Iterable[Sequence[str | int]], *, title: str = "", note: str = ""
 ) -> str:
     """An HTML table; a caption above it, a note below."""
-    head = "".join(f"<th>{escaped(one)}</th>" for one in heads)
-    body = "".join("<tr>" + "".join(f"<td>{escaped(c)}</td>" for c in row) + "</tr>" for row in rows)
-    caption = f"<caption>{escaped(title)}</caption>" if title else ""
+    from satline.present import Table, html_table
+
     below = f"<p>{escaped(note)}</p>" if note else ""
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+    return str(html_table(Table.of([heads, *rows]), title=title)) + below
 
 
 def html_lines(lines: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from satline.api._columns import Column, Frame, Tabular, made_table, metadata_of, rows_html
-from satline.api._html import html_table
+from satline.api._html import table_html
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class Tables(Mapping[str, Table]):
 
     def _repr_html_(self) -> str:
         rows = [(name, len(table), len(table.columns)) for name, table in self.items()]
-        return html_table(("table", "rows", "columns"), rows)
+        return table_html(("table", "rows", "columns"), rows)
 
 
 class Users(Frame):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli.outputs import JSON
+from satline.cli.outputs import JSON, print_json
 
 if TYPE_CHECKING:
     from satline.swapper import Status
@@ -72,7 +70,7 @@ def status(status_path: Path | None, as_json: bool) -> None:
 
     found = read_status(status_path or default_status())
     if as_json:
-        click.echo(found.model_dump_json(indent=2))
+        print_json("swapper-status", found)
         return
     _print_status(found)
 
@@ -80,7 +78,7 @@ def status(status_path: Path | None, as_json: bool) -> None:
 def _print_status(found: Status) -> None:
     from rich.console import Console
 
-    from satline.present import blocks, quantity, visible
+    from satline.present import Table, print_table, quantity, visible
 
     console = Console(highlight=False)
     cost = found.cpu_us / 1e4 / found.uptime_s if found.uptime_s > 0 else 0.0
@@ -111,8 +109,7 @@ def _print_status(found: Status) -> None:
                 errors,
             ]
         )
-    for block in blocks(rows, console.width, encoding=console.encoding):
-        console.print(block)
+    print_table(Table.of(rows, text=(0, 1)), console)
 
 
 @click.command(
@@ -186,7 +183,7 @@ def replay(recording: Path, policies: tuple[Path, ...], as_json: bool) -> None:
         read_policy(policy)
     done = {str(policy): run_replay(recording, policy) for policy in policies}
     if as_json:
-        click.echo(json.dumps({name: dataclasses.asdict(one) for name, one in done.items()}, indent=2))
+        print_json("swapper-replay", policies=done)
         return
     for name, one in done.items():
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(one.actions.items())) or "nothing"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.outputs import JSON, output_option
+from satline.cli.outputs import JSON, output_option, print_json
 
 if TYPE_CHECKING:
     from satline.workload import Blocks, Draws, Session
@@ -111,8 +110,8 @@ def import_session(
     content, left = replay(found, files[0].stem)
     write_private(output, check(content, str(output)))
     if as_json:
-        sessions = [{"session": str(path), **_summary(one)} for one, path in zip(found, paths, strict=True)]
-        click.echo(json.dumps({"workload": str(output), "left_out": left, "sessions": sessions}, indent=2))
+        rows = [{"session": path, **_summary(one)} for one, path in zip(found, paths, strict=True)]
+        print_json("workload-import-session", workload=output, left_out=left, sessions=rows)
         return
     for one, path in zip(found, paths, strict=True):
         _show_session(one, path)
@@ -149,7 +148,7 @@ def fit(sessions: tuple[Path, ...], output: Path | None, as_json: bool) -> None:
     output = output or Path(f"{name}.blocks.toml")
     write_private(output, blocks_toml(blocks))
     if as_json:
-        click.echo(json.dumps({"blocks": str(output), **_without_inputs(blocks)}, indent=2))
+        print_json("workload-fit", _without_inputs(blocks), blocks=output)
         return
     _show_blocks(blocks)
     click.echo(f"{_shown(output)}: written; change it as you like")
@@ -192,9 +191,7 @@ def generate(
     lines = max(DRAWN_LINES, -(-LEAST_DRAWN // users))
     draws = draw(content, users, lines, seed + 1)
     if as_json:
-        click.echo(
-            json.dumps({"workload": str(output), "remarks": remarks, **_compared(blocks, draws)}, indent=2)
-        )
+        print_json("workload-generate", _compared(blocks, draws), workload=output, remarks=remarks)
     else:
         _listed("remark", remarks)
         click.echo(f"{_shown(output)}: {len(content['script'])} scripts; what {users} users would type:")
@@ -222,7 +219,7 @@ def compare(blocks_file: Path, recording: Path, as_json: bool) -> int:
     blocks = read_blocks(blocks_file)
     draws = draws_of_recording(recording)
     if as_json:
-        click.echo(json.dumps({"recording": str(recording), **_compared(blocks, draws)}, indent=2))
+        print_json("workload-compare", _compared(blocks, draws), recording=recording)
     else:
         _show_compared(blocks, draws)
     return _status(blocks, draws)
@@ -288,32 +285,27 @@ def _show_session(session: Session, path: Path) -> None:
 
 
 def _without_inputs(blocks: Blocks) -> dict[str, Any]:
-    content = blocks.model_dump(by_alias=True, exclude_none=True)
-    for one in content["class"]:
-        one.pop("input", None)
-    return content
+    return blocks.model_dump(by_alias=True, exclude={"klass": {"__all__": {"input"}}})
 
 
 def _show_blocks(blocks: Blocks) -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    from satline.present import cell
+    from satline.present import Table, print_table
 
-    console = Console()
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for title in ("class", "lines", "share", "95 % interval", "characters", "bytes"):
-        table.add_column(title, justify="left" if title == "class" else "right")
-    for one in blocks.klass:
-        table.add_row(
-            cell(one.name, encoding=console.encoding),
+    rows = [("class", "lines", "share", "95 % interval", "characters", "bytes")]
+    rows += [
+        (
+            one.name,
             str(one.count),
             f"{one.share:.1%}",
             f"{one.low or 0:.1%} to {one.high or 0:.1%}",
             "" if one.characters is None else f"{one.characters.mean:.1f}",
             "" if one.output_bytes is None else f"{one.output_bytes.mean:.0f}",
         )
-    console.print(table)
+        for one in blocks.klass
+    ]
+    print_table(Table.of(rows), Console())
     think, typing = blocks.think, blocks.typing
     interval = ""
     if think.low_seconds is not None and think.high_seconds is not None:
@@ -351,40 +343,23 @@ def _status(blocks: Blocks, draws: Draws) -> int:
 
 def _show_compared(blocks: Blocks, draws: Draws) -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    from satline.present import cell
+    from satline.present import Table, print_table
     from satline.workload import compare as tests
     from satline.workload import shares
 
     console = Console()
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for title in ("class", "stated", "here", "lines"):
-        table.add_column(title, justify="left" if title == "class" else "right")
+    rows = [("class", "stated", "here", "lines")]
     for name, stated, drawn, count in shares(blocks, draws):
-        table.add_row(
-            cell(name, encoding=console.encoding),
-            "not in it" if stated is None else f"{stated:.1%}",
-            f"{drawn:.1%}",
-            str(count),
-        )
-    console.print(table)
+        rows.append((name, "not in it" if stated is None else f"{stated:.1%}", f"{drawn:.1%}", str(count)))
+    print_table(Table.of(rows), console)
     console.print()
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    for title in ("test", "n", "stated", "here", "p", "p (Holm)", "verdict"):
-        table.add_column(title, justify="left" if title in ("test", "verdict") else "right")
 
     def number(value: float | None) -> str:
         return "" if value is None else f"{value:.3g}"
 
-    for test in tests(blocks, draws):
-        table.add_row(
-            cell(test.what, encoding=console.encoding),
-            str(test.n),
-            number(test.stated),
-            number(test.drawn),
-            number(test.p),
-            number(test.p_corrected),
-            test.verdict,
-        )
-    console.print(table)
+    tested: list[tuple[str, ...]] = [("test", "n", "stated", "here", "p", "p (Holm)", "verdict")]
+    for one in tests(blocks, draws):
+        numbers = map(number, (one.stated, one.drawn, one.p, one.p_corrected))
+        tested.append((one.what, str(one.n), *numbers, one.verdict))
+    print_table(Table.of(tested, text=(0, -1)), console)

@@ -71,7 +71,7 @@ _AXIS_WORDS = {
     "active_users": "active users",
     "in_queue": "users in queue",
     "sessions": "users logged on",
-    "problem_state": "processors in problem state",
+    "problem_state": "processors in user mode",
 }
 
 

@@ -5,7 +5,6 @@ from satline.diagnosis._diagnose import diagnose, vm_words
 from satline.diagnosis._hinge import Integers, make_levels
 from satline.diagnosis._hinge import fit as fit_hinge
 from satline.diagnosis._histories import MOST_ENTITIES, ROUNDING_NS, Courses, Histories
-from satline.diagnosis._json import as_plain, to_dict, to_json
 from satline.diagnosis._known import require_two_readings
 from satline.diagnosis._lateness import LateLoad, Lateness, lateness_of
 from satline.diagnosis._load import in_users, load_units, nongranular
@@ -70,7 +69,6 @@ __all__ = [
     "WaitingUser",
     "absent_users",
     "amount",
-    "as_plain",
     "chance_words",
     "diagnose",
     "failed_part",
@@ -90,8 +88,6 @@ __all__ = [
     "student",
     "suffices",
     "times",
-    "to_dict",
-    "to_json",
     "two_digits",
     "undecided",
     "usl",

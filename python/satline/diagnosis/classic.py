@@ -8,8 +8,8 @@ actions, and for AIM's jobs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,10 +52,6 @@ class VsiMax:
         if self.users is None:
             return f"VSImax 4.1: the lightest load seen is beyond it ({how})."
         return f"VSImax 4.1: {self.users} users ({how})."
-
-    def plain(self) -> dict[str, Any]:
-        """For JSON."""
-        return {**asdict(self), "words": self.words}
 
 
 def vsimax_of(recording: Source) -> VsiMax | None:
@@ -117,10 +113,6 @@ class Crossover:
         if self.users is None:
             return "AIM's crossover: not reached; every user seen has more than one interaction per minute."
         return f"AIM's crossover: {self.users:.1f} users, each with one interaction per minute."
-
-    def plain(self) -> dict[str, Any]:
-        """For JSON."""
-        return {**asdict(self), "words": self.words}
 
 
 def crossover_of(rates: Sequence[tuple[int, float]]) -> Crossover:

@@ -6,8 +6,8 @@ number of tasks at which they are reached.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,10 +60,6 @@ class Peak:
         if self.causes:
             text += f". What holds it there: {' or '.join(self.causes)}"
         return text + "."
-
-    def plain(self) -> dict[str, Any]:
-        """For JSON."""
-        return {**asdict(self), "words": self.words}
 
 
 def peak_of(recording: Source, diagnosis: Diagnosis | None) -> Peak | None:

@@ -18,6 +18,7 @@ __all__ = [
     "LoadNow",
     "UserState",
     "UserStates",
+    "Value",
     "Window",
     "load_now",
     "sampled",
@@ -123,12 +124,12 @@ class LoadNow:
     def content(self) -> dict[str, Any]:
         """For JSON, in the recording's units."""
         return {
-            "at": self.window.at.isoformat(),
+            "at": self.window.at,
             "seconds": self.window.seconds,
             "samples": self.window.samples,
-            "values": {name: {"value": v.value, "unit": v.unit} for name, v in self.values.items()},
+            "values": self.values,
             "busiest_device": self.busiest_device,
-            "missing": dict(self.missing),
+            "missing": self.missing,
         }
 
 

@@ -88,7 +88,7 @@ class Prediction:
     outcome
         ``cannot-tell``: see `reasons` and `advice`; nothing else is filled in then.
     unit
-        What a unit of work is: ``transaction``, or ``second of problem state``.
+        What a unit of work is: ``transaction``, or ``second of user time``.
     from_low, from_high
         The loads that the demands were estimated from.
     think_s, elsewhere_s

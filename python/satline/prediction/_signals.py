@@ -53,7 +53,7 @@ class Signals:
     work
         Units of work done per second.
     unit
-        What a unit of work is: ``transaction``, or ``second of problem state``.
+        What a unit of work is: ``transaction``, or ``second of user time``.
     in_transaction
         Users in a transaction; ``None`` where there are none.
     page_share
@@ -118,7 +118,7 @@ def signals(recording: Source, reduction: Reduction) -> Signals:
         batches=reduction.batches,
         seconds=reduction.seconds,
         work=rate if transactions else observed["problem_state"],
-        unit="transaction" if transactions else "second of problem state",
+        unit="transaction" if transactions else "second of user time",
         resources=tuple(resources),
         in_transaction=observed["users_in_transaction"] if transactions else None,
         page_share=observed["page_share"],

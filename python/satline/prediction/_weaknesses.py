@@ -89,7 +89,7 @@ def weaknesses(
         lines.append(f"{failed:.0%} of the transactions failed")
     if chosen.unit != "transaction":
         lines.append(
-            "no transactions were recorded: a second of problem-state time is the unit of work, and the pause"
+            "no transactions were recorded: a second of user time is the unit of work, and the pause"
             " between two of a user's holds all that is not seen as a demand"
         )
     if chosen.stolen > 0.02:

@@ -9,11 +9,12 @@ from typing import Any
 
 from rich.console import Console
 
-from satline.present._blocks import blocks
 from satline.present._escape import cell as shown_cell
 from satline.present._escape import visible
 from satline.present._plot import shown
 from satline.present._sheet import Column, Sheet
+from satline.present._text import print_table
+from satline.present.blocks import Table
 from satline.spreadsheet import Writer
 
 
@@ -60,9 +61,8 @@ def print_sheet(sheet: Sheet, console: Console, *, heading: bool = True) -> None
             say(f"Only {sheet.selection}.")
     rows = table_rows(sheet)
     if sheet.columns and sheet.rows:
-        for block in blocks(rows, console.width, encoding=encoding):
-            console.print()
-            console.print(block)
+        console.print()
+        print_table(Table.of(rows), console)
     elif sheet.columns or not sheet.missing:
         console.print()
         say("No observation belongs to any group.")

@@ -27,7 +27,7 @@ from satline.diagnosis import (
     two_digits,
 )
 from satline.present import _numbers
-from satline.present._labels import labels
+from satline.present._vocabulary import label
 from satline.reduction import LoadClass
 
 AXES = {
@@ -48,31 +48,6 @@ MOST_NAMED = 3
 
 GROUP_AXES = {"time": "time", "hour": "hour of the day", "user": "user", "device": "device", "lock": "lock"}
 
-# Variables that no report labels but evidence may name.
-_MORE = {
-    "work_rate": "work of the transactions completed",
-    "problem_fraction": "problem state",
-    "supervisor_fraction": "supervisor state",
-    "total_cpu_fraction": "processors busy",
-    "page_share": "share of paging in reads",
-    "memory_used_fraction": "main storage used",
-    "largest_user_share": "share of the busiest user",
-    "load_cpu_fraction": "processors used by the load",
-    "load_memory_fraction": "storage of the load against its limit",
-    "load_read_cap_fraction": "reads of the load against their cap",
-    "pressure_io": "time with a task waiting for I/O",
-    "pressure_memory": "time with a task stalled for storage",
-    "pressure_cpu": "time with a task waiting for a processor",
-    "failure_rate": "transactions failed",
-    "think": "user wait",
-    "stolen": "processors taken by the hypervisor",
-    "taken_cpu": "processors taken by others",
-    "left_cpu": "processors left for the load",
-    "left_fraction": "part of the CPU that was left",
-    "busy_of_left": "CPU busy, of what was left",
-    "problem_of_left": "problem state, of the CPU that was left",
-}
-
 OUTCOMES: dict[Outcome, str] = {
     "not-saturated": "Not saturated in the range seen",
     "saturated": "Saturated",
@@ -91,7 +66,7 @@ def variable_words(variable: str) -> str:
     """`variable` in plain words; of a name that is in no table, the name without its underscores and unit."""
     base, member = split(variable)
     plain = base.removesuffix("_us").removesuffix("_bytes").replace("_", " ")
-    words = labels().get(base) or _MORE.get(base) or plain
+    words = label(base) or plain
     return f"{words} of {member}" if member else words
 
 
@@ -131,7 +106,7 @@ def saturation_lines(saturation: Saturation) -> list[str]:
         lines.append(f"Seen from {low} to {high} {axis}.")
     if saturation.throughput_variable and saturation.range_low is not None:
         of = saturation.throughput_variable
-        words = "CPU time in user mode" if of == "problem_state" else variable_words(of)
+        words = variable_words(of)
         lines.append(f"Throughput is judged by: {words}.")
     saturated = saturation.at is not None
     one = load_units(saturation.load_axis)[0]

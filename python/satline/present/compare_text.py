@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 
 from satline.comparison import Comparison
 from satline.comparison.expansion import Expansion
 from satline.present import _compare_words as words
 from satline.present import _words
-from satline.present._blocks import blocks
+from satline.present._text import print_table
+from satline.present.blocks import Table
 from satline.present.terminal import _Page
-
-_GAP = 2
-_LONGEST = 44
 
 
 def print_comparison(found: Comparison, console: Console, *, full: bool = False) -> None:
@@ -80,30 +76,10 @@ class _Compared(_Page):
             self._line(note, indent=2)
 
     def table(self, rows: words.Rows) -> None:
-        """A table as narrow as its cells; where that is too wide, further columns stand below."""
-        encoding = self._console.encoding
-        # Headings may break between words, names anywhere.
-        widths = [
-            max(
-                max(cell_len(word) for word in column[0].split() or [""]),
-                min(_LONGEST, max((cell_len(self._cell(one).plain) for one in column[1:]), default=0)),
-            )
-            for column in zip(*rows, strict=True)
-        ]
-        if sum(widths) + _GAP * (len(widths) - 1) > self._width:
-            for block in blocks(rows, self._width, encoding=encoding):
-                self._console.print(block)
-            return
-        made = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
-        last = len(widths) - 1
-        for number, (head, width) in enumerate(zip(rows[0], widths, strict=True)):
-            left = number == 0 or (number == last and head == "what")
-            made.add_column(
-                self._cell(head), justify="left" if left else "right", width=width, overflow="fold"
-            )
-        for row in rows[1:]:
-            made.add_row(*(self._cell(one) for one in row))
-        self._console.print(made)
+        """A table of a heading row and the rows below it."""
+        last = len(rows[0]) - 1
+        text = (0, last) if rows[0][last] == "what" else (0,)
+        print_table(Table.of(rows, text=text), self._console, width=self._width)
 
 
 def _outside(found: Comparison) -> str:

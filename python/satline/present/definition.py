@@ -18,7 +18,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from satline.errors import InputError
 from satline.present import _numbers
-from satline.present._labels import SHIPPED
 from satline.problems import Place, joined, key_words, line_of, read_toml
 from satline.reduction import DAYS, LOAD_AXES, Derived, variables
 
@@ -27,6 +26,7 @@ Statistic = Literal[
 ]
 PlotKind = Literal["lines", "stacked", "scatter", "bars", "none"]
 
+SHIPPED = Path(__file__).resolve().parent / "definitions"
 THROUGHPUT = "throughput"  # the variable by which the verdict judges
 MEASURES = ("transaction_rate", "problem_state", "work_rate")  # of throughput, best first
 WHOLE = "diagnosis"  # the report without a name

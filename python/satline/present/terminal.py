@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from satline.diagnosis import Diagnosis, Evidence, Finding, Standing, Unseen
 from satline.present import _numbers, _words
-from satline.present._blocks import blocks
 from satline.present._escape import cell
+from satline.present._text import print_table
+from satline.present.blocks import Column, Table
 from satline.reduction import Curves, Point
 
 _WIDEST = 100
@@ -35,28 +34,28 @@ def print_diagnosis(
     _Page(console, every).diagnosis(diagnosis, notes)
 
 
-def curves_table(curves: Curves, variables: Sequence[str], *, encoding: str = "utf-8") -> Table:
+def curves_table(curves: Curves, variables: Sequence[str]) -> Table:
     """A table of `variables` against load: mean ± one standard error, a row for each load class.
 
     The error is the honest one where there is one, else the textbook one. A variable that `curves` lacks has
     an empty column, whose heading says so.
     """
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(cell(_words.axis_words(curves.load_axis), encoding=encoding), justify="right")
-    table.add_column("observations", justify="right")
+    columns = [Column(_words.axis_words(curves.load_axis)), Column("observations")]
     for variable in variables:
-        curve = curves.curves.get(variable)
-        heading = _words.variable_words(variable)
-        heading += f", {_unit(curves, variable)}" if curve else " (not recorded)"
-        table.add_column(cell(heading, encoding=encoding), justify="right")
+        words = _words.variable_words(variable)
+        if variable in curves.curves:
+            columns.append(Column(words, _unit(curves, variable)))
+        else:
+            columns.append(Column(f"{words} (not recorded)"))
+    rows = []
     for index, load_class in enumerate(curves.classes):
-        row = [cell(_words.load_words(load_class)), cell(f"{load_class.observations:,}")]
+        row = [_words.load_words(load_class), f"{load_class.observations:,}"]
         for variable in variables:
             curve = curves.curves.get(variable)
-            shown = _mean(curve.points[index], curve.unit, _largest(curves, variable)) if curve else ""
-            row.append(cell(shown, encoding=encoding))
-        table.add_row(*row)
-    return table
+            largest = _largest(curves, variable) if curve else 0.0
+            row.append(_mean(curve.points[index], curve.unit, largest) if curve else "")
+        rows.append(tuple(row))
+    return Table(tuple(columns), tuple(rows))
 
 
 def _largest(curves: Curves, variable: str) -> float:
@@ -129,12 +128,7 @@ class _Page:
             rows = [[row[0], row[1], row[4]] for row in rows]
         if len(rows) > 1:
             self._section("How full each resource was")
-            table = Table(box=None, pad_edge=False, header_style="bold")
-            for k, head in enumerate(rows[0]):
-                table.add_column(self._cell(head), justify="right" if k else "left", no_wrap=k > 0)
-            for row in rows[1:]:
-                table.add_row(*map(self._cell, row))
-            self._console.print(Padding(table, (0, 0, 0, 2), expand=False), width=self._width)
+            self._table(Table.of(rows), indent=2)
             for note in _words.use_notes(standing):
                 self._line(note, indent=2)
         self._bounds(standing)
@@ -149,12 +143,7 @@ class _Page:
         if self._width < NARROW:
             rows = [[row[0], row[1], row[4]] for row in rows]
         self._section("Bounds where the capacity is not known")
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for k, head in enumerate(rows[0]):
-            table.add_column(self._cell(head), justify="right" if k > 1 else "left", no_wrap=k > 1)
-        for row in rows[1:]:
-            table.add_row(*map(self._cell, row))
-        self._console.print(Padding(table, (0, 0, 0, 2), expand=False), width=self._width)
+        self._table(Table.of(rows, text=(0, 1)), indent=2)
         for note in _words.bound_notes(standing):
             self._line(note, indent=2)
 
@@ -180,8 +169,7 @@ class _Page:
         if len(rows) < 2 or len(rows[0]) < 2:
             return
         self._section("Where the users' time went")
-        for block in blocks(rows, self._width, encoding=self._console.encoding):
-            self._console.print(block)
+        self._table(Table.of(rows))
         for note in _words.wait_notes(diagnosis.waits):
             self._line(note, indent=2)
 
@@ -226,6 +214,9 @@ class _Page:
             if index == 1:
                 self._line(title, indent=indent, style="underline")
             self._item(f"{index}." if numbered else "–", line, indent=indent)
+
+    def _table(self, table: Table, indent: int = 0) -> None:
+        print_table(table, self._console, width=self._width, indent=indent)
 
     def _section(self, title: str) -> None:
         self._console.print()

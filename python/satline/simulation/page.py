@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from satline.extras import can_draw
 from satline.present import visible
 from satline.simulation._run_study import StudyResult
 from satline.simulation.show import notes, plot, rows
@@ -12,7 +13,7 @@ from satline.simulation.tables import comparison_tables, effect_tables
 
 
 def write_figures(result: StudyResult, directory: Path) -> list[Path]:
-    """Draw every figure of the study into `directory`.
+    """Draw every figure of the study into `directory`; none without what draws them.
 
     Raises
     ------
@@ -22,7 +23,9 @@ def write_figures(result: StudyResult, directory: Path) -> list[Path]:
     from satline.present import picture
     from satline.present.html import write_page
 
-    written = []
+    written: list[Path] = []
+    if not can_draw():
+        return written
     for plan in result.study.file.figure:
         drawn = plot(plan, result.arms)
         if not any(line.marks for line in drawn.lines):

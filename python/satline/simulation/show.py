@@ -48,12 +48,11 @@ def _keys(points: Sequence[Point]) -> list[str]:
 
 def print_points(simulated: Simulated, names: Sequence[str], console: Console) -> None:
     """The table no wider than the console, and below it what the numbers rest on."""
-    from satline.present import blocks
+    from satline.present import Table, print_table
 
     points = simulated.points
-    for block in blocks(rows(points, names), console.width, encoding=console.encoding):
-        console.print(block)
-        console.print()
+    print_table(Table.of(rows(points, names)), console)
+    console.print()
     for note in notes(simulated, names):
         console.print(cell(note, "dim", encoding=console.encoding))
 
@@ -99,7 +98,7 @@ def _why_no_interval(points: Sequence[Point], names: Sequence[str]) -> str:
 
 def print_steps(steps: Sequence[Mapping[str, Any]], names: Sequence[str], console: Console) -> None:
     """The measures of one run's steps, as the machine counted them: no intervals."""
-    from satline.present import blocks
+    from satline.present import Table, print_table
 
     found = {name: [_plain_estimate(step["measures"].get(name)) for step in steps] for name in names}
     scales = {name: scale_of(name, found[name]) for name in names}
@@ -107,9 +106,8 @@ def print_steps(steps: Sequence[Mapping[str, Any]], names: Sequence[str], consol
     for number, step in enumerate(steps):
         cells = (shown(found[name][number], scales[name]) for name in names)
         table.append((str(step.get("users", "")), *cells))
-    for block in blocks(table, console.width, encoding=console.encoding):
-        console.print(block)
-        console.print()
+    print_table(Table.of(table), console)
+    console.print()
 
 
 def _plain_estimate(value: float | None) -> Estimate:
@@ -118,7 +116,7 @@ def _plain_estimate(value: float | None) -> Estimate:
 
 def print_differences(simulated: Simulated, names: Sequence[str], console: Console) -> None:
     """What each point has more than the first of the same users, replication by replication."""
-    from satline.present import blocks
+    from satline.present import Table, print_table
 
     pairs = simulated.differences
     keys = list(simulated.points[0].label)
@@ -134,9 +132,8 @@ def print_differences(simulated: Simulated, names: Sequence[str], console: Conso
         table.append((*point.label.values(), *cells))
     first = ", ".join(f"{last(k)} {v}" for k, v in simulated.points[0].label.items() if k != "users")
     console.print(cell(f"More than with {first}, with common random numbers (?: the interval holds 0)"))
-    for block in blocks(table, console.width, encoding=console.encoding):
-        console.print(block)
-        console.print()
+    print_table(Table.of(table), console)
+    console.print()
     saved = [d.variance_reduction for name in names for d in found[name] if d.variance_reduction is not None]
     if saved:
         middle = sorted(saved)[len(saved) // 2]
@@ -184,8 +181,8 @@ def content(simulated: Simulated) -> dict[str, Any]:
 
 
 def _plain(estimate: Estimate) -> dict[str, Any]:
-    plain = {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n}
-    return {**plain, "method": estimate.method, **({"note": estimate.note} if estimate.note else {})}
+    ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+    return {**ends, "n": estimate.n, "method": estimate.method, "note": estimate.note}
 
 
 def plot(plan: FigurePlan, arms: Mapping[str, Simulated]) -> Plot:

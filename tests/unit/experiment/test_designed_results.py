@@ -30,6 +30,7 @@ from satline.experiment.designed.show import answers, cells_table, content, note
 from satline.experiment.designs import Factor, Plan, make_plan
 from satline.experiment.series import steps_of
 from satline.experiment.study import Load
+from satline.present.documents import plain
 from satline.recording import Recording, RecordingWriter, describe
 from satline.windows.steady import steadiness
 
@@ -207,7 +208,7 @@ def test_the_table_of_results_feeds_anova(tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "results.csv").write_text(text)
     names = ["--response", "response_s", "--factors", "memory,disks,read", "--by", "class", "--json"]
     assert run(["anova", str(tmp_path / "results.csv"), *names]) == 0
-    classes = json.loads(capsys.readouterr().out)
+    classes = json.loads(capsys.readouterr().out)["classes"]
     assert [one["class"] for one in classes] == ["all", "edit"]
     memory = next(row for row in classes[0]["variance"] if row["source"] == "memory")
     assert memory["chance"] < 0.001
@@ -237,7 +238,7 @@ def test_the_page_and_the_terminal_hold_hostile_names(tmp_path: Path) -> None:
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "\x1b[31m" not in shown
     assert max(map(len, shown.splitlines())) <= 80
-    json.dumps(content(outcome))
+    json.dumps(plain(content(outcome)))
 
 
 def test_cells_are_in_the_order_of_their_levels() -> None:

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from satline.diagnosis import Diagnosis, Evidence, Implausible, Outcome, Unseen
-from satline.present import curves_table, print_diagnosis
+from satline.present import curves_table, print_diagnosis, print_table
 from satline.present.terminal import unseen_words
 from satline.reduction import Curves
 
@@ -129,7 +129,7 @@ def test_a_terminal_without_utf8_gets_plain_signs(diagnosis: Diagnosis) -> None:
 def test_a_table_of_curves(curves: Curves) -> None:
     file = io.StringIO()
     console = Console(file=file, width=100, _environ={})
-    console.print(curves_table(curves, ["transaction_rate", "load_memory", "no_such_variable"]))
+    print_table(curves_table(curves, ["transaction_rate", "load_memory", "no_such_variable"]), console)
     text = file.getvalue()
     lines = [line.split() for line in text.splitlines()]
     assert ["1", "120", "0.500", "±", "0.025", "57.2", "±", "2.9"] in lines
@@ -142,7 +142,7 @@ def test_a_table_shows_a_class_without_data_as_a_gap(curves: Curves) -> None:
     gap = replace(curve.points[0], mean=None)
     curves = replace(curves, curves={"mpl": replace(curve, points=(gap, *curve.points[1:]))})
     file = io.StringIO()
-    Console(file=file, width=80, _environ={}).print(curves_table(curves, ["mpl"]))
+    print_table(curves_table(curves, ["mpl"]), Console(file=file, width=80, _environ={}))
     assert ["1", "120", "–"] in [line.split() for line in file.getvalue().splitlines()]
 
 

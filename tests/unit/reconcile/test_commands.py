@@ -11,8 +11,8 @@ import pytest
 from made_study import Made
 
 from satline.cli import run
-from satline.diagnosis import as_plain
 from satline.experiment.protocol import Result, judge
+from satline.present.documents import plain
 from satline.recording import Recording
 from satline.reduction import Reduction, reduce
 from satline.reduction.planning import Condition, allowance
@@ -115,6 +115,6 @@ def test_a_study_ends_with_what_the_prediction_says(
     for line in judged.agreement.lines:
         assert line in text
     assert run(["study", "cpu-bound", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["diagnosis"]["agreement"] == as_plain(judged.agreement)
+    assert json.loads(capsys.readouterr().out)["diagnosis"]["agreement"] == plain(judged.agreement)
     page = " ".join(judged.report.read_text(encoding="utf-8").split())
     assert all(escape(line) in page for line in judged.agreement.lines)

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satline.diagnosis import RULES, Diagnosis, Estimate, Finding, Saturation, as_plain
+from satline.diagnosis import RULES, Diagnosis, Estimate, Finding, Saturation
 from satline.diagnosis.capacity import Capacity, Step
 from satline.prediction import Prediction, Row, Scenario, StationDemand
+from satline.present import documents
 from satline.reconcile import Allowed, Answers, Story, planted, reconcile, weakened
 from satline.reconcile._reasons import _part, _pressure
 
@@ -264,7 +265,7 @@ def test_loads_differ_exactly_where_intervals_are_apart(one: Estimate, other: Es
 
 def test_what_is_not_known_is_null_in_json() -> None:
     answers = Answers(diagnosed(EARLY), capacity=carried(17, None, 18))
-    plain = as_plain(reconcile(answers, "capacity"))
+    plain = documents.plain(reconcile(answers, "capacity"))
     said = next(one for one in plain["said"] if one["by"] == "capacity")
     assert said["load"]["low"] is None
     assert said["load"]["high"] == 18

@@ -81,7 +81,7 @@ def test_a_wrong_variable_is_named(text: str, message: str) -> None:
 def test_the_page_shows_every_variable_and_escapes_cells() -> None:
     page = reference_page(parse(SMALL))
     assert "| `cpu_us` | accumulator | int | us | a \\| b | `/proc` |" in page
-    assert "| `busy` |  | busy | `d_cpu_us / period_s` |" in page
+    assert "| `busy` |  |  | busy | `d_cpu_us / period_s` |" in page
     assert "## observation" in page
 
 

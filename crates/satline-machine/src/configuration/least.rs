@@ -1,7 +1,8 @@
 //! How long slices and the quantum must be, so that users get anywhere.
 
+use satline_program::Error;
+
 use super::{Costs, Machine, SchedulerFigures};
-use crate::MachineError;
 use crate::engine::Span;
 
 impl SchedulerFigures {
@@ -23,11 +24,11 @@ impl Machine {
     ///
     /// # Errors
     /// One is not.
-    pub fn covers(&self, shared_pages: u32) -> Result<(), MachineError> {
+    pub fn covers(&self, shared_pages: u32) -> Result<(), Error> {
         let resident = shared_pages.min(self.storage.pageable_frames);
         let least = self.scheduler.least(&self.costs, resident);
         match least.into_iter().find(|(_, length, least)| length <= least) {
-            Some((name, length, least)) => Err(MachineError::new(
+            Some((name, length, least)) => Err(Error::input(
                 format!(
                     "machine {:?}: {name} is {:.3} ms, and the control program's paths alone take {:.3} ms with {resident} shared \
                      pages in storage",

@@ -11,7 +11,7 @@ pub mod queue_drop;
 pub mod replacement;
 pub mod slot;
 
-use crate::MachineError;
+use satline_program::Error;
 
 /// One line of a policy table.
 pub struct Entry<M: 'static> {
@@ -37,11 +37,11 @@ impl<M> Entry<M> {
 ///
 /// # Errors
 /// There is no such policy.
-pub fn find<M: Copy>(table: &'static [Entry<M>], key: &str, name: &str) -> Result<M, MachineError> {
+pub fn find<M: Copy>(table: &'static [Entry<M>], key: &str, name: &str) -> Result<M, Error> {
     let found = table.iter().find(|entry| entry.name == name);
     found.map(|entry| entry.make).ok_or_else(|| {
         let names: Vec<&str> = table.iter().map(|entry| entry.name).collect();
-        MachineError::new(
+        Error::input(
             format!("policies.{key}: {name:?} is not known"),
             format!("the policies are {}", names.join(", ")),
         )

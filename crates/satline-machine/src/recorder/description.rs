@@ -2,9 +2,9 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
-use satline_recording::{CHECKSUMS, FORMAT_VERSION, RecordingError, utc_datetime, write_toml_atomically};
+use satline_program::Error;
+use satline_recording::{CHECKSUMS, FORMAT_VERSION, utc_datetime, write_toml_atomically};
 use serde::Serialize;
 use toml::value::Datetime;
 
@@ -139,17 +139,13 @@ struct Methods<'a> {
 }
 
 /// Writes recording.toml. Its times are simulated ones: the same run has the same description.
-pub fn begin(setting: &Setting<'_>) -> Result<(), RecordingError> {
+pub fn begin(setting: &Setting<'_>) -> Result<(), Error> {
     let path = setting.directory.join("recording.toml");
-    let failed = |action, error| RecordingError::Io {
-        path: path.clone(),
-        action,
-        source: Arc::new(error),
-    };
+    let failed = |error| Error::file(&path, "make it", &error);
     if path.exists() {
-        return Err(failed("make it", io::Error::from(io::ErrorKind::AlreadyExists)));
+        return Err(failed(io::Error::from(io::ErrorKind::AlreadyExists)));
     }
-    std::fs::create_dir_all(setting.directory).map_err(|error| failed("make its directory", error))?;
+    std::fs::create_dir_all(setting.directory).map_err(failed)?;
     let (machine, workload) = (setting.machine, setting.workload);
     let description = Description {
         checksums: CHECKSUMS,
@@ -193,7 +189,7 @@ pub fn write_source(
     run: i64,
     samples: i64,
     end_reason: Option<&str>,
-) -> Result<(), RecordingError> {
+) -> Result<(), Error> {
     let source = Source {
         writer: WRITER,
         version: env!("CARGO_PKG_VERSION"),

@@ -1,10 +1,10 @@
 //! Where pages are kept outside storage: slots of paging areas.
 
 use rand::RngExt;
+use satline_program::Error;
 
 use super::blocks::Blocks;
 use super::tiers::tiers;
-use crate::MachineError;
 use crate::configuration::Machine;
 use crate::engine::Stream;
 
@@ -147,16 +147,13 @@ impl Areas {
     ///
     /// # Errors
     /// There is none, one is not on its device, or two overlap.
-    pub fn new(machine: &Machine, pages: u32) -> Result<Self, MachineError> {
+    pub fn new(machine: &Machine, pages: u32) -> Result<Self, Error> {
         let wrong = |number: usize, why: String, hint: &str| {
-            Err(MachineError::new(
-                format!("paging area {}: {why}", number + 1),
-                hint,
-            ))
+            Err(Error::input(format!("paging area {}: {why}", number + 1), hint))
         };
         let plan = &machine.paging.areas;
         if plan.is_empty() {
-            return Err(MachineError::new(
+            return Err(Error::input(
                 "there is no paging area",
                 "give the machine at least one",
             ));

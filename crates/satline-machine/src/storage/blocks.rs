@@ -3,8 +3,9 @@
 //! Reference: [T87], contiguous block page prototype: sets go to areas of their own, allocated a whole set at a time by
 //! the moving cursor. Devices take turns.
 
+use satline_program::Error;
+
 use super::areas::Area;
-use crate::MachineError;
 use crate::configuration::{MOST_SET_PAGES, Machine};
 use crate::policies::page_out_device::PageOutDevice;
 use crate::policies::slot::SlotChoice;
@@ -38,10 +39,10 @@ impl Blocks {
     ///
     /// # Errors
     /// A set does not fit on a cylinder.
-    pub fn new(machine: &Machine) -> Result<Self, MachineError> {
+    pub fn new(machine: &Machine) -> Result<Self, Error> {
         let size = machine.swapping.as_ref().map(|plan| plan.set_pages);
         if let Some(wrong) = size.filter(|size| !(1..=MOST_SET_PAGES).contains(size)) {
-            return Err(MachineError::new(
+            return Err(Error::input(
                 format!("swapping.set_pages is {wrong}"),
                 format!("give 1 to {MOST_SET_PAGES}"),
             ));
@@ -55,7 +56,7 @@ impl Blocks {
             let slots_per_cylinder = machine.devices[area.device].model.slots_per_cylinder();
             let blocks_per_cylinder = slots_per_cylinder / size;
             if blocks_per_cylinder == 0 {
-                return Err(MachineError::new(
+                return Err(Error::input(
                     format!(
                         "swapping.set_pages is {size}, and a cylinder of paging area {} has {slots_per_cylinder} slots",
                         number + 1

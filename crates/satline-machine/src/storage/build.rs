@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use satline_program::Error;
+
 use super::Memory;
 use super::areas::Areas;
 use super::bits::{Bits, Sharers};
@@ -14,7 +16,6 @@ use super::periodic_scan::PeriodicScan;
 use super::prefetch::Prefetch;
 use super::readahead::Readahead;
 use super::sios::Sios;
-use crate::MachineError;
 use crate::configuration::peers::compressed_frames;
 use crate::configuration::{Machine, Workload};
 use crate::devices::MAX_PAGES;
@@ -30,12 +31,7 @@ impl Memory {
     ///
     /// # Errors
     /// There are no frames, paging areas are not on their devices, a policy is not known, or a figure is impossible.
-    pub fn new(
-        machine: &Machine,
-        workload: &Workload,
-        users: u32,
-        streams: &Streams,
-    ) -> Result<Self, MachineError> {
+    pub fn new(machine: &Machine, workload: &Workload, users: u32, streams: &Streams) -> Result<Self, Error> {
         let name = &machine.policies.replacement;
         let make = find(replacement::POLICIES, "replacement", name)?;
         Self::with_policy(machine, workload, users, streams, make)
@@ -51,7 +47,7 @@ impl Memory {
         users: u32,
         streams: &Streams,
         make: impl FnOnce(Setup) -> Box<dyn Replacement>,
-    ) -> Result<Self, MachineError> {
+    ) -> Result<Self, Error> {
         let compressed = compressed_frames(&machine.paging.peers, &machine.devices, &machine.paging.areas);
         let frames = u64::from(machine.storage.pageable_frames).saturating_sub(compressed) as u32;
         let most_pages_per_sio = machine.paging.most_pages_per_sio as usize;
@@ -159,7 +155,7 @@ struct Kinds {
 }
 
 impl Kinds {
-    fn new(workload: &Workload, speed: f64) -> Result<Self, MachineError> {
+    fn new(workload: &Workload, speed: f64) -> Result<Self, Error> {
         let (mut all, mut first) = (Vec::new(), Vec::new());
         let classes = workload
             .classes
@@ -168,7 +164,7 @@ impl Kinds {
         let background = workload.background.iter();
         let background = background.map(|of| (&of.name, of.space_pages, std::slice::from_ref(&of.kind)));
         for (name, space_pages, kinds) in classes.chain(background) {
-            let wrong = |what, hint| Err(MachineError::new(format!("class {name:?} has no {what}"), hint));
+            let wrong = |what, hint| Err(Error::input(format!("class {name:?} has no {what}"), hint));
             if kinds.is_empty() {
                 return wrong("transactions", "give it at least one kind");
             }
@@ -192,10 +188,10 @@ struct Books {
 }
 
 impl Books {
-    fn open(&mut self, pages: u32) -> Result<(), MachineError> {
+    fn open(&mut self, pages: u32) -> Result<(), Error> {
         let end = self.pages.len() + pages as usize;
         if end >= NONE as usize {
-            return Err(MachineError::new(
+            return Err(Error::input(
                 "more than 2³² pages in all",
                 "give fewer users, or less space_pages",
             ));
@@ -211,15 +207,15 @@ impl Books {
     }
 }
 
-fn check_figures(frames: u32, most_pages_per_sio: usize) -> Result<(), MachineError> {
+fn check_figures(frames: u32, most_pages_per_sio: usize) -> Result<(), Error> {
     if frames == 0 || frames == NONE {
-        return Err(MachineError::new(
+        return Err(Error::input(
             format!("storage.pageable_frames is {frames}"),
             "give at least 1 and less than 2³²",
         ));
     }
     if !(1..=MAX_PAGES).contains(&most_pages_per_sio) {
-        return Err(MachineError::new(
+        return Err(Error::input(
             format!("paging.most_pages_per_sio is {most_pages_per_sio}"),
             format!("give 1 to {MAX_PAGES}"),
         ));

@@ -23,7 +23,8 @@ pub use self::{
     arc::Arc, clock::Clock, fifo::Fifo, generations::Generations, lfu::Lfu, lru::Lru, random::Random,
     s3_fifo::S3Fifo, sieve::Sieve, two_list::TwoList,
 };
-use crate::error::{Result, TraceError};
+use satline_program::{Error, Result};
+
 use crate::replay::{Replay, online};
 
 /// What a policy is made from.
@@ -114,7 +115,7 @@ impl Entry {
 pub fn find(name: &str) -> Result<&'static Entry> {
     POLICIES.iter().find(|entry| entry.name == name).ok_or_else(|| {
         let names: Vec<&str> = POLICIES.iter().map(|entry| entry.name).collect();
-        TraceError::input(
+        Error::input(
             format!("there is no policy {name:?}"),
             format!("the policies are {}", names.join(", ")),
         )

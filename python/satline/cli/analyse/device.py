@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from satline.cli.filters import filter_options
-from satline.cli.options import RECORDING
-from satline.cli.outputs import json_option
+from satline.cli.options import RECORDING, opened_in_its_words
+from satline.cli.outputs import json_option, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,18 +46,17 @@ def device(name: str, recording: Path, filters: Filters | None, top: int, as_jso
     from rich.console import Console
 
     from satline.present.device import device_detail
-    from satline.recording import Recording
 
-    detail = device_detail(Recording.open(recording), name, filters)
+    detail = device_detail(opened_in_its_words(recording), name, filters)
     if as_json:
-        click.echo(json.dumps(dataclasses.asdict(detail), indent=2))
+        print_json("analyse-device", detail)
         return
     print_device(detail, Console(highlight=False), top)
 
 
 def print_device(detail: DeviceDetail, console: Console, top: int) -> None:
     """Figures, areas, users; no line longer than the console."""
-    from satline.present import blocks, cell, quantity
+    from satline.present import Table, cell, print_table, quantity
 
     def say(words: str, style: str = "") -> None:
         console.print(cell(words, style, encoding=console.encoding))
@@ -75,16 +72,14 @@ def print_device(detail: DeviceDetail, console: Console, top: int) -> None:
         say(f"On it: {area}.")
     rows = [["", "mean ± error", "median", "90 %", "largest", "n"]]
     rows += [figure_row(figure) for figure in detail.figures]
-    for block in blocks(rows, console.width, encoding=console.encoding):
-        console.print()
-        console.print(block)
+    console.print()
+    print_table(Table.of(rows), console)
     for work, part in detail.carried.items():
         console.print()
         say(f"{work[:1].upper()}{work[1:]}: this device carries {quantity(part, 'fraction')} of all", "bold")
         users = [one for one in detail.users if one.work == work]
         if users:
-            for block in blocks(usage_rows(users[:top]), console.width, encoding=console.encoding):
-                console.print(block)
+            print_table(Table.of(usage_rows(users[:top])), console)
         if len(users) > top:
             say(f"The {top} with the most are shown, of {len(users)} users.")
     console.print()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.outputs import JSON
+from satline.cli.options import opened_in_its_words
+from satline.cli.outputs import JSON, print_json
 
 if TYPE_CHECKING:
     from satline.diagnosis import Finding
@@ -46,7 +46,8 @@ def explain(
     if finding is None:
         rules = [rule for rule, _ in RULES]
         if as_json:
-            click.echo(json.dumps([{"rule": r.name, "title": r.title, "names": r.component} for r in rules]))
+            found = [{"rule": r.name, "title": r.title, "names": r.component} for r in rules]
+            print_json("analyse-explain-list", findings=found)
             return
         widest = max(len(rule.name) for rule in rules)
         for rule in rules:
@@ -55,7 +56,7 @@ def explain(
     rule = named(finding)
     vm, judged = _judged(rule, recording, load_axis) if recording is not None else (False, None)
     if as_json:
-        click.echo(json.dumps(content(rule, judged), indent=2))
+        print_json("analyse-explain", content(rule), judgement=judged)
         return
     click.echo("\n".join(page(rule, judged, vm=vm)))
 
@@ -88,34 +89,29 @@ def named(name: str) -> Rule:
 def _judged(rule: Rule, path: Path, load_axis: str | None) -> tuple[bool, Finding]:
     """Whether the recording is of a virtual-machine system, and what this rule says of it."""
     from satline.diagnosis import diagnose, vm_words
-    from satline.recording import Recording
 
-    recording = Recording.open(path)
+    recording = opened_in_its_words(path)
     diagnosis = diagnose(recording, load_axis=load_axis)
     finding = next(f for f in (*diagnosis.findings, *diagnosis.others) if f.rule == rule.name)
     return vm_words(recording.description), finding
 
 
-def content(rule: Rule, judged: Finding | None) -> dict[str, Any]:
+def content(rule: Rule) -> dict[str, Any]:
     """The explanation for JSON."""
-    from satline.diagnosis import as_plain
     from satline.diagnosis.reference import in_full, rule_sections
 
     texts = {name.lower().replace(" ", "_"): text for name, text in rule_sections(rule).items()}
-    found: dict[str, Any] = {
+    return {
         "rule": rule.name,
         "title": rule.title,
         "names": rule.component,
         **{name: text for name, text in texts.items() if name not in {"remedy", "references"}},
-        "needs": list(rule.needs),
-        "remedies": list(rule.remedies),
-        "remedies_vm": list(rule.vm_remedies or rule.remedies),
-        "false_readings_in_short": list(rule.false_readings),
+        "needs": rule.needs,
+        "remedies": rule.remedies,
+        "remedies_vm": rule.vm_remedies or rule.remedies,
+        "false_readings_in_short": rule.false_readings,
         "references": [in_full(reference) for reference in rule.references],
     }
-    if judged is not None:
-        found["judgement"] = as_plain(judged)
-    return found
 
 
 def page(rule: Rule, judged: Finding | None, *, vm: bool = False) -> list[str]:

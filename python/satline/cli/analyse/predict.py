@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli.options import LOAD, require_loads
-from satline.cli.outputs import JSON
+from satline.cli.options import LOAD, opened_in_its_words, require_loads
+from satline.cli.outputs import JSON, print_json
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -177,17 +176,15 @@ def _recording(
     by_class: bool,
     as_json: bool,
 ) -> None:
-    from satline.diagnosis import as_plain
     from satline.prediction import changes
     from satline.prediction import predict as answer_for
     from satline.reconcile import Answers, story
-    from satline.recording import Recording
     from satline.reduction import reduce
 
     wanted = [changes(text) for text in what_if]
     half = from_loads is not None and from_loads.strip() == "..half"
     loads = None if from_loads is None or half else loads_of(from_loads)
-    opened = Recording.open(recording)
+    opened = opened_in_its_words(recording)
     curves = reduce(opened, load_axis, filters=filters)
     require_loads(curves, load_axis)
     answer = answer_for(
@@ -203,7 +200,7 @@ def _recording(
     )
     told = story(opened, curves, "predict", Answers(prediction=answer))
     if as_json:
-        _print_json(answer, agreement=as_plain(told))
+        print_json("analyse-predict", answer, agreement=told)
         return
     from satline.cli.analyse.predict_text import prediction_lines
 
@@ -224,18 +221,11 @@ def _network(
         raise click.UsageError(f"{', '.join(surplus)}: of a recording, not of a network")
     answer = answer_network(read_network(path), users, method or "auto", str(path))  # type: ignore[arg-type]
     if as_json:
-        _print_json(answer)
+        print_json("analyse-predict-network", answer)
         return
     from satline.cli.analyse.predict_text import network_lines
 
     _print(network_lines(answer))
-
-
-def _print_json(answer: Any, **more: Any) -> None:
-    from satline.diagnosis import as_plain
-
-    content = {"format": 1, **as_plain(answer), **more}
-    click.echo(json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False))
 
 
 def _print(lines: list[str]) -> None:

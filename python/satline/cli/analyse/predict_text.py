@@ -67,7 +67,7 @@ def prediction_lines(answer: Prediction, told: Story | None = None) -> list[str]
 
 def _limits(scenario: Scenario) -> str:
     ceiling = scenario.ceiling
-    rate = "of problem state per second" if ceiling.unit == "processors" else "per second"
+    rate = "of user time per second" if ceiling.unit == "processors" else "per second"
     return f"allows at most {number(ceiling.value)} [{ends(ceiling)}] {rate}"
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -12,6 +14,7 @@ from satline.diagnosis._histories import Histories
 from satline.diagnosis._left import TAKEN, taken_part
 from satline.diagnosis._partial import Floats, Partial, partial_correlation
 from satline.diagnosis._results import Evidence, Saturation
+from satline.diagnosis._upgrades import gains
 from satline.diagnosis._use import Use
 from satline.reduction import SHARE_PARTS, Reduction
 
@@ -66,6 +69,11 @@ class Context:
     def saturated(self) -> bool:
         """Is the verdict that it saturates, or is the topmost class one in which something was short?"""
         return self.saturation.outcome == "saturated" or self.basis == "periods"
+
+    @cached_property
+    def gains(self) -> Mapping[str, float] | None:
+        """What each upgrade would bring, asked of the model once."""
+        return gains(self.reduction)
 
     @property
     def watched(self) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from satline.diagnosis._results import Evidence, Finding, Together
-from satline.diagnosis._upgrades import TOGETHER, errors, gains, joint_error, joint_gains
+from satline.diagnosis._upgrades import TOGETHER, errors, joint_error, joint_gains
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._rule import Rule
 
@@ -75,7 +75,7 @@ def weighed(judged: Sequence[tuple[Rule, Finding]], context: Context) -> list[Fi
     findings = [finding for _, finding in judged]
     if not context.saturated:
         return findings
-    told = gains(context.reduction)
+    told = context.gains
     if told is None or max(told.values()) < LEAST:
         return findings
     chances = Chances(told, errors(told, context.reduction), TOGETHER)
@@ -186,7 +186,7 @@ def _weighed(finding: Finding, told: Mapping[str, float], chances: Chances, cont
 def together(context: Context, titles: Mapping[str, str]) -> Together | None:
     """The two upgrades that bring most at once, where the second adds much to the first, or neither helps
     without the other; `titles` of the rules by name."""
-    told = gains(context.reduction) if context.saturated and context.basis == "load" else None
+    told = context.gains if context.saturated and context.basis == "load" else None
     if told is None:
         return None
     both = joint_gains(context.reduction)

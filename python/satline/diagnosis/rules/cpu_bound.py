@@ -71,7 +71,7 @@ def judge(context: Context) -> Finding:
             else []
         ),
         context.evidence("problem_fraction", "most of total CPU", most),
-        context.evidence("supervisor_fraction", "less than problem state", less),
+        context.evidence("supervisor_fraction", "less than user time", less),
     ]
     quota = context.quota_holds()
     if quota:
@@ -136,7 +136,7 @@ def judge(context: Context) -> Finding:
         )
     notes: list[str] = []
     if supervisor is not None and problem is not None and supervisor.value > problem.value:
-        text += "; most of it in supervisor state"
+        text += "; most of it in the kernel (system time)"
         notes.append(
             "Most processor time is the kernel's: look at forks, system calls and faults before buying "
             "processors."

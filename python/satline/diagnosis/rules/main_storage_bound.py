@@ -93,7 +93,7 @@ def judge(context: Context) -> Finding:
         (held.words, held.holds),
         ("the multiprogramming level is not low", few),
         (f"paging is not heavy: page wait is {wait.value:.0%} of {wait.of}", heavy),
-        (f"problem state is {problem.value:.0%} of capacity", little),
+        (f"user time is {problem.value:.0%} of capacity", little),
         ("users fill the processors", not full),
     ):
         return RULE.finding("does-not-hold", lacking, evidence=evidence)

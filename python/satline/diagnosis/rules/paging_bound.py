@@ -104,7 +104,7 @@ def judge(context: Context) -> Finding:
     remedy, note = cap_note(context, evidence)
     problem, peak = context.high("problem_fraction"), _peak(context)
     if problem is not None and peak is not None and problem.high < 0.8 * peak:
-        text += "; problem state falls while paging climbs (thrashing: too many users at once)"
+        text += "; user time falls while paging climbs (thrashing: too many users at once)"
     return RULE.finding("holds", text + note, strength=wait.value, evidence=evidence, first_remedies=remedy)
 
 

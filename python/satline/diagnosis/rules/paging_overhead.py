@@ -98,7 +98,7 @@ def judge(context: Context) -> Finding:
         )
     if full and falls and climbs and kernel:
         text = (
-            f"problem state falls from {peak.value:.0%} to {problem_top.value:.0%} of capacity while "
+            f"user time falls from {peak.value:.0%} to {problem_top.value:.0%} of capacity while "
             f"paging climbs to {paging_top.value:.0f} pages/s"
         )
         strength = 1 - problem_top.value / max(total.value, 1e-9)
@@ -108,7 +108,7 @@ def judge(context: Context) -> Finding:
         return RULE.finding("holds", text, strength=strength, evidence=evidence)
     lacking = unmet(
         ("the processors are not full", full),
-        ("problem state does not fall", falls),
+        ("user time does not fall", falls),
         ("paging does not climb", climbs),
         ("supervisor time does not grow", kernel),
     )

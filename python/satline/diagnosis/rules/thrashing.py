@@ -93,10 +93,10 @@ def judge(context: Context) -> Finding:
     idle = busy.value < 0.85
     evidence = [
         context.evidence(problem, f"below its peak of {p0.value:.3g}", falls, value=p1),
-        context.evidence("mpl", f"above {m0.value:.3g}, where problem state peaks", rises, value=m1),
+        context.evidence("mpl", f"above {m0.value:.3g}, where user time peaks", rises, value=m1),
         context.evidence(
             "paging_rate",
-            f"above {g0.value:.3g}, where problem state peaks, or surely more for each unit of it",
+            f"above {g0.value:.3g}, where user time peaks, or surely more for each unit of it",
             climbs or capped,
             value=g1,
         ),
@@ -104,7 +104,7 @@ def judge(context: Context) -> Finding:
         wait.evidence,
     ]
     if lacking := unmet(
-        ("problem state does not fall", falls),
+        ("user time does not fall", falls),
         ("the multiprogramming level does not rise beyond it", rises),
         ("paging does not climb, nor does it for each unit of work", climbs or capped),
         ("the processors are full", idle),
@@ -117,7 +117,7 @@ def judge(context: Context) -> Finding:
             context.partial_evidence("problem_fraction ~ paging_rate", same, "below 0", same.high < 0)
         )
     text = (
-        f"problem state falls from {p0.value:.0%} to {p1.value:.0%} of capacity while the multiprogramming "
+        f"user time falls from {p0.value:.0%} to {p1.value:.0%} of capacity while the multiprogramming "
         "level"
         f" climbs to {m1.value:.1f} and paging to {g1.value:.0f} pages/s"
     )

@@ -10,9 +10,9 @@ from satline.lazy import lazy_names
 
 if TYPE_CHECKING:
     from satline.experiment.designed._analysis import Outcome, Part, outcome_of, verdicts
-    from satline.experiment.designed._results import results_csv, results_of
+    from satline.experiment.designed._results import Figures, results_csv, results_of
     from satline.experiment.designed._runner import Carried, SaidOnce, analyse_carried, carry_out
-    from satline.experiment.designed._sequential import LEVEL
+    from satline.experiment.designed._sequential import LEVEL, Look
     from satline.experiment.designed._store import Store, digest_of
 
 __all__ = [
@@ -21,6 +21,8 @@ __all__ = [
     "DesignPart",
     "Designed",
     "FactorPart",
+    "Figures",
+    "Look",
     "Outcome",
     "Part",
     "SaidOnce",
@@ -40,9 +42,9 @@ __getattr__ = lazy_names(
     __name__,
     {
         "_analysis": "Outcome, Part, outcome_of, verdicts",
-        "_results": "results_csv, results_of",
+        "_results": "Figures, results_csv, results_of",
         "_runner": "Carried, SaidOnce, analyse_carried, carry_out",
-        "_sequential": "LEVEL",
+        "_sequential": "LEVEL, Look",
         "_store": "Store, digest_of",
     },
 )

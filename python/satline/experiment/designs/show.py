@@ -138,7 +138,7 @@ def content(plan: Plan) -> dict[str, Any]:
     """For JSON; `satline anova` reads it too, once each run has a response."""
     factors, fraction = plan.factors, plan.fraction
     return {
-        "factors": {factor.name: list(factor.levels) for factor in factors},
+        "factors": {factor.name: factor.levels for factor in factors},
         "seed": plan.seed,
         "replicates": plan.replicates,
         "blocks": plan.blocks,
@@ -154,9 +154,9 @@ def content(plan: Plan) -> dict[str, Any]:
             ],
         },
         "confounded": [names(w, factors) for w in plan.confounded],
-        "not_run": [dict(one) for one in plan.skipped],
+        "not_run": plan.skipped,
         "runs": [
-            {"run": r.number, "block": r.block, "replicate": r.replicate, "levels": dict(r.levels)}
+            {"run": r.number, "block": r.block, "replicate": r.replicate, "levels": r.levels}
             for r in plan.runs
         ],
     }

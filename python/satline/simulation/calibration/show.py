@@ -118,7 +118,7 @@ def _why(line: Line, result: Calibrated) -> str:
 
 def print_calibrated(result: Calibrated, console: Console) -> None:
     """Both tables no wider than the console."""
-    from satline.present import blocks
+    from satline.present import Table, print_table
 
     def say(words: str, style: str = "") -> None:
         console.print(cell(words, style, encoding=console.encoding), soft_wrap=False)
@@ -126,8 +126,7 @@ def print_calibrated(result: Calibrated, console: Console) -> None:
     say(result.calibration.file.title, "bold")
     for rows in (target_rows(result), constant_rows(result)):
         console.print()
-        for block in blocks(rows, console.width, encoding=console.encoding):
-            console.print(block)
+        print_table(Table.of(rows), console)
     console.print()
     say(verdict(result), "bold")
     for words in remarks(result):
