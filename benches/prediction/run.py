@@ -5,7 +5,7 @@
 Solves the central-server model about its knee (and has the simulator run it, where that is built), and random
 networks (grid.py), exactly, by the Linearizer and by Bard and Schweitzer, and prints the relative errors of
 throughput and response. With --write the errors on the grid become python/satline/prediction/accuracy.toml,
-which `satline predict` states with an approximation. Times stand beside a floor: the bare recursion of exact
+which `analyse predict` states with an approximation. Times stand beside a floor: the bare recursion of exact
 analysis in numpy.
 """
 

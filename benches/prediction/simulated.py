@@ -1,4 +1,4 @@
-"""How well `satline predict` foretells a simulated machine, of which the truth is known.
+"""How well `satline analyse predict` foretells a simulated machine, of which the truth is known.
 
     python benches/prediction/simulated.py [CASE …] [--replications N] [--truth-seconds S] [--json]
 

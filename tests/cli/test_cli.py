@@ -66,7 +66,7 @@ def test_help_imports_nothing_heavy() -> None:
     [
         (["stduy"], "stduy", "--help"),
         (["study"], "name a study", "satline study --help"),
-        (["study", "nothing"], "there is no study file nothing", "satline studies"),
+        (["study", "nothing"], "there is no study file nothing", "satline experiment studies"),
         (["study", "cpu-bund"], "cpu-bund", 'did you mean "cpu-bound"?'),
         (["study", "light", "--scratch", "/nowhere"], "/nowhere is not a directory", "--scratch"),
         (["record", "--interval", "soon"], "'soon' is not a time", "satline record --help"),
@@ -75,7 +75,7 @@ def test_help_imports_nothing_heavy() -> None:
         (["diagnose", "/nowhere"], "/nowhere", "recording"),
         (["recording", "check", "/nowhere"], "/nowhere", "recording"),
         (["annotate", "/nowhere", "x"], "/nowhere", "recording"),
-        (["reduce", "x", "--json", "--csv"], "exclude each other", "satline reduce --help"),
+        (["reduce", "x", "--json", "--csv"], "exclude each other", "satline analyse reduce --help"),
     ],
 )
 def test_wrong_input_ends_with_2_and_a_hint(

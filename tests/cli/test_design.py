@@ -1,4 +1,4 @@
-"""`satline design`, `satline anova`, `satline power`: from the plan to the verdict."""
+"""`satline experiment design`, `anova` and `power`: from the plan to the verdict."""
 
 from __future__ import annotations
 

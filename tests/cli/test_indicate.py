@@ -1,4 +1,4 @@
-"""`satline indicate`: the load in the last seconds, of a recording and of this host."""
+"""`satline analyse indicate`: the load in the last seconds, of a recording and of this host."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_fuller_form_names_what_is_missing_and_why(made: Path, indicate: Cal
     assert max(cell_len(line) for line in text.splitlines()) <= 80
     assert "\x1b" not in text
     plain = " ".join(text.split())
-    assert "problem state 0.5 processors" in plain
+    assert "user time 0.5 processors" in plain
     assert "busiest device, time busy 3.2 % disk" in plain
     assert "Missing: spinning for locks (not recorded: lock_spin_us)." in plain
 

@@ -30,7 +30,13 @@ fn main() -> ExitCode {
 fn command(command: Command) -> Result<(), Error> {
     match command {
         Command::Run(options) => run(options),
-        Command::Check { policy } => say(&Policy::read(&policy)?),
+        Command::Check { policy, meanings } => {
+            let policy = Policy::read(&policy)?;
+            match meanings {
+                true => say(&serde_json::json!({"policy": policy, "meanings": Policy::meanings()})),
+                false => say(&policy),
+            }
+        }
         Command::Abilities { policy } => {
             let abilities = Abilities::look(&Roots::default(), &Policy::read(&policy)?)?;
             say(&abilities.lacking)

@@ -88,7 +88,7 @@ def _print_status(found: Status) -> None:
         free, low, high = (
             quantity(float(found.storage[key]), "bytes") for key in ("free_bytes", "low_bytes", "high_bytes")
         )
-        click.echo(f"storage {'short' if found.short else 'ample'}: {free} free (low {low}, high {high})")
+        click.echo(f"memory {'short' if found.short else 'ample'}: {free} free (low {low}, high {high})")
     for one in found.lacking:
         click.echo(f"lacking: {visible(one['what'])}: {visible(one['instead'])}")
     if not found.users:
@@ -190,7 +190,7 @@ def replay(recording: Path, policies: tuple[Path, ...], as_json: bool) -> None:
         click.echo(f"{visible(name)}: {kinds}")
         share = one.short_seconds / one.seconds if one.seconds else 0.0
         click.echo(
-            f"  storage short in {share:.1%} of {one.seconds:,.0f} s; at most "
+            f"  memory short in {share:.1%} of {one.seconds:,.0f} s; at most "
             f"{quantity(float(one.written_bytes), 'bytes')} written; "
             f"{one.out_user_seconds:,.0f} user-seconds outside"
         )

@@ -1,4 +1,4 @@
-"""`satline record-session`, and `satline workload`: sessions, building blocks, workloads from them."""
+"""`satline workload record`, and `satline workload`: sessions, building blocks, workloads from them."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def measure_named(name: str) -> Derived:
     if found.per in ("device", "lock"):
         raise InputError(
             f"--measure {name}: an observation has one value for each {found.per}",
-            hint=f"name one: {base}@NAME; `satline correlate --list` shows the names",
+            hint=f"name one: {base}@NAME; `satline analyse correlate --list` shows the names",
         )
     if found.per == "thermometer" and not member:
         raise InputError("--measure thermometer: which probe?", hint="write thermometer:NAME")

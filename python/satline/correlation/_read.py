@@ -77,7 +77,7 @@ def read_panel(
     Raises
     ------
     InputError
-        No two samples; an unknown load axis; more series than storage holds.
+        No two samples; an unknown load axis; more series than memory holds.
     """
     if every_s is not None and not every_s > 0:
         raise InputError(f"observation length {every_s} s", hint="give a length above 0")
@@ -173,7 +173,7 @@ class _Reader:
                 continue
             if (len(kept) + 1) * count * 8 > _MOST_BYTES:
                 raise InputError(
-                    f"more than {len(kept):,} series of {count:,} moments do not fit into storage",
+                    f"more than {len(kept):,} series of {count:,} moments do not fit into memory",
                     hint="choose longer observations with --every, or fewer with --from, --to, --hours",
                 )
             row = np.full(count, np.nan)

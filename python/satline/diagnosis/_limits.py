@@ -254,7 +254,7 @@ def _busiest_name(courses: Courses, where: Mask) -> str:
 
 
 def admission(courses: Courses) -> list[Use]:
-    """The users that a swapper holds, as it recorded them; short where storage has room for them.
+    """The users that a swapper holds, as it recorded them; short where memory has room for them.
 
     Where little storage is free, it is the storage that is short: memory and limits of groups tell that.
     """
@@ -270,7 +270,7 @@ def admission(courses: Courses) -> list[Use]:
         seconds = courses.reduction.seconds
         says = (
             f"the swapper holds {over(eligible, short, seconds):.1f} users until their working sets fit,"
-            f" while {over(free, short, seconds):.0%} of the storage that it watches is free"
+            f" while {over(free, short, seconds):.0%} of the memory that it watches is free"
         )
     return [
         Use(
@@ -283,6 +283,6 @@ def admission(courses: Courses) -> list[Use]:
             of=f"mean number of users held {float(np.mean(eligible)):.2g}",
             held=eligible,
             says=says,
-            remedy="Raise admission.storage_share in the swapper's policy: storage has room for who waits.",
+            remedy="Raise admission.storage_share in the swapper's policy: memory has room for who waits.",
         )
     ]

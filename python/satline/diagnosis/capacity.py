@@ -126,7 +126,7 @@ def capacity(
         raise InputError(
             f"{getattr(recording, 'path', 'the recording')}: transactions in measured windows of "
             f"{len(found)} loads; two are needed",
-            hint="record a study with several steps of users; `satline plan` answers for other recordings",
+            hint="record a study with several steps of users; `satline analyse plan` answers for others",
         )
     absent = absent_users(recording)
     # Satisfaction falls with load: for light loads of too few reactions the first that has enough stands.

@@ -68,8 +68,8 @@ def reference_page() -> str:
         "# Rules",
         "",
         "Made from the rules' own docstrings by `python -m satline.diagnosis.reference`;",
-        "edit those, not this. `satline explain NAME` shows one, and `satline explain NAME --recording R` "
-        "its",
+        "edit those, not this. `satline analyse explain NAME` shows one, and",
+        "`satline analyse explain NAME --recording R` its",
         "evidence in a recording.",
     ]
     for rule, _ in RULES:

@@ -51,7 +51,7 @@ def check_feasible(
         Something cannot be had; names file, line, key and remedy for each.
     """
     if not scratch.is_dir():
-        raise InputError(f"{scratch} is not a directory", hint="name one on a local disk with --scratch")
+        raise InputError(f"{scratch} is not a directory", hint="name one on a local disk for scratch files")
     if elsewhere(study):
         return  # what is there is asked there
     available = len(os.sched_getaffinity(0)) if processors is None else processors
@@ -96,7 +96,7 @@ def _impossible_limits(
             yield (
                 ("limits", "swap"),
                 message,
-                f"{reserve} must stay free; write less, or name a larger disk with --scratch",
+                f"{reserve} must stay free; write less, or name scratch space on a larger disk",
             )
 
 
@@ -205,9 +205,7 @@ def check_writable(out: Path) -> None:
     """Raises InputError where nothing can be written to `out`, which need not be there yet."""
     above = next(directory for directory in (out.absolute(), *out.absolute().parents) if directory.exists())
     if not os.access(above, os.W_OK | os.X_OK):
-        raise InputError(
-            f"{above} may not be written", hint="name another place for the recording with --output"
-        )
+        raise InputError(f"{above} may not be written", hint="name another place for the recording")
 
 
 @contextlib.contextmanager

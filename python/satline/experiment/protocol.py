@@ -128,7 +128,7 @@ def run_study(study: Study, options: Options, view: View) -> Result:
     elif recording.exists() and (not recording.is_dir() or any(recording.iterdir())):
         raise InputError(
             f"{recording} is there already",
-            hint="name another directory with --output, or delete it; --resume goes on with a study's",
+            hint="name another directory, or delete it; a study's can be resumed",
         )
     check_writable(recording)
     with host_to_oneself(options.state, view):

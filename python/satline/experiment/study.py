@@ -355,7 +355,8 @@ def with_steps(
     if grid:
         if changes:
             raise InputError(
-                "--grid runs the steps that are stated; --within, --for, --most, --target are of a search",
+                "a grid runs the steps that are stated;"
+                " precision, time, most users and target are of a search",
                 hint="leave one or the other out",
             )
         if not load.users:
@@ -376,7 +377,7 @@ def with_steps(
         if is_so:
             raise InputError(
                 f"{study.path}: a study with {what} runs the steps that it states",
-                hint="leave --within, --for, --most and --target out",
+                hint="leave precision, time, most users and target out",
             )
     return study.with_load(steps="adaptive", **changes)
 
@@ -400,7 +401,7 @@ def find_study(name_or_file: str) -> Path:
     shipped = {study.stem: study for study in shipped_studies()}
     if name_or_file in shipped:
         return shipped[name_or_file]
-    raise none_such(name_or_file, shipped, kind="study", listed_by="satline studies")
+    raise none_such(name_or_file, shipped, kind="study", listed_by="satline experiment studies")
 
 
 def read_study(path: Path) -> Study:
@@ -416,7 +417,7 @@ def read_study(path: Path) -> Study:
         StudyFile,
         kind="study",
         name_one="name a study file, or a shipped study",
-        hint="shipped studies show every key: `satline studies`",
+        hint="shipped studies show every key: `satline experiment studies`",
     )
     return _study(path, text, file)
 

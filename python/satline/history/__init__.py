@@ -189,12 +189,12 @@ def _reference(store: History, before: Sequence[date], with_: str) -> date | Non
         if not good:
             raise InputError(
                 f"{store.path}: no day before was marked good",
-                hint="`satline history mark DAY good` marks one; --with usual compares with all",
+                hint="`satline history mark DAY good` marks one; usual compares with all",
             )
         return good[-1]
-    day = parse_day(with_, "--with")
+    day = parse_day(with_, "the day to compare with")
     if day not in before:
-        raise InputError(f"--with {day}: the history has nothing of it before", hint="`satline history list`")
+        raise InputError(f"{day}: the history has nothing of it before", hint="`satline history list`")
     return day
 
 

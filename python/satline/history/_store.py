@@ -114,7 +114,7 @@ class History:
             try:
                 (path / "recordings").mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                hint = "choose a place where you may write with --history"
+                hint = "name a directory of the history where you may write"
                 raise InputError(f"{path}: {error.strerror}", hint=hint) from error
             made = cls(path)
             made.save()
@@ -294,8 +294,8 @@ def check_host(history: History, known: set[str], recording: Recording, path: Pa
     if own and known and own not in known | set(history.hosts):
         raise InputError(
             f"{path}: is of host {own}, the history {history.path} of {' and '.join(sorted(known))}",
-            hint="keep a history for each host: --history DIR. If it is the same host under another name, put"
-            f" hosts = [{json.dumps(own)}] at the top of {history.path / 'history.toml'}",
+            hint="keep each host's history in a directory of its own. If it is the same under another name,"
+            f" put hosts = [{json.dumps(own)}] at the top of {history.path / 'history.toml'}",
         )
 
 

@@ -53,8 +53,8 @@ LONG: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         "Processors",
         (
             ("total_cpu_fraction", "busy, of capacity"),
-            ("problem_state", "problem state"),
-            ("supervisor_state", "supervisor state"),
+            ("problem_state", "user time"),
+            ("supervisor_state", "system time"),
             ("stolen", "taken by the hypervisor"),
             ("idle_wait", "idle wait"),
             ("page_wait", "page wait"),
@@ -63,7 +63,7 @@ LONG: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         ),
     ),
     (
-        "Paging and storage",
+        "Paging and memory",
         (
             ("paging_rate", "total paging, in and out"),
             ("swap_in_rate", "pages in"),
@@ -71,8 +71,8 @@ LONG: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("fast_paging_rate", "fast tier"),
             ("major_fault_rate", "faults that needed a read"),
             ("refault_rate", "stolen pages come back"),
-            ("memory_used_fraction", "main storage used"),
-            ("storage_demanded_fraction", "main storage demanded"),
+            ("memory_used_fraction", "memory used"),
+            ("storage_demanded_fraction", "memory demanded"),
             ("swap_used", "swap used"),
         ),
     ),

@@ -39,7 +39,7 @@ def seidmann(network: Network) -> tuple[Floats, Floats]:
         elif station.speeds is not None:
             raise InputError(
                 f"station {station.name} has speeds of its own, which only exact analysis takes",
-                hint="use --method exact, or give a number of servers",
+                hint="use the method exact, or give a number of servers",
             )
         else:
             m = station.servers
@@ -79,7 +79,7 @@ def core(
         queue = now
         if change <= TOLERANCE * max(1.0, float(users.sum())):
             return queue, rate, residence
-    raise SatlineError("the approximation does not settle", hint="use --method exact, with fewer users")
+    raise SatlineError("the approximation does not settle", hint="use the method exact, with fewer users")
 
 
 def even_start(served: Floats, users: Floats) -> Floats:

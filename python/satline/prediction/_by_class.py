@@ -71,7 +71,7 @@ def taken_for_alike(recording: Source) -> list[str]:
     row = reading(recording).execute(SEVERAL).fetchone()
     if row is None or row[0] < 2:
         return []
-    return [f"transactions of {row[0]} classes are taken for alike: --by-class tells them apart"]
+    return [f"transactions of {row[0]} classes are taken for alike; a prediction by class tells them apart"]
 
 
 def by_class(recording: Source, reduction: Reduction, asked: Asked, filters: Filters | None) -> ByClass:

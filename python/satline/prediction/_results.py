@@ -94,7 +94,7 @@ class Prediction:
     think_s, elsewhere_s
         Pause between units of work; delay outside the resources.
     supervisor_part
-        Part of the processor demand that is supervisor state.
+        Part of the processor demand that is system time.
     usl
         The universal scalability law fitted to the same loads, as a second opinion.
     by_class

@@ -59,7 +59,7 @@ class Signals:
     page_share
         Part of what was read that was paging.
     supervisor
-        Processors in supervisor state.
+        Processors in system time.
     stolen
         Mean processors that a hypervisor withheld; in `used` of the processors they are counted.
     closed

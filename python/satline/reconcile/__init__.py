@@ -34,9 +34,9 @@ __all__ = [
 # Names under which the commands are known to the reader.
 COMMANDS = {
     "diagnose": "satline diagnose",
-    "predict": "satline predict",
-    "capacity": "satline capacity",
-    "plan": "satline plan",
+    "predict": "satline analyse predict",
+    "capacity": "satline analyse capacity",
+    "plan": "satline analyse plan",
     "planted": "the recording's description",
 }
 

@@ -182,7 +182,9 @@ def _wanted(
         if d is None:
             close = get_close_matches(base, catalogue.names(), n=3)
             hint = (
-                f"did you mean {' or '.join(close)}?" if close else "`satline reduce --csv` shows all names"
+                f"did you mean {' or '.join(close)}?"
+                if close
+                else "`satline analyse reduce --csv` shows all names"
             )
             raise InputError(f"there is no variable {base}", hint=hint)
         wanted[base] = d

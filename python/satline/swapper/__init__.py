@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from satline.errors import InputError, SatlineError
+from satline.errors import InputError
 from satline.outside import parse_json, parse_toml, read_text
 from satline.recording import Recording
 from satline.swapper.explain import explain_policy, explain_user
 from satline.swapper.policy import Policy, read_policy
+from satline.swapper.program import answer
 from satline.swapper.status import Status, UserStatus, announce, default_status, read_status
 from satline.swapper.unit import make_unit
-from satline.systems.binaries import find_binary
 
 __all__ = [
     "Policy",
@@ -129,7 +128,7 @@ def _page_bytes(path: Path) -> int:
 def replay(path: Path, policy: Path) -> Replayed:
     """Decide on everything that the recording at `path` saw, under the policy in the file `policy`.
 
-    Work takes no time there, and a user returns when he did; free storage is what was recorded, corrected by
+    Work takes no time there, and a user returns when it did; free memory is what was recorded, corrected by
     the difference of what is outside.
 
     Raises
@@ -137,16 +136,9 @@ def replay(path: Path, policy: Path) -> Replayed:
     InputError
         The recording has no swapper's rows, or the policy is wrong.
     """
-    program = find_binary("satline-swapper")
     text = "".join(json.dumps(one) + "\n" for one in observations(path))
-    done = subprocess.run(
-        [program, "replay", str(policy)], input=text, capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        message, _, hint = done.stderr.removeprefix("error: ").partition("\nhint: ")
-        kind = InputError if done.returncode == 2 else SatlineError
-        raise kind(message.strip(), hint=hint.strip())
-    return _summed([parse_json(line) for line in done.stdout.splitlines()])
+    decided = answer("replay", str(policy), told=text)
+    return _summed([parse_json(line) for line in decided.splitlines()])
 
 
 def _summed(decided: list[dict[str, Any]]) -> Replayed:

@@ -94,7 +94,7 @@ class ThisHost:
         except OSError as error:
             raise SatlineError(
                 f"{directory} cannot be made: {error.strerror}",
-                hint="name another directory on a local disk with --scratch",
+                hint="name another directory on a local disk for scratch files",
             ) from None
         return directory.absolute()
 

@@ -49,7 +49,7 @@ def undo(ledger: Ledger, *, lock_timeout_s: float = 60.0, proc: Path = Path("/pr
         # Root must not do what another user's file says.
         owner = os.fstat(descriptor).st_uid
         if owner != os.geteuid():
-            return [f"{ledger.path} belongs to user id {owner}, who can undo it with `satline clean`"]
+            return [f"{ledger.path} belongs to user id {owner}, who can `satline experiment clean`"]
         if not _locked(descriptor, lock_timeout_s):
             return [f"{ledger.path}: another process has been undoing it for {lock_timeout_s:.0f} s"]
         problems = []

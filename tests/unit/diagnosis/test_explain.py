@@ -1,4 +1,4 @@
-"""`satline explain`."""
+"""`satline analyse explain`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from made_signs import add_tier
 from made_study import Made
 
 from satline.cli.analyse.explain import explain, named
-from satline.diagnosis import RULES
+from satline.diagnosis import RULES, Evidence
 from satline.errors import InputError
 from satline.recording import describe, write_parquet_table
 
@@ -77,6 +77,25 @@ def test_a_finding_or_the_list_must_be_asked_for_and_not_both() -> None:
         assert "--list" in result.output
 
 
+def test_filters_are_of_a_recording() -> None:
+    for arguments in (["--hours", "9-17"], ["--load", "users"]):
+        result = CliRunner().invoke(explain, ["io_bound", *arguments])
+        assert result.exit_code == 2
+        assert "give --recording too" in result.output
+
+
+def test_a_filter_chooses_what_is_judged(tmp_path: Path) -> None:
+    made = Made(cpu=0.02, station=0.2, kind="page", memory_fraction=0.99)
+    path = on_disk(made.make(), tmp_path / "r.satline", {"kind": "linux"})
+    judged = {}
+    for users in ("nobody-of-this-name", None):
+        arguments = ["io_bound", "--recording", str(path), "--json", *(["--users", users] if users else [])]
+        result = CliRunner().invoke(explain, arguments)
+        assert result.exit_code == 0, result.output
+        judged[users] = result.output
+    assert judged["nobody-of-this-name"] != judged[None]
+
+
 def test_with_a_recording_its_judgement_and_evidence_are_shown_and_names_are_harmless(tmp_path: Path) -> None:
     made = Made(cpu=0.02, station=0.2, kind="page", memory_fraction=0.99)
     recording = made.make()
@@ -96,3 +115,15 @@ def test_with_a_recording_its_judgement_and_evidence_are_shown_and_names_are_har
     blind = run("lock_bound", "--recording", str(path))
     assert "It cannot be judged: not recorded: lock_spin_fraction" in blind
     assert "perf lock contention" in blind
+
+
+def test_findings_of_virtual_machines_are_in_their_own_terms() -> None:
+    rule = named("thrashing")
+    fact = Evidence("mpl", "users", "9 users", 5.0, 0.1, "above 3, where user time peaks", True)
+    told = rule.in_vm_words(
+        rule.finding("holds", "user time falls while memory is full", strength=1.0, evidence=[fact])
+    )
+    assert told.title == "thrashing: too many users at once in storage"
+    assert told.summary == "problem state falls while storage is full"
+    assert told.evidence[0].threshold == "above 3, where problem state peaks"
+    assert rule.title == "thrashing: too many users at once in memory"

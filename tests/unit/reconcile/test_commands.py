@@ -38,7 +38,7 @@ def test_each_command_says_what_the_others_say(capsys: pytest.CaptureFixture[str
     diagnosed = shown(capsys, "diagnose")
     predicted = shown(capsys, "predict")
     assert diagnosed.startswith("Saturates at ")
-    assert "Agrees: satline predict says " in diagnosed
+    assert "Agrees: satline analyse predict says " in diagnosed
     assert " first (the intervals overlap; it names the same)." in diagnosed
     # Nothing is taken back where they agree.
     assert predicted.startswith("Saturates at ")

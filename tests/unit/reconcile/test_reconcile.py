@@ -81,13 +81,13 @@ CPU = station("processors")
 
 def test_paging_bound_against_processors_first_is_told_by_what_the_model_lacks() -> None:
     answers = Answers(diagnosed(EARLY, found("paging_bound")), predicted(LATE, CPU))
-    assert told(answers, "load") == ("different", "no storage in the model")
-    assert told(answers, "bottleneck") == ("different", "no storage in the model")
+    assert told(answers, "load") == ("different", "no memory in the model")
+    assert told(answers, "bottleneck") == ("different", "no memory in the model")
     story = reconcile(answers, "diagnose")
     assert story.agrees is False
     (line,) = story.lines
     assert line.startswith(
-        "Differs: satline predict says 26.8 [25.8, 27.8], processors first: it has no main"
+        "Differs: satline analyse predict says 26.8 [25.8, 27.8], processors first: it has no memory"
     )
     # The one who reads the prediction is told what was measured, in its headline too.
     other = reconcile(answers, "predict")
@@ -154,7 +154,7 @@ def test_a_reason_is_given_only_where_it_holds(
         (
             "paging_bound",
             (station("device:pack", page_share=0.05),),
-            ("different", "no storage in the model"),
+            ("different", "no memory in the model"),
         ),
         ("io_bound", (CPU, station("device:pack", 0.48, 0.0)), ("different", "nearly as near")),
         ("io_bound", (CPU, station("device:pack", 0.1, 0.0)), ("different", "not known")),

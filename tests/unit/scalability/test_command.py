@@ -1,4 +1,4 @@
-"""`satline predict` and `satline diagnose` on tables."""
+"""`satline analyse predict` and `satline diagnose` on tables."""
 
 from __future__ import annotations
 

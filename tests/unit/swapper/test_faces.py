@@ -62,7 +62,7 @@ def test_status_shows_users_and_what_is_lacking(tmp_path: Path, capsys: pytest.C
     assert run(["swapper", "status", "--status", str(path)]) == 0
     shown = capsys.readouterr().out
     assert "0.05 % of a processor" in shown
-    assert "storage short" in shown
+    assert "memory short" in shown
     assert "lacking: swap space" in shown
     assert "swapped" in shown
     assert "\x1b" not in shown

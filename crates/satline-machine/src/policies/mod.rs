@@ -26,10 +26,7 @@ pub struct Entry<M: 'static> {
 impl<M> Entry<M> {
     /// What the policy does: one sentence or two, from the head of its file.
     pub fn what(&self) -> String {
-        let head = self.source.lines().map_while(|line| line.strip_prefix("//!"));
-        let from = head.map(str::trim).skip_while(|line| !line.starts_with("What:"));
-        let what: Vec<&str> = from.take_while(|line| !line.starts_with("Why:")).collect();
-        what.join(" ").trim_start_matches("What:").trim().to_owned()
+        satline_traces::policies::what(self.source)
     }
 }
 

@@ -1,4 +1,4 @@
-"""`satline capacity`: how many users are carried while enough of their reactions are quick."""
+"""`satline analyse capacity`: how many users are carried while enough of their reactions are quick."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`satline correlate`."""
+"""`satline analyse correlate`."""
 
 from __future__ import annotations
 

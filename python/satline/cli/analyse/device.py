@@ -1,4 +1,4 @@
-"""`satline device`: one device in detail, with the users on it."""
+"""`satline analyse device`: one device in detail, with the users on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`satline expansion`: how many times longer transactions take than they would alone."""
+"""`satline analyse expansion`: how many times longer transactions take than they would alone."""
 
 from __future__ import annotations
 

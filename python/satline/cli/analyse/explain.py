@@ -1,4 +1,4 @@
-"""`satline explain`: what a finding means, and what it rests on."""
+"""`satline analyse explain`: what a finding means, and what it rests on."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.options import opened_in_its_words
+from satline.cli.filters import filter_options
+from satline.cli.options import LOAD, opened_in_its_words, require_loads
 from satline.cli.outputs import JSON, print_json
 
 if TYPE_CHECKING:
     from satline.diagnosis import Finding
     from satline.diagnosis.rules import Rule
+    from satline.reduction import Filters
 
 WIDTH = 80
 STATES = {"holds": "It holds", "does-not-hold": "It does not hold", "cannot-judge": "It cannot be judged"}
@@ -33,16 +35,24 @@ Examples:
 @click.option(
     "--recording", type=click.Path(path_type=Path), help="Judge this recording, and show the evidence."
 )
-@click.option("--load", "load_axis", metavar="AXIS", help="Load axis, with --recording.")
+@LOAD
+@filter_options
 @JSON
 def explain(
-    finding: str | None, listed: bool, recording: Path | None, load_axis: str | None, as_json: bool
+    finding: str | None,
+    listed: bool,
+    recording: Path | None,
+    load_axis: str | None,
+    filters: Filters | None,
+    as_json: bool,
 ) -> None:
     """Explain a finding: what it is, how it arises, its signs and false alarms, remedies, and sources."""
     from satline.diagnosis.rules import RULES
 
     if listed == (finding is not None) or (listed and recording is not None):
         raise click.UsageError("name one finding, or give --list alone", click.get_current_context())
+    if recording is None and (load_axis is not None or filters is not None):
+        raise click.UsageError("--load and filters are of a recording: give --recording too")
     if finding is None:
         rules = [rule for rule, _ in RULES]
         if as_json:
@@ -54,7 +64,7 @@ def explain(
             click.echo(f"{rule.name:<{widest}}  {rule.title}")
         return
     rule = named(finding)
-    vm, judged = _judged(rule, recording, load_axis) if recording is not None else (False, None)
+    vm, judged = _judged(rule, recording, load_axis, filters) if recording is not None else (False, None)
     if as_json:
         print_json("analyse-explain", content(rule), judgement=judged)
         return
@@ -82,16 +92,21 @@ def named(name: str) -> Rule:
         return found
     # A part of a name counts more than letters alike.
     close = [n for n in rules if len(wanted) > 2 and wanted in n] or get_close_matches(wanted, rules, n=3)
-    hint = f"did you mean {' or '.join(close[:3])}?" if close else "`satline explain --list` shows all"
+    hint = "`satline analyse explain --list` shows all"
+    if close:
+        hint = f"did you mean {' or '.join(close[:3])}?"
     raise InputError(f"there is no finding {name}", hint=hint)
 
 
-def _judged(rule: Rule, path: Path, load_axis: str | None) -> tuple[bool, Finding]:
+def _judged(rule: Rule, path: Path, load_axis: str | None, filters: Filters | None) -> tuple[bool, Finding]:
     """Whether the recording is of a virtual-machine system, and what this rule says of it."""
     from satline.diagnosis import diagnose, vm_words
+    from satline.reduction import reduce
 
     recording = opened_in_its_words(path)
-    diagnosis = diagnose(recording, load_axis=load_axis)
+    curves = reduce(recording, load_axis, filters=filters)
+    require_loads(curves, load_axis)
+    diagnosis = diagnose(recording, curves)
     finding = next(f for f in (*diagnosis.findings, *diagnosis.others) if f.rule == rule.name)
     return vm_words(recording.description), finding
 

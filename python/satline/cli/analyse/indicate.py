@@ -1,4 +1,4 @@
-"""`satline indicate`: the load now, in a line or in full."""
+"""`satline analyse indicate`: the load now, in a line or in full."""
 
 from __future__ import annotations
 

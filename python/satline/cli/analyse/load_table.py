@@ -1,4 +1,4 @@
-"""`satline predict` and `satline diagnose` on a table of loads and throughputs: 80 columns, or JSON."""
+"""`analyse predict` and `diagnose` on a table of loads and throughputs: 80 columns, or JSON."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def diagnose_table(
             ),
             *_weaknesses(answer),
             "",
-            *_wrapped("`satline predict` shows the laws, their intervals and other loads."),
+            *_wrapped("`satline analyse predict` shows the laws, their intervals and other loads."),
         ]
     )
 

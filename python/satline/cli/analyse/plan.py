@@ -1,4 +1,4 @@
-"""`satline plan`: how much load may be allowed, and what a load needs."""
+"""`satline analyse plan`: how much load may be allowed, and what a load needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`satline predict`: throughput and response time at other loads, and after changes."""
+"""`satline analyse predict`: throughput and response time at other loads, and after changes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from satline.cli.filters import filter_options_without
 from satline.cli.options import LOAD, opened_in_its_words, require_loads
 from satline.cli.outputs import JSON, print_json
 from satline.errors import InputError
@@ -94,10 +95,7 @@ demand_s = { students = 0.1, batch = 2 }.
     help="How to solve a network; auto: exactly if feasible.",
 )
 @LOAD
-@click.option("--hours", metavar="9-17", help="Only these hours of the day.")
-@click.option("--days", metavar="mon-fri", help="Only these days of the week.")
-@click.option("--timezone", metavar="ZONE", help="Time zone of hours and days; default UTC.")
-@click.option("--exclude-users", metavar="A,B", help="Exclude these users.")
+@filter_options_without("users", "classes_of_work")
 @JSON
 def predict(
     recording: Path | None,
@@ -112,10 +110,7 @@ def predict(
     think_s: float | None,
     method: str | None,
     load_axis: str | None,
-    hours: str | None,
-    days: str | None,
-    timezone: str | None,
-    exclude_users: str | None,
+    filters: Filters | None,
     as_json: bool,
 ) -> None:
     """Predict throughput and response time for other numbers of users, what saturates first, and when.
@@ -135,10 +130,7 @@ def predict(
         "--from-loads": from_loads is not None,
         "--by-class": by_class,
         "--load": load_axis is not None,
-        "--hours": hours is not None,
-        "--days": days is not None,
-        "--timezone": timezone is not None,
-        "--exclude-users": exclude_users is not None,
+        "a filter": filters is not None,
     }
     of_recording = [name for name, used in given.items() if used]
     if recording is not None and recording.is_file():
@@ -159,9 +151,6 @@ def predict(
     assert recording is not None
     if method not in (None, "auto", "exact"):
         raise click.UsageError("a model of one class is solved exactly; --method is for --network")
-    from satline.cli.filters import filters_of
-
-    filters = filters_of(hours=hours, days=days, timezone=timezone, exclude_users=exclude_users)
     _recording(recording, load_axis, filters, users, what_if, from_loads, think_s, by_class, as_json)
 
 

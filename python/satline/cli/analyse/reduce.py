@@ -1,4 +1,4 @@
-"""`satline reduce`: variables of a recording against load."""
+"""`satline analyse reduce`: variables of a recording against load."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _chosen(curves: Curves, variables: str | None) -> list[str]:
             hint = (
                 f"did you mean {' or '.join(close)}?"
                 if close
-                else "`satline reduce RECORDING --csv` shows all names"
+                else "`satline analyse reduce RECORDING --csv` shows all names"
             )
             raise InputError(f"--variables: there is no variable {name}", hint=hint)
     return names

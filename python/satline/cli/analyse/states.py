@@ -1,4 +1,4 @@
-"""`satline states`: what each user does, as it goes."""
+"""`satline analyse states`: what each user does, as it goes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`satline design`, `satline anova`: experiments planned and analysed."""
+"""`satline experiment design`, `satline experiment anova`: experiments planned and analysed."""
 
 from __future__ import annotations
 

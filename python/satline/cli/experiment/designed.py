@@ -123,7 +123,7 @@ def _print_carried(carried: Carried, console: Console) -> None:
     lines += [f"run {run} is in the analysis though the emulator was late every time" for run in carried.late]
     if carried.repeated:
         lines.append(f"{carried.repeated} void run(s) were repeated")
-    lines += [f"left behind: {what} (`satline clean` tries again)" for what in carried.left_behind]
+    lines += [f"left behind: {what} (`satline experiment clean` tries again)" for what in carried.left_behind]
     for line in lines:
         console.print(cell(line, encoding=console.encoding))
 

@@ -1,4 +1,4 @@
-"""`satline power`: how many replicates, or how long a window, an experiment needs."""
+"""`satline experiment power`: how many replicates, or how long a window, an experiment needs."""
 
 from __future__ import annotations
 

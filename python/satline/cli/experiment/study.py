@@ -1,4 +1,4 @@
-"""`satline study`, `satline studies`, `satline clean`."""
+"""`satline study`, `satline experiment studies`, `satline experiment clean`."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def _print(result: Result, console: Console) -> None:
     for problem in result.left_behind:
         console.print(Text(f"left behind: {visible(problem)}"), soft_wrap=True)
     if result.left_behind:
-        console.print("hint: `satline clean` tries again")
+        console.print("hint: `satline experiment clean` tries again")
 
 
 def _search_lines(result: Result) -> list[str]:

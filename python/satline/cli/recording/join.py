@@ -1,4 +1,4 @@
-"""`satline join`: a log of requests beside what a recording says of the host."""
+"""`satline recording join`: a log of requests beside what a recording says of the host."""
 
 from __future__ import annotations
 

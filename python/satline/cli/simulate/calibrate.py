@@ -1,4 +1,4 @@
-"""`satline calibrate`: free constants of a simulated machine, fitted to a measured table."""
+"""`satline simulate calibrate`: free constants of a simulated machine, fitted to a measured table."""
 
 from __future__ import annotations
 

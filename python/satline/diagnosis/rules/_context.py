@@ -154,7 +154,7 @@ class Context:
 
     @property
     def problem(self) -> str:
-        """The variable of the load's problem state, as `busy`."""
+        """The variable of the load's user time, as `busy`."""
         return "problem_of_left" if self.busy == "busy_of_left" else "problem_fraction"
 
     @property
@@ -190,7 +190,7 @@ class Context:
     def inside(self, part: str) -> Measure | None:
         """As `share`, but of the time in queue where admission holds users back (eligible time is known).
 
-        Who is held back neither runs nor waits for a page or a device: beyond saturation only his time grows,
+        Who is held back neither runs nor waits for a page or a device: beyond saturation only its time grows,
         and no part of the whole would stay large.
         """
         share = self.share(part)
@@ -213,7 +213,7 @@ class Context:
         """Do the users of a virtual-machine system fill its processors themselves at saturation?
 
         Then processors limit them whatever else they wait for (utilization law): no wait is left idle that
-        paging devices or storage could fill. Elsewhere what fills processors may not be the load: False.
+        paging devices or memory could fill. Elsewhere what fills processors may not be the load: False.
         """
         total, run = self.high(self.busy), self.high("user_run")
         busy = self.high("total_cpu")

@@ -5,6 +5,7 @@ Also what would bring a signal that a recording lacks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -18,12 +19,12 @@ _NEEDS = {
     "user_eligible": "a source that counts the users held back by admission",
     "share_eligible": "a source that counts the users held back by admission",
     "lock_spin": "lock contention events, as `perf lock contention` gives them, or a simulated machine",
-    "storage_manager_fraction": "supervisor time by function, as a profile or a simulated machine gives it",
+    "storage_manager_fraction": "system time by function, as a profile or a simulated machine gives it",
     "fast_paging_share": "swap devices of two priorities, zswap's counters, or page counts of a drum",
     "device_priority": "swap devices of two priorities, zswap's counters, or page counts of a drum",
     "device_hit_ratio": "the cache counters of the device or its controller",
     "device_error_rate": "the counters of the network interfaces (/proc/net/dev)",
-    "cache_fill": "a cache with a bound of its own, or a load in a control group with a storage limit",
+    "cache_fill": "a cache with a bound of its own, or a load in a control group with a memory limit",
     "throttled_periods": "a load in a control group of its own with a processor quota",
     "memory_used_fraction": "how much memory is in use (sar -r; mem.util in PCP)",
     "device_queue": "how many requests queue at each disk (sar -d; disk.dev.aveq in PCP)",
@@ -76,6 +77,14 @@ _OF_HOST: Mapping[str, tuple[str, ...]] = {
     "admission": ("admission by the swapper",),
     "none": ("CPU",),
 }
+# What a virtual-machine system calls these: the rules' own texts are in Linux's terms.
+_VM_TERMS: Mapping[str, str] = {
+    "memory allocator": "storage manager",
+    "memory": "storage",
+    "user time": "problem state",
+    "system time": "supervisor time",
+}
+_LINUX_TERM = re.compile("|".join(_VM_TERMS))
 
 
 @dataclass(frozen=True)
@@ -158,7 +167,14 @@ class Rule:
         own = len(finding.remedies) - len(self.remedies)
         first = finding.remedies[: max(0, own)]
         remedies = (*first, *self.vm_remedies) if finding.remedies and self.vm_remedies else finding.remedies
-        return replace(finding, title=self.vm_title or finding.title, remedies=remedies)
+        return replace(
+            finding,
+            title=self.vm_title or finding.title,
+            summary=_vm_terms(finding.summary),
+            evidence=tuple(replace(one, threshold=_vm_terms(one.threshold)) for one in finding.evidence),
+            remedies=remedies,
+            false_readings=tuple(map(_vm_terms, finding.false_readings)),
+        )
 
     def unfit(self, context: Context) -> Finding | None:
         """Where a bottleneck cannot be named: the range is not saturated, or nobody can tell. ``None``: go
@@ -202,3 +218,7 @@ class Rule:
         if own:
             return self.finding("does-not-hold", "nobody waits for one")
         return self.finding("does-not-hold", self.absent) if self.absent and context.watched else None
+
+
+def _vm_terms(text: str) -> str:
+    return _LINUX_TERM.sub(lambda term: _VM_TERMS[term[0]], text)

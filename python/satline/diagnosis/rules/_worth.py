@@ -41,7 +41,7 @@ NAMED: Mapping[str, str] = {
 }
 WORDS: Mapping[str, str] = {
     "processor": "half as much again of processor speed",
-    "storage": "half as much again of main storage",
+    "storage": "half as much again of memory",
     "paging": "half as much again of paging devices",
     "files": "half as much again of devices for files, or files spread over them",
     "admit more": "admission of more users at once",

@@ -33,7 +33,7 @@ RULE = Rule(
         "so "
         "that the fast tier keeps what is in use.",
         "A larger or a second fast tier: more zram or zswap, or another NVMe swap device of equal priority.",
-        "More main storage.",
+        "More memory.",
     ),
     false_readings=(
         "A fast tier full of pages that nobody wants back does no harm; what counts is that page wait rises "

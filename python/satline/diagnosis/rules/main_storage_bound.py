@@ -1,13 +1,13 @@
-"""Main storage is the true bottleneck.
+"""Memory is the true bottleneck.
 
-What: even the few users that are admitted do not fit into main storage.
+What: even the few users that are admitted do not fit into memory.
 Why: the multiprogramming level is already low and users are held back, yet those inside page heavily:
 lowering it further would idle the processors still more.
-Signs: a low multiprogramming level, eligible users, heavy paging, little problem state.
+Signs: a low multiprogramming level, eligible users, heavy paging, little user time.
 Without a knee: a control group at its memory limit whose pages come back just after they were taken.
 False readings: a high multiprogramming level with heavy paging is thrashing; one user with a very large
 working set pages heavily whatever the level.
-Remedy: more storage. Storage beyond what the level needs still pays: it keeps interactive working sets
+Remedy: more memory. Memory beyond what the level needs still pays: it keeps interactive working sets
 between interactions, in proportion to users.
 References: [Bard].
 """
@@ -22,14 +22,14 @@ from satline.diagnosis.rules._wait import as_cause, held_back, wait_at_saturatio
 
 RULE = Rule(
     name="main_storage_bound",
-    title="main storage too small",
+    title="memory too small",
+    vm_title="main storage too small",
     component="storage",
     needs=("mpl", "user_eligible", "paging_rate", "problem_fraction", "share_page_wait"),
     remedies=(
         "Put a compressed tier before swap (zram, zswap), if processors stand idle.",
-        "Raise the storage limit of the load (memory.max), or the guest's memory.",
-        "More main storage; it pays beyond the need of those admitted, for it keeps users' pages while they "
-        "think.",
+        "Raise the memory limit of the load (memory.max), or the guest's memory.",
+        "More memory; it pays beyond the need of those admitted, for it keeps users' pages while they think.",
     ),
     false_readings=("One user with a very large working set pages heavily at any level.",),
     references=("[Bard]",),

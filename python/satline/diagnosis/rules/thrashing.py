@@ -1,16 +1,16 @@
 """Thrashing.
 
-What: too many users share storage, and steal each other's pages.
-Why: with a multiprogramming level beyond what storage holds, each user runs only until he misses the pages
-that were taken from him; useful work falls while paging climbs.
+What: too many users share memory, and steal each other's pages.
+Why: with a multiprogramming level beyond what memory holds, each user runs only until it misses the pages
+that were taken from it; useful work falls while paging climbs.
 Signs: the multiprogramming level is high and rises with load, paging climbs (where the paging devices are
-full: paging for each unit of work), problem state falls, users wait for pages, processors stand idle. Where
+full: paging for each unit of work), user time falls, users wait for pages, processors stand idle. Where
 admission is recorded, somebody sets the level: then it comes before the paging and the overflow that it
 causes.
 Without a knee: in a control group that is short of its memory limit at times, its users' work (time in user
 mode) against that in calm periods, whatever other work the host does.
 False readings: where the processors are full, it is paging_overhead; where few users are admitted and yet
-page heavily, storage itself is too small (main_storage_bound). A failing load also brings problem state down,
+page heavily, memory itself is too small (main_storage_bound). A failing load also brings user time down,
 but without paging.
 Remedy: lower the multiprogramming level.
 References: [Bard].
@@ -30,16 +30,17 @@ from satline.diagnosis.rules._wait import LARGE_SHARE, as_cause, wait_at_saturat
 
 RULE = Rule(
     name="thrashing",
-    title="thrashing: too many users at once in storage",
+    title="thrashing: too many users at once in memory",
+    vm_title="thrashing: too many users at once in storage",
     component="storage",
     needs=("mpl", "paging_rate", "problem_fraction", "total_cpu_fraction", "share_page_wait"),
     remedies=(
         "Let fewer users work at once: queue batch work, and give background slices a memory.high "
         "(MemoryHigh=) of their own, so that they page and not the users.",
         "Protect the working sets of interactive users with memory.low (MemoryLow=).",
-        "More main storage, or a higher storage limit of the load.",
+        "More memory, or a higher memory limit of the load.",
     ),
-    false_readings=("Problem state falls without paging too, when users fail or a server stops.",),
+    false_readings=("User time falls without paging too, when users fail or a server stops.",),
     references=("[Bard]",),
     vm_remedies=(
         "Lower the multiprogramming level: admit fewer users, or project larger working sets.",
@@ -52,7 +53,7 @@ LEAST_CALM = 5
 
 
 def judge(context: Context) -> Finding:
-    """Holds when, beyond the load of most problem state, that falls while MPL and paging climb and users wait
+    """Holds when, beyond the load of most user time, that falls while MPL and paging climb and users wait
     for pages."""
     unfit = RULE.unfit(context)
     if unfit is not None:

@@ -1,11 +1,11 @@
 """Working sets overestimated.
 
-What: admission holds users back although storage and processors have room: the multiprogramming level is too
+What: admission holds users back although memory and processors have room: the multiprogramming level is too
 low.
-Why: users are admitted when their projected working sets fit. Projections that are too large leave storage
+Why: users are admitted when their projected working sets fit. Projections that are too large leave memory
 and processors unused while users wait.
 Signs: eligible users at saturation, light paging, light I/O wait and processors that are not full. Without a
-knee: a swapper holds users while a quarter or more of the storage that it watches is free.
+knee: a swapper holds users while a quarter or more of the memory that it watches is free.
 False readings: a processor quota also holds users back; that is quota_bound. Where I/O wait is large the
 processors are light too, but there devices are full: where I/O takes no longer than at light load, nobody
 queues.
@@ -31,7 +31,7 @@ RULE = Rule(
     remedies=(
         "Admit more at once: raise memory.high of the slices that are held back, or the slots of the batch "
         "queue.",
-        "Ask for less: lower the storage that jobs state beforehand to what they are seen to use.",
+        "Ask for less: lower the memory that jobs state beforehand to what they are seen to use.",
     ),
     false_readings=("A quota holds users back too, and so does a queue that was closed on purpose.",),
     references=("[Bard]",),
@@ -62,7 +62,7 @@ def judge(context: Context) -> Finding:
     swapper = next((use for use in context.uses if use.component == "admission"), None)
     if context.basis == "periods" and swapper is not None and not swapper.counted.any():
         return RULE.finding(
-            "does-not-hold", "the swapper holds nobody while the storage that it watches is free"
+            "does-not-hold", "the swapper holds nobody while the memory that it watches is free"
         )
     if page is None or io is None:
         return RULE.blind(context, "share_page_wait", "share_io_wait")

@@ -120,7 +120,7 @@ class SearchPlan:
         if load.least_users > most:
             raise InputError(
                 f"load.least_users: {load.least_users}, but there may be {most} users",
-                hint="raise load.most_users (--most)",
+                hint="raise load.most_users",
             )
         shortest = min(load.window_seconds, max(SHORTEST_WINDOW_S, SHORT * load.window_seconds))
         return cls(

@@ -39,8 +39,8 @@ def check_resumable(path: Path, study: Study) -> None:
     stated = described.get("study", {})
     if not study.file.load.adaptive:
         raise InputError(
-            f"{study.path}: --resume is of adaptive steps, and these are stated",
-            hint="begin a new recording, or run it with adaptive steps (--within, --for, --most)",
+            f"{study.path}: only adaptive steps are resumed, and these are stated",
+            hint="begin a new recording, or run it with adaptive steps",
         )
     if described.get("recording", {}).get("creator") != CREATOR:
         raise InputError(f"{path}: it is no recording of a study", hint="name one that `satline study` made")

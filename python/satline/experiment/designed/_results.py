@@ -136,7 +136,7 @@ def classes(results: Iterable[RunResult]) -> list[str]:
 
 
 def results_csv(plan: Plan, results: Sequence[RunResult]) -> str:
-    """A row for each run and class, as `satline anova --by class` reads it."""
+    """A row for each run and class, as `satline experiment anova --by class` reads it."""
     text = StringIO()
     writer = Writer(text)
     names = [field.name for field in fields(Figures)][1:]

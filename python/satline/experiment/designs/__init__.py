@@ -140,7 +140,7 @@ def make_plan(
         else:
             kept.append((cell, high))
     if not kept:
-        raise InputError("every cell is skipped", hint="give --skip fewer levels")
+        raise InputError("every cell is skipped", hint="skip fewer levels")
     groups: dict[tuple[int, int], list[dict[str, str]]] = {}
     for replicate in range(1, replicates + 1):
         for cell, high in kept:
@@ -194,7 +194,7 @@ def _confounded(
     if any(len(factor.levels) != 2 for factor in factors):
         raise InputError(
             "blocks within a replicate need factors at two levels",
-            hint="have each replicate as a block: --blocks replicates",
+            hint="have each replicate as a block",
         )
     whole = fraction or Fraction(len(factors))
     return choose_confounded(whole, blocks, tuple(confound))

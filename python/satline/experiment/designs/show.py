@@ -31,7 +31,7 @@ def table(plan: Plan) -> list[tuple[str, ...]]:
 
 
 def plan_csv(plan: Plan) -> str:
-    """The table; add a column of results, and `satline anova` reads it."""
+    """The table; add a column of results, and `satline experiment anova` reads it."""
     text = StringIO()
     Writer(text).writerows([visible(one) for one in row] for row in table(plan))
     return text.getvalue()
@@ -77,7 +77,7 @@ def words(plan: Plan) -> list[str]:
         lines.append(f"Given up for the blocks: {'; '.join(names(w, factors) for w in given)}.")
     if plan.replicates == 1:
         lines.append(
-            "Without replicates the error must come from high interactions (--pool) or Lenth's method."
+            "Without replicates the error must come from high interactions (pooled) or Lenth's method."
         )
     return lines
 
@@ -135,7 +135,7 @@ def _fraction_words(fraction: Fraction, factors: tuple[Factor, ...]) -> list[str
 
 
 def content(plan: Plan) -> dict[str, Any]:
-    """For JSON; `satline anova` reads it too, once each run has a response."""
+    """For JSON; `satline experiment anova` reads it too, once each run has a response."""
     factors, fraction = plan.factors, plan.fraction
     return {
         "factors": {factor.name: factor.levels for factor in factors},

@@ -137,7 +137,7 @@ def page(result: Calibrated) -> str:
     """The fit as Markdown: what was measured, how each line was read, what was free and why."""
     calibration = result.calibration
     file = calibration.file
-    made = f"Made by `satline calibrate {calibration.path.name}`. {verdict(result)}"
+    made = f"Made by `satline simulate calibrate {calibration.path.name}`. {verdict(result)}"
     parts = [f"# {_plain(file.title)}", made]
     if file.note:
         parts.append(file.note.strip())

@@ -114,7 +114,7 @@ class Watched:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            # Ctrl-C is for the one who watches; he ends the run.
+            # Ctrl-C is for the one who watches, who ends the run.
             start_new_session=True,
         )
         assert self._process.stdin is not None

@@ -4,20 +4,16 @@
 //! is taken if there is one, else the policy is asked. A policy that needs more than [`Replacement::victim`] also hears
 //! of queue-adds, queue-drops and faults, has a tick of its own, and does what [`Storage`] can do with frames.
 
-mod arc;
 mod core_table_scan;
-mod fifo;
-mod lru;
-mod multi_generational;
 mod random;
-mod s3_fifo;
-mod sieve;
 mod traced;
-mod two_list;
 mod working_set_sampling;
 
 use std::fmt::Debug;
 
+use satline_traces::policies::{Arc, Fifo, Generations, Lru, Policy, S3Fifo, Sieve, TwoList};
+
+use self::traced::{Touches, traced};
 use super::Entry;
 use crate::configuration::Sampling;
 use crate::engine::{Span, Streams};
@@ -132,16 +128,17 @@ pub struct Setup<'a> {
 /// Makes one.
 pub type Make = fn(Setup) -> Box<dyn Replacement>;
 
+/// Those of which traces are replayed too are of that crate: one code for both.
 #[rustfmt::skip]
 pub const POLICIES: &[Entry<Make>] = &[
     Entry { name: "core-table-scan", source: include_str!("core_table_scan.rs"), make: core_table_scan::make },
-    Entry { name: "fifo", source: include_str!("fifo.rs"), make: fifo::make },
-    Entry { name: "lru", source: include_str!("lru.rs"), make: lru::make },
+    Entry { name: "fifo", source: Fifo::SOURCE, make: |setup| traced::<Fifo>(setup, Touches::None) },
+    Entry { name: "lru", source: Lru::SOURCE, make: |setup| traced::<Lru>(setup, Touches::All) },
     Entry { name: "random", source: include_str!("random.rs"), make: random::make },
-    Entry { name: "two-list", source: include_str!("two_list.rs"), make: two_list::make },
-    Entry { name: "multi-generational", source: include_str!("multi_generational.rs"), make: multi_generational::make },
-    Entry { name: "arc", source: include_str!("arc.rs"), make: arc::make },
-    Entry { name: "s3-fifo", source: include_str!("s3_fifo.rs"), make: s3_fifo::make },
-    Entry { name: "sieve", source: include_str!("sieve.rs"), make: sieve::make },
+    Entry { name: "two-list", source: TwoList::SOURCE, make: |setup| traced::<TwoList>(setup, Touches::All) },
+    Entry { name: "multi-generational", source: Generations::SOURCE, make: |setup| traced::<Generations>(setup, Touches::All) },
+    Entry { name: "arc", source: Arc::SOURCE, make: |setup| traced::<Arc>(setup, Touches::Further) },
+    Entry { name: "s3-fifo", source: S3Fifo::SOURCE, make: |setup| traced::<S3Fifo>(setup, Touches::Further) },
+    Entry { name: "sieve", source: Sieve::SOURCE, make: |setup| traced::<Sieve>(setup, Touches::Further) },
     Entry { name: "working-set-sampling", source: include_str!("working_set_sampling.rs"), make: working_set_sampling::make },
 ];
