@@ -19,8 +19,8 @@ Made from the results' own types by `python -m satline.present.schemas.reference
 
 `--json` prints one document, an object, on standard output; commands that watch print one per line. It
 begins with `format`, now {FORMAT}, the version of all documents, and `kind`, which command's it is.
-`satline schema` lists the kinds, and `satline schema KIND` prints the JSON Schema of one (draft 2020-12), for a
-validator or a code generator.
+`satline schema` lists the kinds, and `satline schema KIND` prints the JSON Schema of one (draft 2020-12), for
+a validator or a code generator.
 
 - Every key below is always there. Null means not known, or not finite: any number that is not an integer may
   be null.
