@@ -140,14 +140,14 @@ class Joined(Span):
     left_out
         Requests that began outside of the readings.
     users, classes
-        How many the log names.
+        How many the log names; ``None``: it names none.
     """
 
     recording: Path
     requests: int
     left_out: int
-    users: int
-    classes: int
+    users: int | None
+    classes: int | None
     damage: list[str]
     notes: list[str]
 
