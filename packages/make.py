@@ -17,6 +17,7 @@ import tomllib
 from pathlib import Path
 
 from packages import image, programs, recorder
+from satline.systems.binaries import find_binary
 
 ROOT = Path(__file__).resolve().parent.parent
 LICENCE = ROOT / "LICENSE"
@@ -96,7 +97,7 @@ def _recorder(machine: programs.Machine, target: Path, out: Path, version: str, 
     for program in recorder.PROGRAMS:
         if not programs.is_static(built / program):
             raise SystemExit(f"error: {built / program} needs libraries")
-    told = {name: _help(name, target) for name in recorder.PROGRAMS}
+    told = {name: _help(name) for name in recorder.PROGRAMS}
     name = f"satline-recorder-{version}-linux-{machine.wheel}"
     with tempfile.TemporaryDirectory() as held:
         tree = Path(held)
@@ -120,11 +121,9 @@ def _recorder(machine: programs.Machine, target: Path, out: Path, version: str, 
         )
 
 
-def _help(program: str, target: Path) -> str:
-    """What the program says of itself: that of this machine, whatever machine is packed for."""
-    here = programs.MACHINES[os.uname().machine]
-    found = target / here.triple / programs.PROFILE / program
-    return subprocess.run([found, "--help"], capture_output=True, text=True, check=True).stdout
+def _help(program: str) -> str:
+    """What the program says of itself: that which is installed here, whatever machine is packed for."""
+    return subprocess.run([find_binary(program), "--help"], capture_output=True, text=True, check=True).stdout
 
 
 def _size(path: Path) -> int:
