@@ -29,6 +29,8 @@ pub struct RecordingDescription {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub study: Option<StudyText>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulation: Option<SimulationText>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pseudonyms: Option<Pseudonyms>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub annotation: Vec<Annotation>,
@@ -56,6 +58,9 @@ pub struct RecordingHead {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SystemUnderTest {
     pub kind: String,
+    /// Whose words its variables are shown in; absent: those of Linux.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vocabulary: Option<String>,
     /// Processors that the load may use; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processors: Option<Vec<i64>>,
@@ -79,6 +84,23 @@ pub struct StudyText {
     pub workload: String,
 }
 
+/// `[simulation]`: all that makes the run again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SimulationText {
+    /// With its version.
+    pub program: String,
+    pub workload_name: String,
+    pub seed: i64,
+    pub replication: i64,
+    /// What was changed in the files for this run: key=value.
+    pub sets: Vec<String>,
+    /// Figures of the machine that have no source.
+    pub unverified: Vec<String>,
+    /// The files as they were read.
+    pub machine: String,
+    pub workload: String,
+}
+
 /// `[pseudonyms]`: names are pseudonyms.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pseudonyms {
@@ -99,11 +121,16 @@ impl RecordingDescription {
     /// # Errors
     /// The system gives no random id.
     pub fn plain(creator: &str, created_ns: i64, host: HostFacts) -> Result<Self, Error> {
-        Ok(RecordingDescription {
+        Ok(Self::of("this-host", random_id()?, creator, created_ns, host))
+    }
+
+    /// The description of a recording of this kind of system.
+    pub fn of(kind: &str, id: String, creator: &str, created_ns: i64, host: HostFacts) -> Self {
+        RecordingDescription {
             checksums: Some(CHECKSUMS),
             format_version: FORMAT_VERSION,
             recording: RecordingHead {
-                id: random_id()?,
+                id,
                 created: utc_datetime(created_ns),
                 ended: None,
                 end_reason: None,
@@ -112,16 +139,18 @@ impl RecordingDescription {
             },
             host,
             system_under_test: Some(SystemUnderTest {
-                kind: "this-host".into(),
+                kind: kind.into(),
+                vocabulary: None,
                 processors: None,
                 cgroup: None,
                 limits: toml::Table::new(),
                 not_set: toml::Table::new(),
             }),
             study: None,
+            simulation: None,
             pseudonyms: None,
             annotation: Vec::new(),
-        })
+        }
     }
 }
 

@@ -21,7 +21,7 @@ mod writer;
 
 pub use catalogue::{Catalogue, ColumnDefinition, ColumnType, Kind, TableDefinition, catalogue};
 pub use description::{
-    Annotation, Pseudonyms, RecordingDescription, RecordingHead, StudyText, SystemUnderTest,
+    Annotation, Pseudonyms, RecordingDescription, RecordingHead, SimulationText, StudyText, SystemUnderTest,
     create_if_absent, end_recording, random_id, reopen_recording, utc_datetime, write_toml_at_end,
     write_toml_atomically,
 };

@@ -8,7 +8,6 @@
 pub mod compact;
 pub mod distances;
 pub mod formats;
-mod numbering;
 pub mod options;
 pub mod policies;
 pub mod program;

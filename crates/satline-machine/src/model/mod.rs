@@ -11,8 +11,8 @@ mod audit;
 mod demand;
 mod dispatching;
 mod files;
+mod memory;
 mod plan;
-mod population;
 mod processor;
 mod reading;
 mod running;
@@ -25,9 +25,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 pub use plan::{Plan, Step};
-pub use population::{Program, class_of, programs};
 
-use crate::configuration::{Costs, Machine, SchedulerFigures, Workload};
+use crate::configuration::{Costs, Machine, SchedulerFigures, Workload, programs};
 use crate::devices::{DeviceId, IoEvent, Subsystem};
 use crate::engine::{Calendar, NORMAL, Span, Streams, Time};
 use crate::policies::admission::{self, Admission, InQueue};

@@ -1,7 +1,8 @@
 //! The control program's decisions, each behind a small trait: one folder per decision, one file per policy.
 //!
-//! A folder's `mod.rs` has the trait and the table of its policies; a policy is one file and one line there. Its file
-//! opens with What, Why and Reference; what a catalogue says of it is its What line.
+//! A folder's `mod.rs` has the table of its policies; a policy is one file and one line there. Its file opens with What, Why
+//! and Reference; what a catalogue says of it is its What line. The trait is there too, or, of what storage asks, in
+//! `storage/decisions.rs`.
 
 pub mod admission;
 pub mod dispatch;

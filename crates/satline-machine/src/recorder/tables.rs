@@ -4,8 +4,8 @@ use satline_program::Error;
 use satline_recording::{ColumnId, RecordingWriter, TableId};
 
 use super::columns::{CHANNEL, Column, DEVICE, DeviceRow, PROCESSOR, SYSTEM, SystemRow, TRANSACTION, USER};
+use crate::configuration::programs;
 use crate::configuration::{Machine, Role, Workload};
-use crate::model::programs;
 use crate::readings::{ChannelReading, ProcessorReading, TransactionRecord, UserReading};
 
 /// A user or background program, as the recording calls it.

@@ -6,10 +6,8 @@
 use satline_program::Error;
 
 use super::areas::Area;
+use super::decisions::{PageOutDevice, Places, SlotChoice};
 use crate::configuration::{MOST_SET_PAGES, Machine};
-use crate::policies::page_out_device::PageOutDevice;
-use crate::policies::slot::SlotChoice;
-use crate::policies::{find, page_out_device, slot};
 
 /// The blocks of all areas for sets. A block lies on one cylinder; slots behind a cylinder's last whole block are in none.
 #[derive(Debug)]
@@ -39,7 +37,7 @@ impl Blocks {
     ///
     /// # Errors
     /// A set does not fit on a cylinder.
-    pub fn new(machine: &Machine) -> Result<Self, Error> {
+    pub fn new(machine: &Machine, places: Places) -> Result<Self, Error> {
         let size = machine.swapping.as_ref().map(|plan| plan.set_pages);
         if let Some(wrong) = size.filter(|size| !(1..=MOST_SET_PAGES).contains(size)) {
             return Err(Error::input(
@@ -82,8 +80,8 @@ impl Blocks {
         Ok(Self {
             size: size.unwrap_or(1),
             of_area,
-            turns: find(page_out_device::POLICIES, "page_out_device", "round-robin")?(),
-            cursors: find(slot::POLICIES, "slot", "moving-cursor")?(divided.len()),
+            turns: places.device,
+            cursors: (places.slot)(divided.len()),
             divided,
             free,
         })

@@ -9,6 +9,7 @@ use super::areas::Areas;
 use super::bits::{Bits, Sharers};
 use super::chain::{Chain, NONE};
 use super::core::{Counts, Storage, Work};
+use super::decisions::{Decisions, Setup};
 use super::frames::{Account, Frame, Page};
 use super::memory::threshold;
 use super::migration::Migration;
@@ -17,49 +18,27 @@ use super::prefetch::Prefetch;
 use super::readahead::Readahead;
 use super::sios::Sios;
 use crate::configuration::peers::compressed_frames;
-use crate::configuration::{Machine, Workload};
+use crate::configuration::{Machine, Workload, programs};
 use crate::devices::MAX_PAGES;
 use crate::engine::Streams;
-use crate::model::programs;
-use crate::policies::replacement::{Replacement, Setup};
-use crate::policies::{find, page_out_device, queue_drop, replacement, slot};
 use crate::references::{Kind, Program};
-use crate::swapping::Swapping;
 
 impl Memory {
     /// Empty storage for so many users, background programs after them; nobody is in queue.
     ///
     /// # Errors
-    /// There are no frames, paging areas are not on their devices, a policy is not known, or a figure is impossible.
-    pub fn new(machine: &Machine, workload: &Workload, users: u32, streams: &Streams) -> Result<Self, Error> {
-        let name = &machine.policies.replacement;
-        let make = find(replacement::POLICIES, "replacement", name)?;
-        Self::with_policy(machine, workload, users, streams, make)
-    }
-
-    /// The same with a replacement policy that is in no table.
-    ///
-    /// # Errors
-    /// As [`Memory::new`].
-    pub fn with_policy(
+    /// There are no frames, paging areas are not on their devices, or a figure is impossible.
+    pub fn empty(
         machine: &Machine,
         workload: &Workload,
         users: u32,
         streams: &Streams,
-        make: impl FnOnce(Setup) -> Box<dyn Replacement>,
+        decisions: Decisions<'_>,
     ) -> Result<Self, Error> {
         let compressed = compressed_frames(&machine.paging.peers, &machine.devices, &machine.paging.areas);
         let frames = u64::from(machine.storage.pageable_frames).saturating_sub(compressed) as u32;
         let most_pages_per_sio = machine.paging.most_pages_per_sio as usize;
         check_figures(frames, most_pages_per_sio)?;
-        let names = &machine.policies;
-        let page_out_device = find(
-            page_out_device::POLICIES,
-            "page_out_device",
-            &names.page_out_device,
-        )?;
-        let slot = find(slot::POLICIES, "slot", &names.slot)?;
-        let queue_drop = find(queue_drop::POLICIES, "queue_drop", &names.queue_drop)?;
         let kinds = Kinds::new(workload, machine.processors.speed)?;
         let all = programs(workload, users);
         let mut books = Books::default();
@@ -67,7 +46,7 @@ impl Memory {
         let shared = workload.shared_pages;
         books.open(shared)?;
         let pages = books.pages.len() as u32;
-        let replacement = make(Setup {
+        let replacement = (decisions.replacement)(Setup {
             frames,
             pages,
             sampling: machine.paging.peers.sampling,
@@ -80,7 +59,7 @@ impl Memory {
             let first = kinds.first[usize::from(of.class)];
             kind_of.push((first, first));
         }
-        let areas = Areas::new(machine, pages)?;
+        let areas = Areas::new(machine, pages, decisions.set_places)?;
         let mut free = Chain::new(frames);
         (0..frames).for_each(|frame| free.push_back(frame));
         let first_places = (0..books.accounts.len() as u64).map(|user| streams.stream(user, "first places"));
@@ -91,8 +70,8 @@ impl Memory {
             free,
             flush: Chain::new(frames),
             going_out: 0,
-            page_out_device: page_out_device(),
-            slot: slot(areas.list().len()),
+            page_out_device: decisions.places.device,
+            slot: (decisions.places.slot)(areas.list().len()),
             write_unchanged: machine.paging.write_unchanged,
             block: None,
             sios: Sios::default(),
@@ -126,15 +105,12 @@ impl Memory {
             kind_of,
             programs: users,
         };
-        let replacement = match &machine.swapping {
-            Some(plan) => Box::new(Swapping::new(plan, replacement, &storage)),
-            None => replacement,
-        };
+        let replacement = (decisions.around)(replacement, &storage);
         let free_list_minimum = machine.storage.free_list_minimum;
         Ok(Self {
             storage,
             replacement,
-            queue_drop: queue_drop(),
+            queue_drop: decisions.queue_drop,
             periodic_scan: (machine.paging.periodic_scan).map(|plan| PeriodicScan::new(plan, frames)),
             every_touch,
             most_pages_per_sio,

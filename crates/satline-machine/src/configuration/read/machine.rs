@@ -11,11 +11,11 @@ use super::stated::{Need, plain};
 use super::swapping;
 use super::table::Table;
 use crate::configuration::{
-    Costs, Machine, PagingPlan, PeriodicScan, Policies, SchedulerFigures, StorageFigures,
+    Costs, INVOLUNTARY_DROPS, Machine, PagingPlan, PeriodicScan, Policies, QUEUE_DROP_DEFAULT,
+    SchedulerFigures, StorageFigures,
 };
 use crate::devices::MAX_PAGES;
 use crate::engine::Span;
-use crate::policies::{involuntary_drop, queue_drop};
 
 /// A machine has no more frames: 64 GiB.
 const MOST_FRAMES: u32 = 1 << 24;
@@ -117,8 +117,7 @@ fn scheduler(table: &Table<'_>) -> Result<(SchedulerFigures, String), Error> {
         minimum_working_set: table.count("minimum_working_set_pages", Need::Source, 1, MOST_FRAMES)?,
         projection_factor: table.figure("projection_factor", Need::Nothing, 0.001, 1000.0)?,
     };
-    let names = involuntary_drop::POLICIES.iter().map(|entry| entry.name);
-    let words: Vec<_> = names.map(|name| (name, name)).collect();
+    let words = INVOLUNTARY_DROPS.map(|name| (name, name));
     let involuntary_drop = swapping::choice(table, "involuntary_drop", &words)?;
     table.finish()?;
     Ok((figures, involuntary_drop.into()))
@@ -179,7 +178,7 @@ fn policies(table: &Table<'_>, involuntary_drop: String) -> Result<Policies, Err
     // The base's, so that a machine file need not speak of experiments with it.
     let queue_drop = match table.get("queue_drop") {
         Some(_) => table.name("queue_drop")?,
-        None => queue_drop::POLICIES[0].name.into(),
+        None => QUEUE_DROP_DEFAULT.into(),
     };
     let policies = Policies {
         replacement: table.name("replacement")?,

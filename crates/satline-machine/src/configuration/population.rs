@@ -1,6 +1,6 @@
 //! Who the programs of a run are: users by class, and background programs after them.
 
-use crate::configuration::{TransactionKind, Workload};
+use super::{TransactionKind, Workload};
 
 /// 1/φ: the multiples' fractions spread as evenly as can be, for every number of them.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
