@@ -167,7 +167,7 @@ docs: $(VENV)/docs ## Make the reference pages from the catalogue, the rules and
 	$(BIN)/python -m satline.catalogue docs/reference/variables.md
 	$(BIN)/python -m satline.diagnosis.reference docs/reference/rules.md
 	$(BIN)/python -m satline.present.schemas.reference docs/reference/json.md
-	$(BIN)/mkdocs --quiet build --config-file website/mkdocs.yml
+	$(BIN)/mkdocs build --strict --config-file website/mkdocs.yml
 	@echo "target/site/index.html: the site, to be opened as a file or served"
 
 man: $(VENV)/product ## Make the manual pages from the commands, in target/man/man1.

@@ -68,14 +68,14 @@ def test_help_imports_nothing_heavy() -> None:
         (["study"], "name a study", "satline study --help"),
         (["study", "nothing"], "there is no study file nothing", "satline experiment studies"),
         (["study", "cpu-bund"], "cpu-bund", 'did you mean "cpu-bound"?'),
-        (["study", "light", "--scratch", "/nowhere"], "/nowhere is not a directory", "--scratch"),
+        (["study", "light", "--scratch", "/nowhere"], "/nowhere is not a directory", "for scratch files"),
         (["record", "--interval", "soon"], "'soon' is not a time", "satline record --help"),
         (["record", "--interval", "50ms"], "less than 100ms", "satline record --help"),
         (["record", "--users", "cats"], "cats", "satline record --help"),
         (["diagnose", "/nowhere"], "/nowhere", "recording"),
         (["recording", "check", "/nowhere"], "/nowhere", "recording"),
         (["annotate", "/nowhere", "x"], "/nowhere", "recording"),
-        (["reduce", "x", "--json", "--csv"], "exclude each other", "satline analyse reduce --help"),
+        (["reduce", "x", "--json", "--csv"], "exclude each other", "satline reduce --help"),
     ],
 )
 def test_wrong_input_ends_with_2_and_a_hint(

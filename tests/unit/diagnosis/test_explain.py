@@ -13,7 +13,7 @@ from made_signs import add_tier
 from made_study import Made
 
 from satline.cli.analyse.explain import explain, named
-from satline.diagnosis import RULES, Evidence
+from satline.diagnosis import RULES
 from satline.errors import InputError
 from satline.recording import describe, write_parquet_table
 
@@ -117,13 +117,9 @@ def test_with_a_recording_its_judgement_and_evidence_are_shown_and_names_are_har
     assert "perf lock contention" in blind
 
 
-def test_findings_of_virtual_machines_are_in_their_own_terms() -> None:
+def test_titles_and_remedies_of_virtual_machines_are_in_their_own_terms() -> None:
     rule = named("thrashing")
-    fact = Evidence("mpl", "users", "9 users", 5.0, 0.1, "above 3, where user time peaks", True)
-    told = rule.in_vm_words(
-        rule.finding("holds", "user time falls while memory is full", strength=1.0, evidence=[fact])
-    )
+    told = rule.in_vm_words(rule.finding("holds", "user time falls", strength=1.0))
     assert told.title == "thrashing: too many users at once in storage"
-    assert told.summary == "problem state falls while storage is full"
-    assert told.evidence[0].threshold == "above 3, where problem state peaks"
+    assert told.remedies == rule.vm_remedies
     assert rule.title == "thrashing: too many users at once in memory"

@@ -5,7 +5,6 @@ Also what would bring a signal that a recording lacks.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -77,14 +76,6 @@ _OF_HOST: Mapping[str, tuple[str, ...]] = {
     "admission": ("admission by the swapper",),
     "none": ("CPU",),
 }
-# What a virtual-machine system calls these: the rules' own texts are in Linux's terms.
-_VM_TERMS: Mapping[str, str] = {
-    "memory allocator": "storage manager",
-    "memory": "storage",
-    "user time": "problem state",
-    "system time": "supervisor time",
-}
-_LINUX_TERM = re.compile("|".join(_VM_TERMS))
 
 
 @dataclass(frozen=True)
@@ -167,14 +158,7 @@ class Rule:
         own = len(finding.remedies) - len(self.remedies)
         first = finding.remedies[: max(0, own)]
         remedies = (*first, *self.vm_remedies) if finding.remedies and self.vm_remedies else finding.remedies
-        return replace(
-            finding,
-            title=self.vm_title or finding.title,
-            summary=_vm_terms(finding.summary),
-            evidence=tuple(replace(one, threshold=_vm_terms(one.threshold)) for one in finding.evidence),
-            remedies=remedies,
-            false_readings=tuple(map(_vm_terms, finding.false_readings)),
-        )
+        return replace(finding, title=self.vm_title or finding.title, remedies=remedies)
 
     def unfit(self, context: Context) -> Finding | None:
         """Where a bottleneck cannot be named: the range is not saturated, or nobody can tell. ``None``: go
@@ -218,7 +202,3 @@ class Rule:
         if own:
             return self.finding("does-not-hold", "nobody waits for one")
         return self.finding("does-not-hold", self.absent) if self.absent and context.watched else None
-
-
-def _vm_terms(text: str) -> str:
-    return _LINUX_TERM.sub(lambda term: _VM_TERMS[term[0]], text)

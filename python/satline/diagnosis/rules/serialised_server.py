@@ -259,8 +259,8 @@ def _of_master(context: Context, master: _Master, other: Measure, evidence: list
         fact("processor_busy of the next", master.rest, None, f"at most {ROOM:g}: the others have room"),
     ]
     text = (
-        f"processor {master.name} is {master.busy.value:.0%} busy, {master.problem:.0%} user time"
-        f" of users, while no other is more than {master.rest:.0%} busy, and users wait for another process"
+        f"processor {master.name} is {master.busy.value:.0%} busy, {master.problem:.0%} in users' own"
+        f" code, while no other is more than {master.rest:.0%} busy, and users wait for another process"
         f" in {min(1.0, other.value):.0%} of their transaction time"
     )
     return RULE.finding("holds", text, strength=other.value, evidence=evidence)
