@@ -109,7 +109,7 @@ def _recorder(machine: programs.Machine, target: Path, out: Path, version: str, 
             tree / "deb", deb, version=version, machine=machine.debian, epoch=epoch, licence=LICENCE
         )
         layer = tree / "image"
-        for directory in ("bin", "var/tmp", "proc", "sys", "etc"):
+        for directory in ("bin", "var/tmp", "dev", "proc", "sys", "etc"):
             (layer / directory).mkdir(parents=True)
         for program in recorder.PROGRAMS:
             shutil.copy2(built / program, layer / "bin" / program)
