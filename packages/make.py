@@ -47,10 +47,10 @@ def main() -> int:
             print(f"{name}: left out: rustc has no library for {machine.triple}; see docs/guides/install.md")
             continue
         built = programs.build_for_wheel(machine, given.target, given.tools)
-        for program in recorder.PROGRAMS:
-            newest = programs.newest_glibc(built / program)
+        for program in (path for path in built.glob("satline-*") if not path.suffix):
+            newest = programs.newest_glibc(program)
             if newest > programs.GLIBC:
-                raise SystemExit(f"error: {built / program} needs glibc {newest[0]}.{newest[1]}")
+                raise SystemExit(f"error: {program} needs glibc {newest[0]}.{newest[1]}")
         _wheel(given.tools, built, machine, given.out)
         _recorder(machine, given.target, given.out, version, epoch)
     for path in sorted(given.out.iterdir()):
@@ -109,7 +109,7 @@ def _recorder(machine: programs.Machine, target: Path, out: Path, version: str, 
             tree / "deb", deb, version=version, machine=machine.debian, epoch=epoch, licence=LICENCE
         )
         layer = tree / "image"
-        for directory in ("bin", "var/tmp", "proc", "sys", "etc"):
+        for directory in ("bin", "var/tmp", "dev", "proc", "sys", "etc"):
             (layer / directory).mkdir(parents=True)
         for program in recorder.PROGRAMS:
             shutil.copy2(built / program, layer / "bin" / program)
