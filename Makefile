@@ -10,6 +10,7 @@ SOURCES := $(shell find crates catalogue machines python studies workloads -type
              -not -name '*.pyc' -not -path '*/target/*' -not -path '*.egg-info/*' 2>/dev/null) \
            Cargo.toml Cargo.lock pyproject.toml
 STUDY ?= this-host
+MACHINES ?= x86_64
 SIZE ?= short
 RELEASES := bookworm trixie
 comma := ,
@@ -17,7 +18,7 @@ comma := ,
 # Where it is set, each process of the tests would compile every module, and rewrite every test's assertions, anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup study test test-crates test-python test-fast test-guest fuzz sanitize audit lint format bench ebpf docs man clean
+.PHONY: help setup study test test-crates test-python test-fast test-guest fuzz sanitize audit lint format bench ebpf docs man packages sizes clean
 
 help: ## List these commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -31,11 +32,12 @@ $(VENV)/made:
 	  { rm -rf $(VENV); echo "error: no virtual environment could be made"; echo "hint: apt-get install python3-venv"; exit 2; }
 	@touch $@
 
-# What it needs is fetched while it is compiled. The programs are compiled at once: the wheel's build would do them
+# With the extras that a study's report and all commands use. What it needs is fetched while it is compiled. The programs are compiled at once: the wheel's build would do them
 # one after the other.
 $(VENV)/product: $(VENV)/made $(SOURCES)
 	@echo "Building Satline and installing it into $(VENV) (the first time takes some minutes) …"
 	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' > $(VENV)/needs.txt
+	@$(BIN)/python -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*extras["images"], *extras["pseudonyms"], sep="\n")' >> $(VENV)/needs.txt
 	@rm -rf $(VENV)/wheel; \
 	  $(PIP) install -r $(VENV)/needs.txt & needs=$$!; \
 	  MAKEFLAGS= cargo build --release --workspace --bins --quiet && \
@@ -44,8 +46,8 @@ $(VENV)/product: $(VENV)/made $(SOURCES)
 	@$(PIP) install --no-deps --force-reinstall $(VENV)/wheel/*.whl
 	@touch $@
 
-# Tools are one of the package's extras: `test` or `lint`.
-$(VENV)/test $(VENV)/lint: $(VENV)/product pyproject.toml
+# Tools are one of the package's extras: `test`, `lint` or `docs`.
+$(VENV)/test $(VENV)/lint $(VENV)/docs: $(VENV)/product pyproject.toml
 	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(@F)"], sep="\n")' > $@.txt
 	@$(PIP) install -r $@.txt
 	@touch $@
@@ -123,14 +125,14 @@ audit: $(VENV)/product ## Known faults, licences and origins of all dependencies
 lint: $(VENV)/lint ## Check style and types: rustfmt, clippy, ruff, mypy.
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check python tests benches workloads examples notebooks
-	$(BIN)/ruff format --check python tests benches workloads examples notebooks
+	$(BIN)/ruff check packages python tests benches workloads examples notebooks website setup.py
+	$(BIN)/ruff format --check packages python tests benches workloads examples notebooks website setup.py
 	$(BIN)/mypy python/satline
 
 format: $(VENV)/lint ## Bring the code into its style.
 	cargo fmt --all
-	$(BIN)/ruff check --fix-only --quiet python tests benches workloads examples notebooks
-	$(BIN)/ruff format python tests benches workloads examples notebooks
+	$(BIN)/ruff check --fix-only --quiet packages python tests benches workloads examples notebooks website setup.py
+	$(BIN)/ruff format packages python tests benches workloads examples notebooks website setup.py
 
 # Options that make a bench short; with SIZE=full it has those of its own.
 short = $(if $(filter short full,$(SIZE)),$(if $(filter short,$(SIZE)),$(1)),$(error SIZE=$(SIZE): it is short or full))
@@ -160,12 +162,29 @@ bench: $(VENV)/test ## Run the benches, each beside a peer or a floor: about 10 
 ebpf: ## Compile the kernel's programs anew (needs clang, llvm and libbpf-dev; 14 made the objects that are committed).
 	crates/satline-monitor/ebpf/build.sh
 
-docs: $(VENV)/product ## Make the reference pages from the catalogue and the rules.
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: $(VENV)/docs ## Make the reference pages from the catalogue, the rules and the results, and the site, in target/site.
 	$(BIN)/python -m satline.catalogue docs/reference/variables.md
 	$(BIN)/python -m satline.diagnosis.reference docs/reference/rules.md
+	$(BIN)/python -m satline.present.schemas.reference docs/reference/json.md
+	$(BIN)/mkdocs build --strict --config-file website/mkdocs.yml
+	@echo "target/site/index.html: the site, to be opened as a file or served"
 
 man: $(VENV)/product ## Make the manual pages from the commands, in target/man/man1.
 	@$(BIN)/satline man -o target/man/man1
+
+# Tools that only this needs are in an environment of their own.
+$(VENV)/packaging/made: $(VENV)/made
+	@$(PYTHON) -m venv $(VENV)/packaging
+	@$(VENV)/packaging/bin/pip --quiet --disable-pip-version-check install build 'setuptools>=77' 'setuptools-rust>=1.10' \
+	  ziglang cargo-zigbuild
+	@touch $@
+
+packages: $(VENV)/product $(VENV)/packaging/made ## Make wheel, source, recorder (.tar.gz, .deb) and image in dist (MACHINES="x86_64 aarch64" for others).
+	@$(BIN)/python -m packages.make --tools $(VENV)/packaging/bin $(MACHINES)
+
+sizes: ## What an installation of the wheel in dist takes, by library.
+	@$(PYTHON) -m packages.sizes
 
 clean: ## Remove what was built.
 	rm -rf target $(VENV) build dist *.egg-info python/*.egg-info

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 import skipped
+
+# What a bench measures, tests try too.
+sys.path += [str(Path(__file__).parents[1] / "benches" / bench) for bench in ("monitor", "terminals")]
 
 # As the commands do (satline.cli); before any test imports NumPy, and for all that tests start.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -23,6 +27,19 @@ settings.register_profile(
     derandomize="SATLINE_OTHER_EXAMPLES" not in os.environ,
 )
 settings.load_profile("any machine")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def documents_are_as_their_schemas_say() -> Iterator[None]:
+    """Whatever JSON a command prints in any test is held against its published schema."""
+    from documents import hold
+
+    from satline.present import documents
+
+    made = documents.document
+    documents.document = lambda *parts, **more: hold(made(*parts, **more))
+    yield
+    documents.document = made
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -8,7 +8,8 @@ started, as the kernel counted them when it ended) and peak memory: medians of t
 measured in the same rounds: a bare `import duckdb`, and the same with a scan of every table at rest. With
 --beside the commands of another tree of Satline run in turns with these.
 
-Processor time hardly depends on what else runs, elapsed time does: it is not shown.
+Processor time hardly depends on what else runs, elapsed time does: it is not shown. Each tree's modules are
+compiled once before, as those of an installed package are.
 """
 
 from __future__ import annotations
@@ -57,10 +58,16 @@ def spent(command: list[str], tree: Path, cwd: Path) -> Cost:
     """
     completing = {"_SATLINE_COMPLETE": "bash_complete", "COMP_WORDS": "satline di", "COMP_CWORD": "1"}
     wanted = command[-1] == "COMPLETE"
+    compiled = {"PYTHONPYCACHEPREFIX": str(cwd / "compiled"), "PYTHONDONTWRITEBYTECODE": ""}
     process = subprocess.Popen(
         command[:-1] if wanted else command,
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(tree / "python"), **(completing if wanted else {})},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(tree / "python"),
+            **compiled,
+            **(completing if wanted else {}),
+        },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -97,8 +104,8 @@ def commands(first: Path, second: Path) -> dict[str, list[str]]:
         "report": ["report", one, "-o", "page.html"],
         "report users": ["report", "users", one],
         "report --svg": ["report", one, "--svg", "pictures"],
-        "reduce": ["reduce", one, "--csv"],
-        "capacity": ["capacity", one],
+        "reduce": ["analyse", "reduce", one, "--csv"],
+        "capacity": ["analyse", "capacity", one],
         "compare": ["compare", one, other],
         "recording check": ["recording", "check", one],
     }
@@ -113,6 +120,10 @@ def measure(trees: list[Path], repeats: int, only: list[str]) -> dict[str, list[
         runs: dict[str, list[list[Cost]]] = {"import duckdb": [[]], "import and scan": [[]]}
         asked = {n: c for n, c in commands(first, second).items() if not only or n in only}
         runs |= {name: [[] for _ in trees] for name in asked}
+        spent(IMPORTED, ROOT, directory)
+        for arguments in asked.values():
+            for tree in trees:
+                spent([*STARTED, *arguments], tree, directory)
         for _ in range(repeats):
             runs["import duckdb"][0].append(spent(IMPORTED, ROOT, directory))
             runs["import and scan"][0].append(spent([sys.executable, "-c", SCAN, *scanned], ROOT, directory))

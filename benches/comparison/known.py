@@ -23,10 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from satline import share
-from satline.comparison._held import Blocks, hold
-from satline.comparison._matched import _slopes, common, level, make_means
-from satline.comparison._observations import Readings, read
-from satline.comparison._periods import observed
+from satline.comparison import Blocks, Readings, common, hold, level, make_means, observed, read, slopes
 from satline.recording import Recording
 from satline.systems.binaries import find_binary
 
@@ -143,7 +140,7 @@ def _pair(
         (first.load, second.load),
     )
     weight = common(means)
-    load, slope = _slopes(means, weight)
+    load, slope = slopes(means, weight)
     true = [float(level(t.cells(held.cells.low, held.cells.high), weight, load, slope)[0]) for t in truths]
     raw = [float(o.values.sum() / o.weights.sum()) for o in held.seen]
     for path in paths:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from satline.comparison._periods import Observed
+from satline.comparison import Observed
 
 DAY_S = 86400.0
 

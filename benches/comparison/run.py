@@ -24,8 +24,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from pairs import Case, made
 
-from satline.comparison._held import Blocks, hold
-from satline.comparison._periods import Observed
+from satline.comparison import Blocks, Observed, hold
 
 EFFECTS = (0.0, -0.05, -0.10, -0.30)
 KINDS = (

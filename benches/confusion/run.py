@@ -35,8 +35,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from pairs import REMEDIES, UPGRADES
 from truth import FAILED, NONE, UNCLEAR, Truth, simulated
 
-from satline.diagnosis import diagnose
-from satline.diagnosis.rules._worth import undecided
+from satline.diagnosis import diagnose, undecided
 from satline.recording import Recording
 from satline.simulation import Program
 from satline.stats import wilson

@@ -33,10 +33,14 @@ sys.path.insert(0, str(ROOT / "python"))
 
 import numpy as np  # noqa: E402
 
-from satline.correlation import Panel, correlate  # noqa: E402
-from satline.correlation._chance import tails  # noqa: E402
-from satline.correlation._kernel import centred, shifted  # noqa: E402
-from satline.correlation._shifts import self_normalised  # noqa: E402
+from satline.correlation import (  # noqa: E402  # noqa: E402
+    Panel,
+    centred,
+    correlate,
+    self_normalised,
+    shifted,
+    tails,
+)
 from satline.stats import false_discoveries as adjusted  # noqa: E402
 
 KINDS = ("white", "ar 0.5", "ar 0.9", "ar 0.98", "daily", "office hours", "heavy", "spikes", "walk", "trend")

@@ -3,8 +3,9 @@
     python benches/diagnose/run.py [--json] [--repeats N] [--confusion SYSTEMS]
 
 Makes a recording at rest of one week at 10 s: 60,480 observations, 50 users, two processors, three devices,
-a daily load that saturates the processors in the busiest hours. Times `satline.diagnosis.diagnose` and
-DuckDB reading the same columns (their sums) alternately, and prints both with their ratio. With --confusion
+a daily load that saturates the processors in the busiest hours. Takes the processor time (all threads) of
+`satline.diagnosis.diagnose` and of DuckDB reading the same columns (their sums) alternately, and prints both
+with their ratio. With --confusion
 it also judges so many simulated closed systems and prints how often each verdict was given, and how often a
 confident one was wrong.
 """
@@ -145,11 +146,11 @@ def week(path: Path, seed: int = 1) -> None:
 
 
 def scan(path: Path) -> float:
-    """Seconds that DuckDB takes to read and add up the columns that a diagnosis needs."""
+    """CPU seconds that DuckDB takes to read and add up the columns that a diagnosis needs."""
     from satline.recording import Recording
     from satline.reduction import needed_columns
 
-    began = time.perf_counter()
+    began = time.process_time()
     connection = Recording.open(path).connect()
     for table, columns in needed_columns().items():
         sums = ", ".join(f'sum("{c}")' for c in ("monotonic_ns", "run", *sorted(columns)))
@@ -157,17 +158,17 @@ def scan(path: Path) -> float:
             table, ""
         )
         connection.execute(f'SELECT {sums}{entity} FROM "{table}"').fetchall()
-    return time.perf_counter() - began
+    return time.process_time() - began
 
 
 def whole(path: Path) -> tuple[float, str]:
-    """Seconds that a diagnosis takes from opening the recording to its answer, and the answer."""
+    """CPU seconds that a diagnosis takes from opening the recording to its answer, and the answer."""
     from satline.diagnosis import diagnose
     from satline.recording import Recording
 
-    began = time.perf_counter()
+    began = time.process_time()
     answer = diagnose(Recording.open(path))
-    return time.perf_counter() - began, answer.headline
+    return time.process_time() - began, answer.headline
 
 
 def main() -> None:

@@ -19,8 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from satline.simulation import Goal, batch_means, mser
-from satline.simulation._estimate import mean_interval
+from satline.simulation import Goal, batch_means, mean_interval, mser
 
 MEAN = 5.0
 Series = np.ndarray

@@ -1,4 +1,4 @@
-"""How well `satline predict --by-class` foretells simulated machines with mixed work, beside one class.
+"""How well `analyse predict --by-class` foretells simulated machines with mixed work, beside one class.
 
     python benches/prediction/classes.py [CASE …] [--replications N] [--truth-seconds S] [--json]
 

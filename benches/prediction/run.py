@@ -5,7 +5,7 @@
 Solves the central-server model about its knee (and has the simulator run it, where that is built), and random
 networks (grid.py), exactly, by the Linearizer and by Bard and Schweitzer, and prints the relative errors of
 throughput and response. With --write the errors on the grid become python/satline/prediction/accuracy.toml,
-which `satline predict` states with an approximation. Times stand beside a floor: the bare recursion of exact
+which `analyse predict` states with an approximation. Times stand beside a floor: the bare recursion of exact
 analysis in numpy.
 """
 
@@ -29,15 +29,17 @@ sys.path[:0] = [str(ROOT / "python"), str(Path(__file__).parent)]
 
 from grid import central_server, networks  # noqa: E402
 
-from satline.prediction import (  # noqa: E402
+from satline.prediction import (  # noqa: E402  # noqa: E402
+    BANDS,
+    MEASURED,
     Network,
+    band,
     exact_classes,
     exact_single,
     linearizer,
     pressure,
     schweitzer,
 )
-from satline.prediction._solve import BANDS, MEASURED, band  # noqa: E402
 
 METHODS = {"linearizer": linearizer, "schweitzer": schweitzer}
 NETWORKS = 1500

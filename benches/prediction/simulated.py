@@ -1,4 +1,4 @@
-"""How well `satline predict` foretells a simulated machine, of which the truth is known.
+"""How well `satline analyse predict` foretells a simulated machine, of which the truth is known.
 
     python benches/prediction/simulated.py [CASE …] [--replications N] [--truth-seconds S] [--json]
 
@@ -30,7 +30,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
-from satline.diagnosis._hinge import fit as hinge  # noqa: E402
+from satline.diagnosis import fit_hinge as hinge  # noqa: E402
 from satline.prediction import (  # noqa: E402
     CustomerClass,
     Network,

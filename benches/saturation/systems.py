@@ -24,9 +24,13 @@ from mixed_study import Mixed  # noqa: E402
 
 from satline.diagnosis import Saturation  # noqa: E402
 from satline.diagnosis.saturation import Series, judge, saturation  # noqa: E402
-from satline.reduction import reduce  # noqa: E402
-from satline.reduction._classes import assign, distinct_classes, merged_classes  # noqa: E402
-from satline.reduction._reduce import make_batches  # noqa: E402
+from satline.reduction import (  # noqa: E402
+    assign,
+    distinct_classes,
+    make_batches,
+    merged_classes,
+    reduce,
+)
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator

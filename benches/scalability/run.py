@@ -1,4 +1,4 @@
-"""How often the 95 % intervals of `satline predict TABLE` hold the truth, on tables whose truth is known.
+"""How often the 95 % intervals of `analyse predict TABLE` hold the truth, on tables whose truth is known.
 
     python benches/scalability/run.py [--tables 1000] [--noise 0.05] [--jobs 2] [--json]
 

@@ -1,4 +1,4 @@
-"""All measurements of docs/concepts/swapper-proof.md, and their tables in that page.
+"""All measurements of docs/validation/swapper.md, and their tables in that page.
 
     python benches/swapper/proof.py --out DIR [--page FILE]
                                     [--parts resume,users,idle,factors,devices,fit,advised,read-ahead]

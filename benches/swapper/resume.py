@@ -28,8 +28,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from satline.experiment.study import StudySwapper
 from satline.experiment.swapper import Swapper
-from satline.experiment.swapper_settings import StudySwapper
 from satline.systems import Conditions, Configuration, Knobs, Limits
 from satline.systems.binaries import find_binary
 from satline.systems.swapdevices import KINDS

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from satline.errors import InputError, SatlineError
     from satline.reduction import Filters
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Filters",

@@ -42,8 +42,11 @@ class Variable:
         identity, counter, accumulator, level, measure; derived ones are never recorded.
     type
         int (signed, 64 bits), text or float (64 bits).
-    unit, label, linux, formula
-        Empty where the catalogue does not say; the label is what every face calls it.
+    unit, linux, formula
+        Empty where the catalogue does not say.
+    label, vm_label
+        What tables and plots call it, on Linux and (where that differs) on virtual-machine systems; empty:
+        its name.
     names
         Of text: the rule of `Catalogue.names` by which it is pseudonymised; empty where the catalogue does
         not say, which counts as `text`: nothing of it stands.
@@ -55,10 +58,11 @@ class Variable:
     type: ColumnType
     unit: str
     meaning: str
-    label: str = ""
     linux: str = ""
     formula: str = ""
     names: str = ""
+    label: str = ""
+    vm_label: str = ""
 
     @property
     def sql_type(self) -> str:
@@ -280,10 +284,11 @@ def _variable(source: str, scope: str, name: str, fields: Any) -> Variable:
         type=cast(ColumnType, column_type),
         unit=fields.get("unit", ""),
         meaning=fields["meaning"],
-        label=fields.get("label", ""),
         linux=fields.get("linux", ""),
         formula=fields.get("formula", ""),
         names=fields.get("names", ""),
+        label=fields.get("label", ""),
+        vm_label=fields.get("vm_label", ""),
     )
 
 
@@ -294,14 +299,6 @@ def catalogue() -> Catalogue:
     names, places = parse_names((directory / "names.toml").read_text(encoding="utf-8"))
     found = parse((directory / "variables.toml").read_text(encoding="utf-8"), names=names)
     return replace(found, places=places)
-
-
-@cache
-def labels() -> Mapping[str, str]:
-    """What every face calls a variable, by its name; those that are called by their name are not in it."""
-    of = catalogue()
-    every = (*of.derived(), *(c for table in of.tables.values() for c in table.own_columns))
-    return {v.name: v.label for v in reversed(every) if v.label}
 
 
 def reference_page(of: Catalogue) -> str:
@@ -349,9 +346,8 @@ def _derived(variables: tuple[Variable, ...]) -> list[str]:
     lines = ["", "| derived | label | unit | meaning | formula |", "|---|---|---|---|---|"]
     for v in variables:
         formula = " ".join(_cell(v.formula).split())
-        lines.append(
-            f"| `{v.name}` | {_cell(v.label)} | {_cell(v.unit)} | {_cell(v.meaning)} | `{formula}` |"
-        )
+        label = _cell(v.label) + (f" (VM: {_cell(v.vm_label)})" if v.vm_label else "")
+        lines.append(f"| `{v.name}` | {label} | {_cell(v.unit)} | {_cell(v.meaning)} | `{formula}` |")
     return lines
 
 

@@ -66,9 +66,9 @@ def test_help_imports_nothing_heavy() -> None:
     [
         (["stduy"], "stduy", "--help"),
         (["study"], "name a study", "satline study --help"),
-        (["study", "nothing"], "there is no study file nothing", "satline studies"),
+        (["study", "nothing"], "there is no study file nothing", "satline experiment studies"),
         (["study", "cpu-bund"], "cpu-bund", 'did you mean "cpu-bound"?'),
-        (["study", "light", "--scratch", "/nowhere"], "/nowhere is not a directory", "--scratch"),
+        (["study", "light", "--scratch", "/nowhere"], "/nowhere is not a directory", "for scratch files"),
         (["record", "--interval", "soon"], "'soon' is not a time", "satline record --help"),
         (["record", "--interval", "50ms"], "less than 100ms", "satline record --help"),
         (["record", "--users", "cats"], "cats", "satline record --help"),
@@ -120,7 +120,7 @@ def test_studies_are_listed_with_their_questions(capsys: pytest.CaptureFixture[s
     for path in shipped_studies():
         assert f"{path.stem} " in shown
     assert run(["studies", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["studies"]
     assert [row["name"] for row in rows] == [path.stem for path in shipped_studies()]
     assert all(row["question"] and row["seconds"] > 0 for row in rows)
 
@@ -129,7 +129,8 @@ def test_clean_with_nothing_to_clean(capsys: pytest.CaptureFixture[str]) -> None
     assert run(["clean"]) == 0
     assert capsys.readouterr().out == "nothing was left behind\n"
     assert run(["clean", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"undone": [], "left_behind": [], "running": []}
+    told = json.loads(capsys.readouterr().out)
+    assert (told["undone"], told["left_behind"], told["running"]) == ([], [], [])
 
 
 def test_check_info_annotate_compact(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""`satline compare` and `satline expansion`: on recordings of different richness, and on wrong input."""
+"""`satline compare` and `satline analyse expansion`: on recordings of all sorts, and on wrong input."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def test_commands_are_completed_with_their_present_names() -> None:
-    assert completed("") == [*DAILY, *GROUPS, "completion", "man"]
+    assert completed("") == [*DAILY, *GROUPS, "completion", "schema", "man"]
     assert completed("re") == ["record", "report", "recording"]
     assert completed("analyse", "pr") == ["predict"]
     assert completed("recording", "de") == []

@@ -1,4 +1,4 @@
-"""`satline correlate`: the ranking, the walk and its story, layers, pages; hostile names; 80 columns."""
+"""`satline analyse correlate`: ranking, walk and story, layers, pages; hostile names; 80 columns."""
 
 from __future__ import annotations
 

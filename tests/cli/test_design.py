@@ -1,4 +1,4 @@
-"""`satline design`, `satline anova`, `satline power`: from the plan to the verdict."""
+"""`satline experiment design`, `anova` and `power`: from the plan to the verdict."""
 
 from __future__ import annotations
 
@@ -120,13 +120,13 @@ def test_a_window_from_a_pilot(tmp_path: Path, capsys: pytest.CaptureFixture[str
         (["design"], "a design needs a factor"),
         (["design", "a"], "'a' is no factor"),
         (["design", "a=0,1", "a=1,2"], "the factor 'a' is there twice"),
-        (["design", "a=0,1", "--fraction", "1/3"], "--fraction '1/3'"),
+        (["design", "a=0,1", "--fraction", "1/3"], "fraction '1/3'"),
         (["design", "a=0,1,2", "b=0,1", "--fraction", "1/2"], "a fraction needs factors at two levels"),
         (["design", "a=0,1", "--blocks", "many"], "--blocks 'many'"),
         (["design", "a=0,1", "--blocks", "replicates"], "with one replicate"),
         (["design", "a=0,1", "--skip", "b=1"], "there is no factor 'b'"),
         (["design", "a=0,1", "--csv", "--json"], "exclude each other"),
-        (["design", "a=0,1", "b=0,1", "--resolution", "X1"], "--resolution 'X1'"),
+        (["design", "a=0,1", "b=0,1", "--resolution", "X1"], "resolution 'X1'"),
         (["anova", "nowhere.csv", "--response", "y", "--factors", "a"], "there is no file nowhere.csv"),
         (["anova", ".", "--response", "y", "--factors", "a,a"], "--factors 'a,a'"),
         (["anova", ".", "--response", "y", "--factors", "a"], "is a directory"),

@@ -1,4 +1,4 @@
-"""`satline device`: one device, and bounds on who used it."""
+"""`satline analyse device`: one device, and bounds on who used it."""
 
 from __future__ import annotations
 

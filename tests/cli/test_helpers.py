@@ -1,6 +1,5 @@
 """Parts of the commands that can be looked at by themselves."""
 
-import json
 from pathlib import Path
 
 import click
@@ -13,6 +12,7 @@ from satline.cli.record.foreground import status_line
 from satline.cli.record.plan import Plan
 from satline.cli.record.units import make_units
 from satline.errors import InputError, SatlineError
+from satline.present.documents import plain
 from satline.reduction import Curve, Curves, LoadClass, Point
 
 
@@ -52,7 +52,7 @@ def test_missing_numbers_stay_missing_in_csv_and_json(capsys: pytest.CaptureFixt
     assert head.startswith("load_low,load_high,load,variable,unit,n,mean,sd,")
     assert first == "1,2,1.5,total_cpu,processors,4,1.5,0.5,0.25,,,1.0,1.5,2.0,2.5,,,,,,,,"
     assert second == "3,4,3.5,total_cpu,processors,0,,,,,,,,,,,,,,,,,"
-    content = json.loads(json.dumps(curves_content(curves(), ["total_cpu", "page_wait"])))
+    content = plain(curves_content(curves(), ["total_cpu", "page_wait"]))
     assert list(content["curves"]) == ["total_cpu"]
     assert content["curves"]["total_cpu"]["points"][1]["mean"] is None
     assert content["missing"] == {"page_wait": "not recorded"}

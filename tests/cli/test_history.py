@@ -80,7 +80,7 @@ def test_what_vanished_and_what_changed_is_named_beyond_the_usual(place, tmp_pat
 def test_list_show_keep_and_prune(place, capsys):
     at = ["--history", str(place)]
     assert run(["history", "list", "--json", *at]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["days"]
     assert len(rows) == 16
     assert {r["detail"] for r in rows} == {"full"}
     assert run(["history", "show", "2026-11-20", *at]) == 0

@@ -57,7 +57,7 @@ def test_json_has_the_same_as_the_text(capsys: pytest.CaptureFixture[str]) -> No
     assert run(["import", "sar.txt", "--json", "--timezone", "Europe/Berlin", "-o", "b.satline"]) == 0
     summary = json.loads(capsys.readouterr().out)
     assert summary["recording"] == "b.satline"
-    assert summary["format"] == "sar-text"
+    assert summary["source_format"] == "sar-text"
     assert summary["begins"] == "2026-11-21T10:00:00+01:00"
     assert len(summary["runs"]) == 2
     assert {"user.cpu_us", "device.busy_us"} <= {m["signal"] for m in summary["missing"]}
@@ -98,7 +98,7 @@ def test_the_formats_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("sysstat", "sar-text", "pcp", "atop", "prometheus", "csv"):
         assert f"\n{name} " in "\n" + shown
     assert run(["import", "--formats", "--json"]) == 0
-    assert {"name", "title", "examples"} == set(json.loads(capsys.readouterr().out)[0])
+    assert {"name", "title", "examples"} == set(json.loads(capsys.readouterr().out)["formats"][0])
 
 
 @pytest.mark.parametrize(

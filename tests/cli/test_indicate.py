@@ -1,4 +1,4 @@
-"""`satline indicate`: the load in the last seconds, of a recording and of this host."""
+"""`satline analyse indicate`: the load in the last seconds, of a recording and of this host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`satline join`: what it says, and that the requests are in the analyses afterwards."""
+"""`satline recording join`: what it says, and that the requests are in the analyses afterwards."""
 
 import json
 from pathlib import Path

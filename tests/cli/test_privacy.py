@@ -112,7 +112,7 @@ def test_a_copy_without_names_and_back(
     assert run([*reveal, pseudonym, "p-aaaaaaaaaaaa"]) == 1
     assert capsys.readouterr().err == "not known: p-aaaaaaaaaaaa\n"
     assert run([*reveal, "--json"]) == 0
-    assert set(json.loads(capsys.readouterr().out).values()) == {"alice\x1b[31m", "drum.example.org"}
+    assert set(json.loads(capsys.readouterr().out)["names"].values()) == {"alice\x1b[31m", "drum.example.org"}
     monkeypatch.setattr("sys.stdin", io.StringIO(f"user {pseudonym} took 3 %\n"))
     assert run([*reveal, "-"]) == 0
     assert capsys.readouterr().out == "user alice\\x1b[31m took 3 %\n"

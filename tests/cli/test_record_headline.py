@@ -11,7 +11,7 @@ import pytest
 from satline.cli.record.headline import Headlines
 from satline.headline_process import headline
 from satline.recording import RecordingWriter, describe
-from satline.systems.janitor_process import python_environment
+from satline.systems.janitor import python_environment
 
 S = 10**9
 

@@ -191,7 +191,9 @@ def test_a_shipped_definition_is_copied_changed_and_used(
     recordings: dict[str, Path], report: Callable[..., str], tmp_path: Path
 ) -> None:
     mine = tmp_path / "mine.toml"
-    mine.write_text(report("--show", "processors").replace("problem state", "useful work"))
+    mine.write_text(
+        report("--show", "processors").replace('"problem_state"', '"problem_state", label = "useful work"')
+    )
     assert "useful work" in report(mine, recordings["sar"])
     mine.write_text('title = "x"\nwhat = "y"\nvariables = [\n  { name = "total_cup" },\n]\n')
     error = report(mine, recordings["sar"], code=2)

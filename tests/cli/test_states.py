@@ -1,4 +1,4 @@
-"""`satline states`: what each user did in the last seconds."""
+"""`satline analyse states`: what each user did in the last seconds."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def test_flags_are_of_designs(study: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_the_list_says_how_many_runs_a_design_has(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["studies", "--json"]) == 0
-    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)["studies"]}
     assert rows["paging-factorial"]["runs"] == 12
     assert rows["this-host"]["runs"] == 1
     assert rows["paging-factorial"]["seconds"] == 12 * 28

@@ -7,12 +7,12 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import shim
+from recordings import found
 
-from satline.recording import Recording, check, compact
+from satline.recording import check, compact
 
 pytestmark = [
     pytest.mark.slow,
@@ -25,22 +25,11 @@ STEPS_S = (26 * HOUR_S, -50 * HOUR_S, HOUR_S)
 PATIENCE_S = 60.0
 
 
-def rows(recording: Path, query: str) -> list[tuple[Any, ...]]:
-    """What a query finds, also while it is being recorded."""
-    if not (recording / "recording.toml").exists():
-        return []
-    connection = Recording.open(recording).connect()
-    try:
-        return connection.execute(query).fetchall()
-    finally:
-        connection.close()
-
-
 def until(recording: Path, query: str, least: int) -> None:
     """Wait until a query that counts has counted this many."""
     given_up = time.monotonic() + PATIENCE_S
-    while not (found := rows(recording, query)) or found[0][0] < least:
-        assert time.monotonic() < given_up, f"{query}: {found}"
+    while not (rows := found(recording, query)) or rows[0][0] < least:
+        assert time.monotonic() < given_up, f"{query}: {rows}"
         time.sleep(0.05)
 
 
@@ -77,11 +66,11 @@ def test_steps_of_the_clock_are_told_and_lose_nothing(
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE_S) == 0
 
-    told = rows(recording, "SELECT value FROM event WHERE event = 'clock-step' ORDER BY monotonic_ns")
+    told = found(recording, "SELECT value FROM event WHERE event = 'clock-step' ORDER BY monotonic_ns")
     assert [value for (value,) in told] == pytest.approx(STEPS_S, abs=1)
     query = 'SELECT monotonic_ns, time_ns, sample FROM "system" ORDER BY monotonic_ns, sample'
-    before = rows(recording, query)
-    lost = rows(recording, "SELECT coalesce(sum(value), 0) FROM event WHERE event = 'samples-lost'")[0][0]
+    before = found(recording, query)
+    lost = found(recording, "SELECT coalesce(sum(value), 0) FROM event WHERE event = 'samples-lost'")[0][0]
     numbers = [number for _, _, number in before]
     assert numbers == sorted(set(numbers))
     assert numbers[-1] + 1 - len(numbers) == lost
@@ -90,7 +79,7 @@ def test_steps_of_the_clock_are_told_and_lose_nothing(
     assert check(recording).problems == []
 
     compact(recording)
-    assert rows(recording, query) == before
+    assert found(recording, query) == before
     assert check(recording).problems == []
 
 
@@ -107,8 +96,8 @@ def test_a_recorder_that_was_stopped_counts_what_it_lost(
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE_S) == 0
 
-    numbers = [number for (number,) in rows(recording, "SELECT sample FROM system ORDER BY sample")]
-    lost = rows(recording, "SELECT sum(value), max(value) FROM event WHERE event = 'samples-lost'")[0]
+    numbers = [number for (number,) in found(recording, "SELECT sample FROM system ORDER BY sample")]
+    lost = found(recording, "SELECT sum(value), max(value) FROM event WHERE event = 'samples-lost'")[0]
     assert lost[1] >= 1.5 / 0.1 - 2
     assert numbers[-1] + 1 - len(numbers) == lost[0]
     assert check(recording).problems == []

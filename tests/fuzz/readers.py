@@ -11,14 +11,18 @@ import json
 import random
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from recordings import without_checksums
+
 from satline import share
 from satline.cli import run
 from satline.errors import SatlineError
-from satline.recording import MANIFEST, RecordingWriter, compact, describe, write_parquet_table
+from satline.recording import RecordingWriter, compact, describe, write_parquet_table
 
 SADC = Path("/usr/lib/sysstat/sadc")
 SECOND = 10**9
@@ -137,28 +141,12 @@ def recording(path: Path) -> None:
 def old_recording(path: Path) -> None:
     """One of before checksums: what is mutated reaches every parser."""
     recording(path)
-    (path / MANIFEST).unlink()
-    for file in path.glob("segments/*.ledger"):
-        file.unlink()
-    old_recording_files(path)
+    without_checksums(path)
 
 
 def old_live_recording(path: Path) -> None:
     live_recording(path)
-    segments = path / "kept"
-    shutil.move(path / "segments", segments)
-    (path / "segments").mkdir()
-    old_recording_files(path)
-    shutil.rmtree(path / "segments")
-    shutil.move(segments, path / "segments")
-    for file in path.glob("segments/*.ledger"):
-        file.unlink()
-
-
-def old_recording_files(path: Path) -> None:
-    for file in (path / "recording.toml", *path.glob("sources/*.toml")):
-        lines = file.read_text().splitlines(keepends=True)
-        file.write_text("".join(x for x in lines if not x.startswith(("# recording=", "checksums ="))))
+    without_checksums(path)
 
 
 def _text(content: str) -> Callable[[Path], None]:

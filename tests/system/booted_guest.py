@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from satline.errors import SatlineError
-from satline.systems.guest import accelerator, boot
+from satline.systems.guest import GuestSettings, accelerator, boot
 from satline.systems.guest.files import cache_directory
 from satline.systems.guest.image import ALIAS, find_image
-from satline.systems.guest.settings import GuestSettings
 from satline.systems.guest.snapshot import overlay, swap_files
+from satline.systems.remote import RemoteSettings
 from satline.systems.remote.connection import Connection
-from satline.systems.remote.settings import RemoteSettings
 
 from .guest_shell import Shell
 

@@ -22,9 +22,9 @@ import pytest
 
 from satline.errors import InputError, SatlineError
 from satline.systems.binaries import find_binary
+from satline.systems.guest import GuestSettings
 from satline.systems.guest.files import cache_directory, find_program
 from satline.systems.guest.image import SYSTEMD, find_image
-from satline.systems.guest.settings import GuestSettings
 
 from .booted_guest import BootedGuest, started
 from .conftest import TREE

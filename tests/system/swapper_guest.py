@@ -14,9 +14,9 @@ import pytest
 from satline.errors import InputError, SatlineError
 from satline.swapper.status import Status, UserStatus
 from satline.systems.binaries import find_binary
+from satline.systems.guest import GuestSettings
 from satline.systems.guest.files import find_program
 from satline.systems.guest.image import find_image
-from satline.systems.guest.settings import GuestSettings
 
 from . import booted_guest
 from .booted_guest import BootedGuest
@@ -204,7 +204,8 @@ class Daemon:
 
     def metrics(self) -> dict[str, float]:
         """What Prometheus would read."""
-        text = self.guest.run("bash -c 'exec 3<>/dev/tcp/127.0.0.1/9477; echo GET >&3; cat <&3'")
+        request = r"GET /metrics HTTP/1.0\r\n\r\n"
+        text = self.guest.run(f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/9477; printf \"{request}\" >&3; cat <&3'")
         lines = [line for line in text.splitlines() if line.startswith("satline_swapper_")]
         return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in lines}
 

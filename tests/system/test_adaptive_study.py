@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from satline.experiment.adaptive.path import trail_of
+from satline.experiment.adaptive import trail_of
 from satline.recording import Recording, check
 
 from .conftest import WAIT_S, Satline, wait_for

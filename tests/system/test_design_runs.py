@@ -1,12 +1,12 @@
 """Designed studies on the real kernel: killed between runs and within them, they go on; nothing is left."""
 
 import csv
-import json
 import signal
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from documents import read
 
 from satline.errors import InputError
 from satline.recording import Recording
@@ -119,7 +119,7 @@ def test_a_design_killed_between_and_within_runs_goes_on_and_leaves_nothing(
     status, output = ended(satline)
     assert status == 0, output
     assert " of 4 runs are there already" in output
-    result = json.loads(output[output.index("\n{") :])
+    result = read(output[output.index("\n{") :])
     assert len(result["runs"]) == 4
     assert result["failed"] == {}
     assert result["missing"] == []
@@ -151,7 +151,7 @@ def test_a_window_is_waited_for_and_a_series_ends_at_its_peak(satline: Satline) 
     satline.start("study", "x.toml", "--out", "p.satline", "--scratch", str(satline.scratch), "--json")
     status, output = ended(satline)
     assert status == 0, output
-    result = json.loads(output[output.index("\n{") :])
+    result = read(output[output.index("\n{") :])
     assert result["peak"]["per_minute"] > 0
     assert result["windows"] >= 3
     recording = Recording.open(satline.directory / "p.satline")

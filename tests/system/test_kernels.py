@@ -7,27 +7,23 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import tomllib
 from collections.abc import Iterator
 
+import planted
 import pytest
+from emulated import Typed
+from matching import match, rows_of
 
 from satline.errors import InputError, SatlineError
 from satline.recording import Recording, check
 from satline.systems.binaries import find_binary
+from satline.systems.guest import GuestSettings
 from satline.systems.guest.files import find_program
 from satline.systems.guest.image import find_image
-from satline.systems.guest.settings import GuestSettings
 
 from .booted_guest import BootedGuest, started
 from .conftest import TREE
-
-for bench in ("monitor", "terminals"):
-    sys.path.append(str(TREE / "benches" / bench))
-import planted  # noqa: E402
-from emulated import Typed  # noqa: E402
-from matching import match, rows_of  # noqa: E402
 
 pytestmark = [pytest.mark.system, pytest.mark.slow, pytest.mark.own_machine]
 

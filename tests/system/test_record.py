@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recordings import found
 
 from satline.recording import NAMES, Recording, check, make_key, pseudonymise, read_names
 from satline.systems.delay_accounting import is_on
@@ -19,17 +20,6 @@ from .test_study_runs import ended
 pytestmark = pytest.mark.system
 
 
-def rows_of(recording: Path, query: str) -> list[tuple[Any, ...]]:
-    """What a query finds, also of a recording under way."""
-    if not (recording / "recording.toml").exists():
-        return []
-    connection = Recording.open(recording).connect()
-    try:
-        return connection.execute(query).fetchall()
-    finally:
-        connection.close()
-
-
 def record_until(
     satline: Satline, query: str, wanted: Callable[[list[tuple[Any, ...]]], bool], *words: str
 ) -> None:
@@ -38,7 +28,7 @@ def record_until(
 
     def found() -> bool:
         assert process.poll() is None, process.communicate()[0]
-        return wanted(rows_of(satline.recording, query))
+        return wanted(found(satline.recording, query))
 
     wait_for(found, query)
     process.send_signal(signal.SIGINT)
@@ -50,7 +40,7 @@ def test_probes_run_beside_a_recording(satline: Satline) -> None:
     query = "SELECT thermometer, count(elapsed_us), min(elapsed_us) FROM thermometer GROUP BY 1 ORDER BY 1"
     words = ["--thermometer", "trivial,compute", "--thermometer-every", "1s"]
     record_until(satline, query, lambda rows: len(rows) == 2 and all(row[1] for row in rows), *words)
-    rows = rows_of(satline.recording, query)
+    rows = found(satline.recording, query)
     assert [name for name, _, _ in rows] == ["compute", "trivial"]
     assert all(count >= 1 and least > 0 for _, count, least in rows)
 

@@ -1,6 +1,5 @@
 """The swapper on this kernel: real processes come, work, rest, exec and go. Nothing here needs swap space."""
 
-import json
 import os
 import signal
 import subprocess
@@ -13,7 +12,7 @@ import pytest
 
 from satline.errors import SatlineError
 from satline.recording import Recording, check
-from satline.swapper import Policy, Status, UserStatus, announce, read_status, replay
+from satline.swapper import Status, UserStatus, announce, read_status, replay
 from satline.systems.binaries import find_binary
 
 from .conftest import WAIT_S, wait_for
@@ -270,14 +269,6 @@ def test_another_users_processes_are_held_without_the_right_to_send_them_signals
 def _letter(pid: int) -> str:
     """How the kernel says that a process is."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
-
-
-def test_the_program_and_the_command_have_the_same_defaults(swapper: Swapper) -> None:
-    path = swapper.directory / "least.toml"
-    path.write_text("[[watch]]\npid = 5\n")
-    done = subprocess.run([swapper.program, "check", path], capture_output=True, text=True, check=True)
-    ours = Policy.model_validate({"watch": [{"pid": 5}]}).model_dump(mode="json")
-    assert json.loads(done.stdout) == ours
 
 
 def test_a_wrong_policy_ends_it_with_the_place_and_a_hint(swapper: Swapper) -> None:

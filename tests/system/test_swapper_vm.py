@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from satline.swapper import UserStatus, explain_user
+from satline.systems.guest import EMULATION, GuestSettings
 from satline.systems.guest.files import find_program
-from satline.systems.guest.settings import EMULATION, GuestSettings
 
 from .booted_guest import WAIT_S
 from .conftest import wait_for

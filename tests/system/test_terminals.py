@@ -8,24 +8,21 @@ import select
 import shutil
 import signal
 import subprocess
-import sys
 import time
 import tomllib
 from pathlib import Path
 
 import pytest
+from emulated import BASH, COUNTED, SHELL_LINES, Kind, User, crowd, real_time, run
+from faults import asks_for_input, come_and_go, fast_lines, stopped
+from matching import Row, match, rows_of
 
 from satline.recording import Recording
 from satline.systems.binaries import find_binary
 
-from .conftest import TREE, WAIT_S, Satline, wait_for
+from .conftest import WAIT_S, Satline, wait_for
 from .ssh_server import SshServer
 from .watched import Recorder, skip_unless_had
-
-sys.path.insert(0, str(TREE / "benches/terminals"))
-from emulated import BASH, COUNTED, SHELL_LINES, Kind, User, crowd, real_time, run
-from faults import asks_for_input, come_and_go, fast_lines, stopped
-from matching import Row, match, rows_of
 
 pytestmark = pytest.mark.system
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
+import planted
 import pytest
 
 from satline.systems.binaries import find_binary
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "benches" / "monitor"))
-import planted
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 

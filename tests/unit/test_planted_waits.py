@@ -1,13 +1,9 @@
 """What the hypervisor takes from a planted program is neither its run time nor its wait."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "benches" / "monitor"))
 import planted
+import pytest
 
 QUOTA = planted.Compared("quota", 4.0, 4.0, 8.0, 7.1, None, None, stolen=1.2)
 

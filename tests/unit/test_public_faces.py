@@ -60,9 +60,10 @@ def test_every_public_name_of_a_package_is_there() -> None:
 
 
 def test_what_benches_import_is_there() -> None:
-    """Nothing else tries them after a change of names: a bench runs for minutes or days."""
+    """Nothing else tries them after a change of names: a bench runs for minutes or days. All are public."""
     for path in sorted((SOURCE.parents[1] / "benches").rglob("*.py")):
         for parts in imported(path):
+            assert not any(part.startswith("_") for part in parts), f"{path}: a private name: {parts}"
             *module, name = ("satline", *parts)
             found = hasattr(import_module(".".join(module)), name) or find_spec(".".join([*module, name]))
             assert found, f"{path}: {'.'.join(parts)}"

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satline.importers import Sink
-from satline.stats import f_power, f_quantile, f_tail, t_quantile, t_two_sided, wilson
+from satline.stats import f_power, f_quantile, f_tail, isotonic, t_quantile, t_two_sided, wilson
 
 freedoms = st.floats(0.5, 1e4)
 
@@ -57,6 +57,31 @@ def test_more_of_an_effect_is_never_seen_less(one: float, other: float) -> None:
     less, more = sorted((one, other))
     assert f_power(4.0, 3, 20, less) <= f_power(4.0, 3, 20, more) + 1e-9
     assert 0.0 <= f_power(4.0, 3, 20, more) <= 1.0
+
+
+@given(
+    st.lists(
+        st.tuples(st.one_of(st.floats(-1e6, 1e6), st.sampled_from([0.0, 0.1, 0.3])), st.floats(1e-3, 1e4)),
+        min_size=1,
+        max_size=30,
+    ),
+    st.booleans(),
+)
+def test_the_nearest_course_is_that_of_scipy(drawn: list[tuple[float, float]], rising: bool) -> None:
+    from scipy.optimize import isotonic_regression
+
+    values, weights = (np.array(column) for column in zip(*drawn, strict=True))
+    # The same sums in the same order, but a machine that multiplies and adds in one step rounds once less.
+    np.testing.assert_allclose(
+        isotonic(values, weights, rising=rising),
+        isotonic_regression(values, weights=weights, increasing=rising).x,
+        rtol=1e-12,
+        atol=1e-9,
+    )
+
+
+def test_no_values_have_no_course() -> None:
+    assert isotonic(np.array([]), np.array([])).tolist() == []
 
 
 def _loads(code: str, *arguments: str) -> str:

@@ -8,6 +8,7 @@ use std::time::Instant;
 use satline_machine::configuration::{Population, read};
 use satline_machine::engine::{Span, Streams, Time};
 use satline_machine::model::{Plan, Simulation};
+use satline_program::Error;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,12 +30,7 @@ fn main() {
     }
 }
 
-fn measure(
-    seconds: f64,
-    machine: &Path,
-    workload: &Path,
-    users: Option<u32>,
-) -> Result<(), satline_machine::MachineError> {
+fn measure(seconds: f64, machine: &Path, workload: &Path, users: Option<u32>) -> Result<(), Error> {
     let (machine, workload) = read::read_files(machine, workload, &[])?;
     let (machine, workload) = (machine.machine, workload.workload);
     let users = users.unwrap_or(match workload.population {

@@ -9,7 +9,6 @@
 pub mod configuration;
 pub mod devices;
 pub mod engine;
-mod error;
 pub mod model;
 pub mod options;
 pub mod policies;
@@ -20,5 +19,3 @@ pub mod references;
 pub mod storage;
 pub mod summary;
 pub mod swapping;
-
-pub use error::MachineError;

@@ -1,6 +1,5 @@
 //! `satline-machine`: options → run → result. See `--help`.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Parser;
 use satline_machine::options::Options;
 use satline_machine::program::{Ending, command};
-use satline_recording::harmless;
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -27,9 +25,7 @@ fn main() -> ExitCode {
     match command(&options, &stop) {
         Ok(ending) => ExitCode::from(ending.exit_code()),
         Err(error) => {
-            // The text may quote files. Standard error may be closed.
-            let (what, hint) = (harmless(&error.to_string()), harmless(error.hint()));
-            let _ = writeln!(io::stderr(), "error: {what}\nhint: {hint}");
+            error.tell("error");
             ExitCode::from(error.exit_code())
         }
     }

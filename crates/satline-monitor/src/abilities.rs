@@ -3,13 +3,14 @@
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
+use satline_program::Error;
+
 use crate::ebpf::contention::Contention;
 use crate::ebpf::object::{KernelTypes, Refusal};
 use crate::ebpf::services::Services;
 use crate::ebpf::tasks::TaskIterator;
 use crate::ebpf::terminals::Terminals;
 use crate::ebpf::waits::Waits;
-use crate::error::MonitorError;
 use crate::files::{self, Roots};
 use crate::lines::Lines;
 use crate::missing::Missing;
@@ -18,7 +19,7 @@ use crate::requests::{self, Requests};
 use crate::taskstats::TaskStats;
 
 /// The thermometer program, if it is there when it is needed.
-pub fn thermometer_program(options: &Options) -> Result<PathBuf, MonitorError> {
+pub fn thermometer_program(options: &Options) -> Result<PathBuf, Error> {
     let beside = || {
         Some(
             std::env::current_exe()
@@ -36,7 +37,7 @@ pub fn thermometer_program(options: &Options) -> Result<PathBuf, MonitorError> {
             "{}: no such program, and --thermometer needs it",
             program.display()
         );
-        return Err(MonitorError::input(
+        return Err(Error::input(
             message,
             "name it with --thermometer-program, or leave --thermometer out",
         ));
@@ -89,15 +90,12 @@ fn or_missing<T>(signal: &str, opened: Result<T, Refusal>, missing: &mut Vec<Mis
 ///
 /// # Errors
 /// `--source ebpf` asks for it and it cannot be had.
-pub fn open_iterator(
-    options: &Options,
-    kernel: &Kernel,
-) -> Result<Result<TaskIterator, Refusal>, MonitorError> {
+pub fn open_iterator(options: &Options, kernel: &Kernel) -> Result<Result<TaskIterator, Refusal>, Error> {
     if options.source == TaskSource::Proc {
         return Ok(Err(Refusal::new("--source proc was given", "--source auto")));
     }
     match kernel.types().and_then(TaskIterator::load) {
-        Err(refusal) if options.source == TaskSource::Ebpf => Err(MonitorError::input(
+        Err(refusal) if options.source == TaskSource::Ebpf => Err(Error::input(
             format!("--source ebpf: {refusal}"),
             format!("it needs {}; or use --source auto", refusal.need),
         )),

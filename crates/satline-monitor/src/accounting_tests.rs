@@ -1,7 +1,8 @@
 use std::fs;
 
+use satline_program::clock::own_cpu_us;
+
 use super::*;
-use crate::clockwork::own_cpu_us;
 use crate::ebpf::object::KernelTypes;
 use crate::files::Roots;
 use crate::taskstats::Account;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use satline_program::clock::{self, SECOND_NS};
+
 /// The clocks. Tests give times that they made.
 pub trait Clock {
     /// CLOCK_MONOTONIC, ns.
@@ -20,33 +22,23 @@ pub trait Clock {
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock;
 
-fn read_clock(clock: libc::clockid_t) -> i64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `time` is valid; the clocks asked for always exist.
-    unsafe { libc::clock_gettime(clock, &mut time) };
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
-}
-
 impl Clock for SystemClock {
     fn monotonic_ns(&self) -> i64 {
-        read_clock(libc::CLOCK_MONOTONIC)
+        clock::monotonic_ns()
     }
 
     fn boot_ns(&self) -> i64 {
-        read_clock(libc::CLOCK_BOOTTIME)
+        clock::boot_ns()
     }
 
     fn real_ns(&self) -> i64 {
-        read_clock(libc::CLOCK_REALTIME)
+        clock::real_ns()
     }
 
     fn sleep_until(&self, monotonic_ns: i64) {
         let (tv_sec, tv_nsec) = (
-            monotonic_ns.div_euclid(1_000_000_000),
-            monotonic_ns.rem_euclid(1_000_000_000),
+            monotonic_ns.div_euclid(SECOND_NS),
+            monotonic_ns.rem_euclid(SECOND_NS),
         );
         let until = libc::timespec { tv_sec, tv_nsec };
         // SAFETY: `until` is valid; the remainder is not asked for.
@@ -59,11 +51,6 @@ impl Clock for SystemClock {
             );
         }
     }
-}
-
-/// Processor time of the whole monitor so far, µs.
-pub fn own_cpu_us() -> i64 {
-    read_clock(libc::CLOCK_PROCESS_CPUTIME_ID) / 1000
 }
 
 /// The sequence of due times: the start plus whole intervals.

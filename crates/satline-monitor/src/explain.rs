@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use satline_program::clock::own_cpu_us;
+
 use crate::abilities::{Kernel, delays_are_on, open_taskstats};
 use crate::accounting::{ExitMethod, ProcessTable, ScanOptions};
-use crate::clockwork::own_cpu_us;
 use crate::device;
 use crate::ebpf::contention::Contention;
 use crate::ebpf::services::Services;

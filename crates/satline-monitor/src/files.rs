@@ -5,11 +5,21 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
+use satline_program::Error;
+
 /// Where the kernel's files are found. Tests give directories that they made.
 #[derive(Debug, Clone)]
 pub struct Roots {
     pub proc: PathBuf,
     pub sys: PathBuf,
+}
+
+impl Roots {
+    /// The processes cannot be listed.
+    pub fn not_listed(&self, error: &io::Error) -> Error {
+        let what = format_args!("{}: cannot list it", self.proc.display());
+        Error::system(what, error, "the monitor needs a mounted /proc that it may read")
+    }
 }
 
 /// Reads a whole file; `None` if it is not there or may not be read.

@@ -13,7 +13,6 @@ pub mod clockwork;
 pub mod counters;
 pub mod device;
 pub mod ebpf;
-pub mod error;
 pub mod explain;
 pub mod files;
 pub mod holders;

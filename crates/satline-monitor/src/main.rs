@@ -7,25 +7,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 use satline_monitor::clockwork::SystemClock;
-use satline_monitor::error::MonitorError;
 use satline_monitor::explain;
 use satline_monitor::monitor::{End, Monitor};
 use satline_monitor::options::Options;
 use satline_monitor::who;
-use satline_recording::harmless;
+use satline_program::Error;
 
 fn main() -> ExitCode {
     match run(Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // The text may quote a file: nothing of it may act on the terminal. Standard error may be closed.
-            let _ = writeln!(io::stderr(), "satline-monitor: {}", harmless(&error.to_string()));
+            error.tell("satline-monitor");
             ExitCode::from(error.exit_code())
         }
     }
 }
 
-fn run(options: Options) -> Result<(), MonitorError> {
+fn run(options: Options) -> Result<(), Error> {
     if options.print_users {
         // A reader that has had enough (`head`) is no error.
         let _ = io::stdout().write_all(who::is_a_user(&options)?.as_bytes());
@@ -53,16 +51,16 @@ fn run(options: Options) -> Result<(), MonitorError> {
     Ok(())
 }
 
-fn flag(signal: i32) -> Result<Arc<AtomicBool>, MonitorError> {
+fn flag(signal: i32) -> Result<Arc<AtomicBool>, Error> {
     let flag = Arc::new(AtomicBool::new(false));
     register(signal, &flag)?;
     Ok(flag)
 }
 
-fn register(signal: i32, flag: &Arc<AtomicBool>) -> Result<(), MonitorError> {
+fn register(signal: i32, flag: &Arc<AtomicBool>) -> Result<(), Error> {
     signal_hook::flag::register(signal, flag.clone())
         .map(drop)
-        .map_err(|error| MonitorError::input(format!("signal {signal}: {error}"), "report this"))
+        .map_err(|error| Error::input(format!("signal {signal}: {error}"), "report this"))
 }
 
 /// Whether it was started by nohup, and is to outlive its terminal.

@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
+use satline_program::{Error, clock, scheduling::Scheduling};
 use satline_recording::{
     HostFacts, Key, Pseudonymiser, Pseudonyms, RecordingDescription, RecordingWriter, WriterOptions,
     create_if_absent, end_recording, reopen_recording,
 };
-use satline_scheduling::Scheduling;
 
 use crate::abilities::{
     KERNEL_LOCKS, Kernel, WAITS, delays_are_on, open_contention, open_iterator, open_services,
@@ -23,10 +23,9 @@ use crate::accounting::{ExitMethod, ProcessTable, ScanOptions};
 use crate::alarm::Watch;
 use crate::budget::{Budget, ProgramTimes};
 use crate::cgroup::{self, Hierarchy, WatchedGroup};
-use crate::clockwork::{self, Clock, ClockWatch, Lateness, Schedule};
+use crate::clockwork::{Clock, ClockWatch, Lateness, Schedule};
 use crate::device::{self, Devices};
 use crate::ebpf::contention::{Contention, KernelLocks};
-use crate::error::MonitorError;
 use crate::files::{self, DescriptorBudget, Roots};
 use crate::limited::{Limited, Membership};
 use crate::lines::Lines;
@@ -136,7 +135,7 @@ impl<C: Clock> Monitor<C> {
     ///
     /// # Errors
     /// The recording cannot be written, `/proc` cannot be listed, or an option asks for what is not there.
-    pub fn open(options: Options, clock: C) -> Result<Self, MonitorError> {
+    pub fn open(options: Options, clock: C) -> Result<Self, Error> {
         let roots = Roots {
             proc: options.proc.clone(),
             sys: options.sys.clone(),
@@ -146,9 +145,9 @@ impl<C: Clock> Monitor<C> {
         let iterator = open_iterator(&options, &kernel)?;
         // Before the recording: wrong input leaves nothing behind, and the thread that writes is pinned too.
         if let Some(processor) = options.processor {
-            satline_scheduling::pin(&[processor]).map_err(|error| {
+            satline_program::scheduling::pin(&[processor]).map_err(|error| {
                 let message = format!("--processor {processor}: cannot run there: {error}");
-                MonitorError::input(message, "see /sys/devices/system/cpu/online")
+                Error::input(message, "see /sys/devices/system/cpu/online")
             })?;
         }
         let dir = &options.recording;
@@ -164,7 +163,7 @@ impl<C: Clock> Monitor<C> {
                 "{}: this recording was begun without --load-cgroup",
                 dir.display()
             );
-            return Err(MonitorError::input(message, "begin another recording"));
+            return Err(Error::input(message, "begin another recording"));
         }
         let owns_description = created || is_ours(dir);
         if owns_description && !created {
@@ -186,7 +185,7 @@ impl<C: Clock> Monitor<C> {
         let scheduling = if options.ordinary_priority {
             Scheduling::Ordinary
         } else {
-            satline_scheduling::prefer()
+            satline_program::scheduling::prefer()
         };
         let mut missing = Vec::new();
         let taskstats = open_taskstats(&options, &roots, &mut missing);
@@ -213,13 +212,8 @@ impl<C: Clock> Monitor<C> {
             schedstat,
             ns_per_tick,
         };
-        let mut table =
-            ProcessTable::open(&roots.proc, DescriptorBudget::from_limit(), scan).map_err(|source| {
-                MonitorError::Proc {
-                    path: roots.proc.display().to_string(),
-                    source,
-                }
-            })?;
+        let mut table = ProcessTable::open(&roots.proc, DescriptorBudget::from_limit(), scan)
+            .map_err(|error| roots.not_listed(&error))?;
         let mut fallbacks = Vec::new();
         let by_iterator = iterator.is_ok();
         match iterator {
@@ -316,7 +310,7 @@ impl<C: Clock> Monitor<C> {
     ///
     /// # Errors
     /// The first error of the recording; it is closed as well as it can be, and says why it ended.
-    pub fn run(mut self, stop: impl Fn() -> Option<End>) -> Result<End, MonitorError> {
+    pub fn run(mut self, stop: impl Fn() -> Option<End>) -> Result<End, Error> {
         let result = self.sample_until(stop);
         let at = self.stamp();
         self.take_lines(at, true);
@@ -324,22 +318,22 @@ impl<C: Clock> Monitor<C> {
         for reading in self.thermometers.stop() {
             self.take_thermometer(&reading);
         }
-        let finished = self.recorder.writer().finish().map_err(MonitorError::from);
+        let finished = self.recorder.writer().finish();
         let result = result.and_then(|end| finished.map(|()| end));
         let (reason, error) = match &result {
             Ok(end) => (end.word(), None),
-            Err(error) => (error.end_reason(), Some(error.to_string())),
+            Err(error) => (error.end_reason(), Some(error.with_hint())),
         };
         let described = self.write_source(Some(reason), error);
         let ended = match self.owns_description {
-            true => end_recording(&self.options.recording, at.time_ns, reason).map_err(MonitorError::from),
+            true => end_recording(&self.options.recording, at.time_ns, reason),
             false => Ok(()),
         };
         let end = result?;
         described.and(ended).map(|()| end)
     }
 
-    fn sample_until(&mut self, stop: impl Fn() -> Option<End>) -> Result<End, MonitorError> {
+    fn sample_until(&mut self, stop: impl Fn() -> Option<End>) -> Result<End, Error> {
         let duration = self
             .options
             .duration
@@ -379,9 +373,9 @@ impl<C: Clock> Monitor<C> {
     }
 
     /// Takes one sample.
-    fn sample(&mut self, sample: i64, due_ns: i64, lost: i64) -> Result<(), MonitorError> {
+    fn sample(&mut self, sample: i64, due_ns: i64, lost: i64) -> Result<(), Error> {
         let at = self.stamp();
-        let cpu_us = clockwork::own_cpu_us();
+        let cpu_us = clock::own_cpu_us();
         let lateness_us = (at.monotonic_ns - due_ns).max(0) / 1000;
         self.samples += 1;
         self.lateness.add(lateness_us);
@@ -407,10 +401,7 @@ impl<C: Clock> Monitor<C> {
         };
         self.table
             .scan(&mut self.users, &mut self.taskstats, &times)
-            .map_err(|source| MonitorError::Proc {
-                path: self.roots.proc.display().to_string(),
-                source,
-            })?;
+            .map_err(|error| self.roots.not_listed(&error))?;
         if let Some(reason) = self.table.take_iterator_failure() {
             self.recorder.event(at, "iterator-failed", None, Some(&reason));
             self.methods.tasks = "proc";
@@ -535,7 +526,7 @@ impl<C: Clock> Monitor<C> {
         pages.checked_mul(self.known.page_bytes)
     }
 
-    fn write_source(&mut self, end_reason: Option<&str>, error: Option<String>) -> Result<(), MonitorError> {
+    fn write_source(&mut self, end_reason: Option<&str>, error: Option<String>) -> Result<(), Error> {
         let source = Source {
             writer: "monitor",
             version: env!("CARGO_PKG_VERSION"),
@@ -565,9 +556,9 @@ impl<C: Clock> Monitor<C> {
         let path = self.options.recording.join("sources/monitor.toml");
         if end_reason.is_none() {
             // A slow disk does not delay the next sample.
-            return Ok(self.recorder.writer().replace_toml(&path, &source)?);
+            return self.recorder.writer().replace_toml(&path, &source);
         }
-        Ok(self.recorder.writer().write_toml_at_end(&path, &source)?)
+        self.recorder.writer().write_toml_at_end(&path, &source)
     }
 }
 
@@ -576,7 +567,7 @@ impl<C: Clock> Monitor<C> {
 fn open_names(
     options: &Options,
     description: &mut RecordingDescription,
-) -> Result<Option<Pseudonymiser>, MonitorError> {
+) -> Result<Option<Pseudonymiser>, Error> {
     let dir = &options.recording;
     let text = std::fs::read_to_string(dir.join("recording.toml")).ok();
     let there = text.map(|text| text.parse::<toml::Table>().unwrap_or_default());
@@ -584,12 +575,7 @@ fn open_names(
         let key = there.get("pseudonyms").and_then(|p| p.get("key")?.as_str());
         key.map(str::to_owned)
     });
-    let key = options.pseudonymise.as_deref().map(Key::read).transpose();
-    let key = key.map_err(|error| {
-        let hint =
-            "`satline record --pseudonymise FILE --make-key` makes a key; chmod 600 one that others may read";
-        MonitorError::input(error.to_string(), hint)
-    })?;
+    let key = options.pseudonymise.as_deref().map(Key::read).transpose()?;
     let id = key.as_ref().map(Key::id);
     if begun_with.as_ref().is_some_and(|begun| *begun != id) {
         let how = match begun_with.flatten() {
@@ -597,14 +583,14 @@ fn open_names(
             None => "with names".into(),
         };
         let message = format!("{}: this recording was begun {how}", dir.display());
-        return Err(MonitorError::input(message, "begin another recording"));
+        return Err(Error::input(message, "begin another recording"));
     }
     let Some(key) = key else {
         return Ok(None);
     };
     std::fs::create_dir_all(dir).map_err(|error| {
         let message = format!("{}: cannot create it: {error}", dir.display());
-        MonitorError::input(message, "name a directory that can be written")
+        Error::input(message, "name a directory that can be written")
     })?;
     let mut names = Pseudonymiser::open(dir, key)?;
     description.pseudonyms = Some(Pseudonyms { key: names.key_id() });

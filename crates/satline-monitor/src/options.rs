@@ -114,14 +114,14 @@ pub struct Options {
 
     /// Count at each context switch what users wait for (pages, disks, locks, other processes, the network), and who holds it
     ///
-    /// It needs root (or CAP_BPF and CAP_PERFMON), an x86-64 processor and kernel 6.2 or later. Without, these columns are null.
+    /// It needs root (or CAP_BPF and CAP_PERFMON), an x86-64 processor and kernel 5.19 or later (tried from 6.1 on). Without, these columns are null.
     #[arg(long)]
     pub waits: bool,
 
     /// Record how long users at terminals wait: each line entered, until its first output and until the next wait for input
     ///
     /// Of pseudo-terminals: consoles in windows, ssh, tmux, containers. No byte that is typed or shown is kept. It needs root (or
-    /// CAP_BPF and CAP_PERFMON) and kernel 6.2 or later.
+    /// CAP_BPF and CAP_PERFMON) and kernel 5.15 or later (tried from 6.1 on).
     #[arg(long)]
     pub terminals: bool,
 

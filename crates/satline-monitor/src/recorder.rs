@@ -1,6 +1,7 @@
 //! Readings → rows of the recording.
 
-use satline_recording::{ColumnId, RecordingError, RecordingWriter, TableId};
+use satline_program::Error;
+use satline_recording::{ColumnId, RecordingWriter, TableId};
 
 use crate::cgroup;
 use crate::device::{self, DeviceReading};
@@ -87,7 +88,7 @@ impl Table {
         writer: &mut RecordingWriter,
         name: &str,
         columns: impl IntoIterator<Item = &'a str>,
-    ) -> Result<Self, RecordingError> {
+    ) -> Result<Self, Error> {
         let id = writer.table(name)?;
         let columns = columns
             .into_iter()
@@ -223,7 +224,7 @@ impl Recorder {
     ///
     /// # Errors
     /// The catalogue lacks a table or column, or the recording cannot be written.
-    pub fn new(mut writer: RecordingWriter) -> Result<Self, RecordingError> {
+    pub fn new(mut writer: RecordingWriter) -> Result<Self, Error> {
         let w = &mut writer;
         let processor = system::PROCESSOR_COLUMNS.iter().map(|&(column, ..)| column);
         Ok(Self {

@@ -1,13 +1,13 @@
 //! `sources/monitor.toml`: what the monitor says of itself.
 
+use satline_program::{clock, scheduling::Scheduling};
 use serde::Serialize;
 
 use crate::accounting::ExitMethod;
-use crate::clockwork::{self, Lateness};
+use crate::clockwork::Lateness;
 use crate::missing::Missing;
 use crate::options::Options;
 use crate::plausible::Implausible;
-use satline_scheduling::Scheduling;
 
 /// The whole file.
 #[derive(Debug, Serialize)]
@@ -160,7 +160,7 @@ impl Cost {
     /// is inherited from the process that started the monitor.
     pub fn now(written_bytes: u64, status: Option<&[u8]>, programs_percent: Option<f64>) -> Self {
         Self {
-            cpu_us: clockwork::own_cpu_us(),
+            cpu_us: clock::own_cpu_us(),
             programs_percent,
             written_bytes: i64::try_from(written_bytes).unwrap_or(i64::MAX),
             peak_rss_bytes: status.and_then(peak_rss_bytes),

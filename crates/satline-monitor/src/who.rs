@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use satline_recording::harmless;
+use satline_program::{Error, harmless};
 
 use crate::accounting::{ExitMethod, ProcessTable, ScanOptions};
-use crate::error::MonitorError;
 use crate::files::{DescriptorBudget, Roots};
 use crate::options::Options;
 use crate::plausible::Times;
@@ -19,7 +18,7 @@ const SHOWN: usize = 8;
 ///
 /// # Errors
 /// `/proc` cannot be listed.
-pub fn is_a_user(options: &Options) -> Result<String, MonitorError> {
+pub fn is_a_user(options: &Options) -> Result<String, Error> {
     let roots = Roots {
         proc: options.proc.clone(),
         sys: options.sys.clone(),
@@ -38,10 +37,7 @@ pub fn is_a_user(options: &Options) -> Result<String, MonitorError> {
         own,
     );
     users.companion(options.companion);
-    let failed = |source| MonitorError::Proc {
-        path: roots.proc.display().to_string(),
-        source,
-    };
+    let failed = |error| roots.not_listed(&error);
     let mut table = ProcessTable::open(&roots.proc, DescriptorBudget::of(0), scan).map_err(failed)?;
     // One look: there is no reading before to hold gains against.
     let times = Times {

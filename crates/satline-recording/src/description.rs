@@ -1,17 +1,19 @@
 //! `recording.toml` and `sources/*.toml`: who, what, how.
 
+use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
+use satline_program::Error;
 use serde::{Deserialize, Serialize};
 use toml::value::Datetime;
 
 use crate::durable::{make_directory, sync_directory};
 use crate::host::HostFacts;
 use crate::names::is_writer_name;
-use crate::{CHECKSUMS, FORMAT_VERSION, RecordingError, reserve};
+use crate::{CHECKSUMS, FORMAT_VERSION, reserve};
 
 /// The whole of recording.toml.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,6 +28,8 @@ pub struct RecordingDescription {
     pub system_under_test: Option<SystemUnderTest>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub study: Option<StudyText>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulation: Option<SimulationText>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pseudonyms: Option<Pseudonyms>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -54,6 +58,9 @@ pub struct RecordingHead {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SystemUnderTest {
     pub kind: String,
+    /// Whose words its variables are shown in; absent: those of Linux.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vocabulary: Option<String>,
     /// Processors that the load may use; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processors: Option<Vec<i64>>,
@@ -77,6 +84,23 @@ pub struct StudyText {
     pub workload: String,
 }
 
+/// `[simulation]`: all that makes the run again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SimulationText {
+    /// With its version.
+    pub program: String,
+    pub workload_name: String,
+    pub seed: i64,
+    pub replication: i64,
+    /// What was changed in the files for this run: key=value.
+    pub sets: Vec<String>,
+    /// Figures of the machine that have no source.
+    pub unverified: Vec<String>,
+    /// The files as they were read.
+    pub machine: String,
+    pub workload: String,
+}
+
 /// `[pseudonyms]`: names are pseudonyms.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pseudonyms {
@@ -95,13 +119,18 @@ impl RecordingDescription {
     /// The description of a plain recording of this host that begins at `created_ns` (real time).
     ///
     /// # Errors
-    /// `Io` if the system gives no random id.
-    pub fn plain(creator: &str, created_ns: i64, host: HostFacts) -> Result<Self, RecordingError> {
-        Ok(RecordingDescription {
+    /// The system gives no random id.
+    pub fn plain(creator: &str, created_ns: i64, host: HostFacts) -> Result<Self, Error> {
+        Ok(Self::of("this-host", random_id()?, creator, created_ns, host))
+    }
+
+    /// The description of a recording of this kind of system.
+    pub fn of(kind: &str, id: String, creator: &str, created_ns: i64, host: HostFacts) -> Self {
+        RecordingDescription {
             checksums: Some(CHECKSUMS),
             format_version: FORMAT_VERSION,
             recording: RecordingHead {
-                id: random_id()?,
+                id,
                 created: utc_datetime(created_ns),
                 ended: None,
                 end_reason: None,
@@ -110,28 +139,30 @@ impl RecordingDescription {
             },
             host,
             system_under_test: Some(SystemUnderTest {
-                kind: "this-host".into(),
+                kind: kind.into(),
+                vocabulary: None,
                 processors: None,
                 cgroup: None,
                 limits: toml::Table::new(),
                 not_set: toml::Table::new(),
             }),
             study: None,
+            simulation: None,
             pseudonyms: None,
             annotation: Vec::new(),
-        })
+        }
     }
 }
 
 /// 128 random bits in hexadecimal.
 ///
 /// # Errors
-/// `Io` if the system gives none.
-pub fn random_id() -> Result<String, RecordingError> {
+/// The system gives none.
+pub fn random_id() -> Result<String, Error> {
     let path = Path::new("/dev/urandom");
     let mut bytes = [0; 16];
     let read = File::open(path).and_then(|mut f| f.read_exact(&mut bytes));
-    read.map_err(|e| RecordingError::io(path, "read it", e))?;
+    read.map_err(|e| Error::file(path, "read it", &e))?;
     Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
 }
 
@@ -177,8 +208,8 @@ fn civil_date(days: i64) -> (i64, i64, i64) {
 /// Replaces a file with `value` as TOML so that a reader sees either the old file or the new one, whole.
 ///
 /// # Errors
-/// `Io`, `DiskFull`, or `Toml` if the value cannot be written as TOML.
-pub fn write_toml_atomically<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), RecordingError> {
+/// An error of the disk, or the value cannot be written as TOML.
+pub fn write_toml_atomically<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), Error> {
     replace_atomically(path, &toml_text(path, value)?)
 }
 
@@ -186,7 +217,7 @@ pub fn write_toml_atomically<T: Serialize + ?Sized>(path: &Path, value: &T) -> R
 ///
 /// # Errors
 /// As [`write_toml_atomically`].
-pub fn write_toml_at_end<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), RecordingError> {
+pub fn write_toml_at_end<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<(), Error> {
     let text = toml_text(path, value)?;
     match replace_atomically(path, &text) {
         Err(error) if error.is_disk_full() => {
@@ -197,12 +228,17 @@ pub fn write_toml_at_end<T: Serialize + ?Sized>(path: &Path, value: &T) -> Resul
     }
 }
 
+/// A text that is not what it should be, to be written or read.
+pub(crate) fn no_toml(path: &Path, reason: &dyn Display) -> Error {
+    Error::failure(
+        format!("{}: {reason}", path.display()),
+        "`satline recording check` says what is damaged",
+    )
+}
+
 /// The TOML text of what `path` is to hold; its last line is a checksum if it is a description.
-pub(crate) fn toml_text<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<String, RecordingError> {
-    let text = toml::to_string(value).map_err(|e| RecordingError::Toml {
-        path: path.to_owned(),
-        reason: e.to_string(),
-    })?;
+pub(crate) fn toml_text<T: Serialize + ?Sized>(path: &Path, value: &T) -> Result<String, Error> {
+    let text = toml::to_string(value).map_err(|e| no_toml(path, &e))?;
     Ok(sealed(path, text))
 }
 
@@ -244,7 +280,7 @@ fn id_of(description: &toml::Table) -> String {
 }
 
 /// Replaces a file with `text`; see [`write_toml_atomically`].
-pub(crate) fn replace_atomically(path: &Path, text: &str) -> Result<(), RecordingError> {
+pub(crate) fn replace_atomically(path: &Path, text: &str) -> Result<(), Error> {
     let temporary = write_beside(path, text)?;
     rename(&temporary, path, "replace it")
 }
@@ -253,8 +289,8 @@ pub(crate) fn replace_atomically(path: &Path, text: &str) -> Result<(), Recordin
 ///
 /// # Errors
 /// As [`write_toml_atomically`].
-pub fn create_if_absent(dir: &Path, description: &RecordingDescription) -> Result<bool, RecordingError> {
-    make_directory(dir).map_err(|e| RecordingError::io(dir, "create it", e))?;
+pub fn create_if_absent(dir: &Path, description: &RecordingDescription) -> Result<bool, Error> {
+    make_directory(dir).map_err(|e| Error::file(dir, "create it", &e))?;
     let path = dir.join("recording.toml");
     if path.exists() {
         return Ok(false);
@@ -278,8 +314,8 @@ pub fn create_if_absent(dir: &Path, description: &RecordingDescription) -> Resul
 /// Sets `ended`, `end_reason` and `writers` in recording.toml and keeps everything else.
 ///
 /// # Errors
-/// As [`write_toml_atomically`]; `Toml` too if the file is not as the format says.
-pub fn end_recording(dir: &Path, ended_ns: i64, reason: &str) -> Result<(), RecordingError> {
+/// As [`write_toml_atomically`], or the file is not as the format says.
+pub fn end_recording(dir: &Path, ended_ns: i64, reason: &str) -> Result<(), Error> {
     let writers = writers_of(dir).into_iter().map(toml::Value::String).collect();
     change_head(dir, write_toml_at_end, |head| {
         head.insert("writers".into(), toml::Value::Array(writers));
@@ -304,7 +340,7 @@ fn writers_of(dir: &Path) -> Vec<String> {
 ///
 /// # Errors
 /// As [`end_recording`].
-pub fn reopen_recording(dir: &Path) -> Result<(), RecordingError> {
+pub fn reopen_recording(dir: &Path) -> Result<(), Error> {
     change_head(dir, write_toml_atomically, |head| {
         head.remove("ended");
         head.remove("end_reason");
@@ -313,25 +349,22 @@ pub fn reopen_recording(dir: &Path) -> Result<(), RecordingError> {
 
 fn change_head(
     dir: &Path,
-    write: impl FnOnce(&Path, &toml::Table) -> Result<(), RecordingError>,
+    write: impl FnOnce(&Path, &toml::Table) -> Result<(), Error>,
     change: impl FnOnce(&mut toml::Table),
-) -> Result<(), RecordingError> {
+) -> Result<(), Error> {
     let path = dir.join("recording.toml");
     let _lock = lock_directory(dir)?;
-    let wrong = |reason: String| RecordingError::Toml {
-        path: path.clone(),
-        reason,
-    };
-    let text = fs::read_to_string(&path).map_err(|e| RecordingError::io(&path, "read it", e))?;
-    let mut document: toml::Table = text.parse().map_err(|e: toml::de::Error| wrong(e.to_string()))?;
+    let wrong = |reason: &dyn Display| no_toml(&path, reason);
+    let text = fs::read_to_string(&path).map_err(|e| Error::file(&path, "read it", &e))?;
+    let mut document: toml::Table = text.parse().map_err(|e: toml::de::Error| wrong(&e))?;
     let head = document.get_mut("recording").and_then(toml::Value::as_table_mut);
-    change(head.ok_or_else(|| wrong("it has no [recording]".into()))?);
+    change(head.ok_or_else(|| wrong(&"it has no [recording]"))?);
     write(&path, &document)
 }
 
 /// Holds the exclusive lock of a directory while it lives: one changer of recording.toml at a time.
-fn lock_directory(dir: &Path) -> Result<File, RecordingError> {
-    let file = File::open(dir).map_err(|e| RecordingError::io(dir, "open it", e))?;
+fn lock_directory(dir: &Path) -> Result<File, Error> {
+    let file = File::open(dir).map_err(|e| Error::file(dir, "open it", &e))?;
     // Where the file system has no locks this fails, and two changers at one instant may undo each other's change.
     // SAFETY: flock takes a descriptor that `file` keeps open and touches no memory.
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) };
@@ -339,7 +372,7 @@ fn lock_directory(dir: &Path) -> Result<File, RecordingError> {
 }
 
 /// Writes `text` to a hidden file beside `path`, durable.
-fn write_beside(path: &Path, text: &str) -> Result<PathBuf, RecordingError> {
+fn write_beside(path: &Path, text: &str) -> Result<PathBuf, Error> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
     let written = OpenOptions::new()
@@ -353,25 +386,25 @@ fn write_beside(path: &Path, text: &str) -> Result<PathBuf, RecordingError> {
         });
     written.map_err(|e| {
         let _ = fs::remove_file(&temporary);
-        RecordingError::io(path, "write it", e)
+        Error::file(path, "write it", &e)
     })?;
     Ok(temporary)
 }
 
 /// Gives `temporary` the name `path`, durable; on failure nothing is left of it.
-fn rename(temporary: &Path, path: &Path, action: &'static str) -> Result<(), RecordingError> {
+fn rename(temporary: &Path, path: &Path, action: &'static str) -> Result<(), Error> {
     let renamed = fs::rename(temporary, path).map_err(|e| {
         let _ = fs::remove_file(temporary);
-        RecordingError::io(path, action, e)
+        Error::file(path, action, &e)
     });
     settle(path, renamed)
 }
 
 /// Makes a new name durable.
-fn settle(path: &Path, result: Result<(), RecordingError>) -> Result<(), RecordingError> {
+fn settle(path: &Path, result: Result<(), Error>) -> Result<(), Error> {
     result?;
     sync_directory(path.parent().unwrap_or(Path::new("")))
-        .map_err(|e| RecordingError::io(path, "make it durable", e))
+        .map_err(|e| Error::file(path, "make it durable", &e))
 }
 
 #[cfg(test)]

@@ -7,8 +7,7 @@ use std::path::Path;
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use arrow_schema::{ArrowError, SchemaRef};
-
-use crate::RecordingError;
+use satline_program::Error;
 
 const MAGIC: [u8; 4] = *b"SATF";
 /// Bytes before a frame's payload.
@@ -55,9 +54,9 @@ impl SegmentContents {
 /// Reads the whole frames of a segment up to the first that is damaged.
 ///
 /// # Errors
-/// `Io` if the file cannot be read. Damage is no error: it is in the result.
-pub fn read_segment(path: &Path) -> Result<SegmentContents, RecordingError> {
-    let bytes = fs::read(path).map_err(|e| RecordingError::io(path, "read it", e))?;
+/// The file cannot be read. Damage is no error: it is in the result.
+pub fn read_segment(path: &Path) -> Result<SegmentContents, Error> {
+    let bytes = fs::read(path).map_err(|e| Error::file(path, "read it", &e))?;
     Ok(decode(&bytes))
 }
 

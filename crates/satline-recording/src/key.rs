@@ -10,9 +10,8 @@ use aes_siv::siv::Aes256Siv;
 use data_encoding::{BASE32, BASE64, HEXLOWER};
 use hkdf::Hkdf;
 use hmac::{Hmac, Mac};
+use satline_program::Error;
 use sha2::Sha256;
-
-use crate::RecordingError;
 
 const FORM: &str = "satline-key-1 ";
 const INFO: &[u8] = b"satline pseudonyms 1";
@@ -32,16 +31,17 @@ impl Key {
     /// Reads the file of a key: one line, that its owner alone may read.
     ///
     /// # Errors
-    /// `Io`, or `Key` if it is no key or others may read it.
-    pub fn read(path: &Path) -> Result<Self, RecordingError> {
-        let wrong = |reason: &str| RecordingError::Key {
-            path: path.to_owned(),
-            reason: reason.into(),
+    /// It cannot be read, is no key, or others may read it.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let wrong = |reason: &str| {
+            Error::input(
+                format!("{}: {reason}", path.display()),
+                "`satline record --pseudonymise FILE --make-key` makes a key; chmod 600 one that others may read",
+            )
         };
-        let mut file = File::open(path).map_err(|e| RecordingError::io(path, "read it", e))?;
-        let found = file
-            .metadata()
-            .map_err(|e| RecordingError::io(path, "look at it", e))?;
+        let unread = |e: std::io::Error| wrong(&format!("cannot read it: {e}"));
+        let mut file = File::open(path).map_err(unread)?;
+        let found = file.metadata().map_err(unread)?;
         if found.is_file() && found.mode() & 0o077 != 0 {
             return Err(wrong("others may read this key"));
         }

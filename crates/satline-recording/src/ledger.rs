@@ -9,7 +9,8 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::RecordingError;
+use satline_program::Error;
+
 use crate::description::recording_id;
 use crate::durable::sync_directory;
 
@@ -28,7 +29,7 @@ impl Ledger {
     }
 
     /// A segment of this table was begun and has its first frame.
-    pub fn opened(&self, table: &str, sequence: u64) -> Result<(), RecordingError> {
+    pub fn opened(&self, table: &str, sequence: u64) -> Result<(), Error> {
         self.line(format_args!("open {table} {sequence}"))
     }
 
@@ -40,14 +41,14 @@ impl Ledger {
         bytes: u64,
         checksum: u32,
         rows: u64,
-    ) -> Result<(), RecordingError> {
+    ) -> Result<(), Error> {
         self.line(format_args!(
             "close {table} {sequence} {bytes} {checksum:08x} {rows}"
         ))
     }
 
     /// Adds a line, durable: of two that are not, a loss of power may keep the later only.
-    fn line(&self, words: Arguments<'_>) -> Result<(), RecordingError> {
+    fn line(&self, words: Arguments<'_>) -> Result<(), Error> {
         let words = format!("{words} ");
         let sealed = |words: &str| format!("{words}{:08x}\n", crc32fast::hash(words.as_bytes()));
         let mut lines = sealed(&words);
@@ -70,7 +71,7 @@ impl Ledger {
                 Ok(())
             }
         };
-        write().map_err(|e| RecordingError::io(&self.path, "write to it", e))
+        write().map_err(|e| Error::file(&self.path, "write to it", &e))
     }
 }
 

@@ -7,7 +7,6 @@
 mod catalogue;
 mod description;
 mod durable;
-mod error;
 mod frame;
 mod host;
 mod key;
@@ -22,11 +21,10 @@ mod writer;
 
 pub use catalogue::{Catalogue, ColumnDefinition, ColumnType, Kind, TableDefinition, catalogue};
 pub use description::{
-    Annotation, Pseudonyms, RecordingDescription, RecordingHead, StudyText, SystemUnderTest,
+    Annotation, Pseudonyms, RecordingDescription, RecordingHead, SimulationText, StudyText, SystemUnderTest,
     create_if_absent, end_recording, random_id, reopen_recording, utc_datetime, write_toml_at_end,
     write_toml_atomically,
 };
-pub use error::{RecordingError, harmless};
 pub use frame::{Damage, SegmentContents, read_segment};
 pub use host::HostFacts;
 pub use key::Key;

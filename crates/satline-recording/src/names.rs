@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::RecordingError;
+use satline_program::Error;
 
 /// What the name of a segment or of a file at rest says.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub(crate) fn is_writer_name(name: &str) -> bool {
 
 /// One more than the highest run that any file of this writer names, segments, ledgers and files at rest; 1 if there are
 /// none.
-pub(crate) fn next_run(dir: &Path, writer: &str) -> Result<i64, RecordingError> {
+pub(crate) fn next_run(dir: &Path, writer: &str) -> Result<i64, Error> {
     let mut highest = 0;
     for table in entries(&dir.join("segments"))? {
         highest = highest.max(run_of(&table, writer, parse_ledger));
@@ -82,8 +82,8 @@ fn run_of(path: &Path, writer: &str, parse: fn(&str) -> Option<FileName<'_>>) ->
 }
 
 /// Files of a directory; none where it does not exist or is a file.
-fn entries(dir: &Path) -> Result<Vec<std::path::PathBuf>, RecordingError> {
-    let failed = |e| RecordingError::io(dir, "list it", e);
+fn entries(dir: &Path) -> Result<Vec<std::path::PathBuf>, Error> {
+    let failed = |e| Error::file(dir, "list it", &e);
     match fs::read_dir(dir) {
         Ok(list) => list
             .map(|entry| entry.map(|e| e.path()).map_err(failed))

@@ -6,8 +6,8 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use regex_lite::Regex;
+use satline_program::Error;
 
-use crate::RecordingError;
 use crate::durable::sync_directory;
 use crate::key::Key;
 
@@ -42,15 +42,15 @@ pub struct Pseudonymiser {
     /// Names that were replaced, without figures and short ones: they are replaced in sentences.
     known: HashSet<String>,
     sealed: Sealed,
-    failure: Option<RecordingError>,
+    failure: Option<Error>,
 }
 
 impl Pseudonymiser {
     /// For the recording in `dir`, which exists.
     ///
     /// # Errors
-    /// `Io`, `DiskFull`, or `Key` if the recording has names of another key.
-    pub fn open(dir: &Path, key: Key) -> Result<Self, RecordingError> {
+    /// An error of the disk, or the recording has names of another key.
+    pub fn open(dir: &Path, key: Key) -> Result<Self, Error> {
         let sealed = Sealed::open(dir, &key)?;
         let document: toml::Table = SOURCE.parse().expect("catalogue/names.toml");
         let mut made = Self {
@@ -160,7 +160,7 @@ impl Pseudonymiser {
     }
 
     /// The first error of names.sealed.
-    pub(crate) fn failure(&self) -> Result<(), RecordingError> {
+    pub(crate) fn failure(&self) -> Result<(), Error> {
         self.failure.clone().map_or(Ok(()), Err)
     }
 
@@ -327,9 +327,9 @@ struct Sealed {
 }
 
 impl Sealed {
-    fn open(dir: &Path, key: &Key) -> Result<Self, RecordingError> {
+    fn open(dir: &Path, key: &Key) -> Result<Self, Error> {
         let path = dir.join(FILE);
-        let failed = |e| RecordingError::io(&path, "write it", e);
+        let failed = |e| Error::file(&path, "write it", &e);
         let mut options = OpenOptions::new();
         options.create(true).read(true).append(true);
         let mut file = options.open(&path).map_err(failed)?;
@@ -346,23 +346,23 @@ impl Sealed {
             file.write_all(head.as_bytes()).map_err(failed)?;
             sync_directory(dir).map_err(failed)?;
         } else if !text.starts_with(&head) {
-            return Err(RecordingError::Key {
-                path,
-                reason: "has the names of another key".into(),
-            });
+            return Err(Error::failure(
+                format!("{}: has the names of another key", path.display()),
+                "name the key that it was begun with",
+            ));
         }
         let known = text.lines().skip(1).filter_map(|line| line.split_once(' '));
         let known = known.map(|(pseudonym, _)| pseudonym.to_owned()).collect();
         Ok(Self { path, file, known })
     }
 
-    fn add(&mut self, key: &Key, pseudonym: &str, name: &str) -> Result<(), RecordingError> {
+    fn add(&mut self, key: &Key, pseudonym: &str, name: &str) -> Result<(), Error> {
         if self.known.contains(pseudonym) {
             return Ok(());
         }
         let line = format!("{}\n", key.sealed(pseudonym, name));
         let written = self.file.write_all(line.as_bytes());
-        written.map_err(|e| RecordingError::io(&self.path, "write it", e))?;
+        written.map_err(|e| Error::file(&self.path, "write it", &e))?;
         self.known.insert(pseudonym.to_owned());
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::RecordingError;
+use satline_program::Error;
 
 /// Bytes of `reserve`, which `recording.toml` may become: the study and its workload are in there.
 const DESCRIPTION_BYTES: usize = 64 * 1024;
@@ -18,8 +18,8 @@ const SOURCE_BYTES: usize = 16 * 1024;
 /// Makes the reserves of a recording and of one of its writers unless they are there.
 ///
 /// # Errors
-/// `DiskFull`, or `Io`.
-pub(crate) fn make(dir: &Path, writer: &str) -> Result<(), RecordingError> {
+/// No space, or another error of the disk.
+pub(crate) fn make(dir: &Path, writer: &str) -> Result<(), Error> {
     fill(&reserve_of(&dir.join("recording.toml")), DESCRIPTION_BYTES)?;
     let source = dir.join("sources").join(format!("{writer}.toml"));
     fill(&reserve_of(&source), SOURCE_BYTES)
@@ -47,8 +47,8 @@ fn reserve_of(path: &Path) -> PathBuf {
 }
 
 /// Filled, not sparse: its blocks are the point. One that a loss of power left short is filled again.
-fn fill(path: &Path, bytes: usize) -> Result<(), RecordingError> {
-    let failed = |e| RecordingError::io(path, "create it", e);
+fn fill(path: &Path, bytes: usize) -> Result<(), Error> {
+    let failed = |e| Error::file(path, "create it", &e);
     let mut options = OpenOptions::new();
     options.append(true).create(true).custom_flags(libc::O_NOFOLLOW);
     let mut file = options.open(path).map_err(failed)?;

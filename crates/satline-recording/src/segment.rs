@@ -4,17 +4,17 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_ipc::{CompressionType, MetadataVersion};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
+use satline_program::Error;
 
-use crate::RecordingError;
 use crate::durable::{make_directory, sync_directory};
 use crate::frame::{HEADER_BYTES, seal};
 use crate::ledger::Ledger;
+use crate::writer::{MISTAKE, writer_busy};
 
 /// Batches with fewer rows than this are stored uncompressed: zstd would make each of their buffers longer.
 const COMPRESS_FROM_ROWS: usize = 16;
@@ -61,7 +61,7 @@ impl SegmentSeries {
     /// Appends one batch of one UTC day as a frame; returns the bytes written.
     ///
     /// If the write fails the segment is cut back to its last whole frame.
-    pub fn append(&mut self, day: i64, batch: &RecordBatch) -> Result<u64, RecordingError> {
+    pub fn append(&mut self, day: i64, batch: &RecordBatch) -> Result<u64, Error> {
         if self
             .open
             .as_ref()
@@ -85,7 +85,7 @@ impl SegmentSeries {
     }
 
     /// Makes what was written durable.
-    pub fn sync(&mut self) -> Result<(), RecordingError> {
+    pub fn sync(&mut self) -> Result<(), Error> {
         match &mut self.open {
             Some(segment) => segment.sync(),
             None => Ok(()),
@@ -93,7 +93,7 @@ impl SegmentSeries {
     }
 
     /// Closes the segment that is open; the ledger says then what it holds.
-    pub fn close(&mut self) -> Result<(), RecordingError> {
+    pub fn close(&mut self) -> Result<(), Error> {
         self.sync()?;
         if let Some(segment) = self.open.take() {
             let checksum = segment.checksum.finalize();
@@ -112,8 +112,8 @@ impl OpenSegment {
         sequence: u64,
         day: i64,
         schema: &SchemaRef,
-    ) -> Result<Self, RecordingError> {
-        make_directory(directory).map_err(|e| RecordingError::io(directory, "create it", e))?;
+    ) -> Result<Self, Error> {
+        make_directory(directory).map_err(|e| Error::file(directory, "create it", &e))?;
         let path = directory.join(format!("{prefix}-{sequence}.seg"));
         let file = OpenOptions::new()
             .append(true)
@@ -121,16 +121,10 @@ impl OpenSegment {
             .open(&path)
             .map_err(|e| match e.kind() {
                 std::io::ErrorKind::AlreadyExists => {
-                    let writer = prefix
-                        .rsplit_once('-')
-                        .map_or(prefix, |(writer, _)| writer)
-                        .to_owned();
-                    RecordingError::WriterBusy {
-                        path: path.clone(),
-                        writer,
-                    }
+                    let writer = prefix.rsplit_once('-').map_or(prefix, |(writer, _)| writer);
+                    writer_busy(&path, writer)
                 }
-                _ => RecordingError::io(&path, "create it", e),
+                _ => Error::file(&path, "create it", &e),
             })?;
         // The lock tells compaction that this segment still grows. Where the file system has no locks nothing is lost:
         // the last segment of a recording that has not ended is left alone anyway.
@@ -154,11 +148,11 @@ impl OpenSegment {
             return Err(error);
         }
         // The name must survive a power cut as well as the bytes.
-        sync_directory(directory).map_err(|e| RecordingError::io(&segment.path, "make it durable", e))?;
+        sync_directory(directory).map_err(|e| Error::file(&segment.path, "make it durable", &e))?;
         Ok(segment)
     }
 
-    fn append(&mut self, batch: &RecordBatch) -> Result<u64, RecordingError> {
+    fn append(&mut self, batch: &RecordBatch) -> Result<u64, Error> {
         let frame = self
             .encoder
             .batch_frame(batch)
@@ -168,12 +162,12 @@ impl OpenSegment {
         Ok(frame.len() as u64)
     }
 
-    fn write(&mut self, frame: &[u8]) -> Result<(), RecordingError> {
+    fn write(&mut self, frame: &[u8]) -> Result<(), Error> {
         if let Err(error) = self.file.write_all(frame) {
-            let error = RecordingError::io(&self.path, "write to it", error);
+            let error = Error::file(&self.path, "write to it", &error);
             self.file
                 .set_len(self.length)
-                .map_err(|e| RecordingError::io(&self.path, "cut it back", e))?;
+                .map_err(|e| Error::file(&self.path, "cut it back", &e))?;
             return Err(error);
         }
         self.length += frame.len() as u64;
@@ -182,22 +176,22 @@ impl OpenSegment {
         Ok(())
     }
 
-    fn sync(&mut self) -> Result<(), RecordingError> {
+    fn sync(&mut self) -> Result<(), Error> {
         if self.unsynced {
             self.file
                 .sync_data()
-                .map_err(|e| RecordingError::io(&self.path, "make it durable", e))?;
+                .map_err(|e| Error::file(&self.path, "make it durable", &e))?;
             self.unsynced = false;
         }
         Ok(())
     }
 }
 
-fn encode_error(path: &Path, source: ArrowError) -> RecordingError {
-    RecordingError::Encode {
-        path: path.to_owned(),
-        source: Arc::new(source),
-    }
+fn encode_error(path: &Path, source: ArrowError) -> Error {
+    Error::failure(
+        format!("{}: cannot encode rows: {source}", path.display()),
+        MISTAKE,
+    )
 }
 
 /// Makes the frames of one segment: one Arrow stream whose batches are compressed where that pays.

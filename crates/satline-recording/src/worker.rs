@@ -9,8 +9,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
+use satline_program::Error;
 
-use crate::RecordingError;
 use crate::description::replace_atomically;
 use crate::segment::SegmentSeries;
 
@@ -42,7 +42,7 @@ enum Message {
 #[derive(Default)]
 struct Shared {
     bytes: AtomicU64,
-    failure: Mutex<Option<RecordingError>>,
+    failure: Mutex<Option<Error>>,
 }
 
 /// The writer's side.
@@ -100,7 +100,7 @@ impl Worker {
     }
 
     /// The first error, if there was one.
-    pub fn failure(&self) -> Result<(), RecordingError> {
+    pub fn failure(&self) -> Result<(), Error> {
         match &*self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error.clone()),
             None => Ok(()),
@@ -180,7 +180,7 @@ impl State {
         self.attempt(|state| {
             if let Some((path, file)) = &state.beside {
                 file.sync_data()
-                    .map_err(|e| RecordingError::io(path, "make it durable", e))?;
+                    .map_err(|e| Error::file(path, "make it durable", &e))?;
             }
             state.tables.iter_mut().try_for_each(SegmentSeries::sync)
         });
@@ -189,7 +189,7 @@ impl State {
     }
 
     /// Does it unless something failed before; the first failure is kept.
-    fn attempt(&mut self, action: impl FnOnce(&mut Self) -> Result<(), RecordingError>) {
+    fn attempt(&mut self, action: impl FnOnce(&mut Self) -> Result<(), Error>) {
         if self
             .shared
             .failure

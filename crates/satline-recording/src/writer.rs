@@ -6,11 +6,11 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use satline_program::Error;
 use serde::Serialize;
 
-use crate::RecordingError;
 use crate::catalogue::catalogue;
-use crate::description::{toml_text, write_toml_at_end};
+use crate::description::{no_toml, toml_text, write_toml_at_end};
 use crate::durable::make_directory;
 use crate::names::{is_writer_name, next_run};
 use crate::pseudonym::Pseudonymiser;
@@ -65,22 +65,25 @@ impl RecordingWriter {
     /// Makes the directory tree and the reserves where they are missing; `recording.toml` is the creator's affair.
     ///
     /// # Errors
-    /// `WriterName`, `WriterBusy`, `Io` or `DiskFull`.
-    pub fn open(dir: &Path, writer: &str, options: WriterOptions) -> Result<Self, RecordingError> {
+    /// The name is none, another such writer is at work, or the disk gives an error.
+    pub fn open(dir: &Path, writer: &str, options: WriterOptions) -> Result<Self, Error> {
         if !is_writer_name(writer) {
-            return Err(RecordingError::WriterName {
-                name: writer.to_owned(),
-            });
+            return Err(Error::failure(
+                format!(
+                    "writer name {writer:?} must be lower-case letters, digits, '_' and '-', beginning with a letter"
+                ),
+                MISTAKE,
+            ));
         }
         for part in ["sources", "segments", "tables"] {
             let path = dir.join(part);
-            make_directory(&path).map_err(|e| RecordingError::io(&path, "create it", e))?;
+            make_directory(&path).map_err(|e| Error::file(&path, "create it", &e))?;
         }
         let lock = lock_writer(dir, writer)?;
         reserve::make(dir, writer)?;
         let run = next_run(dir, writer)?;
         let worker = Worker::start(options.sync_interval)
-            .map_err(|e| RecordingError::io(dir, "start the writing thread", e))?;
+            .map_err(|e| Error::file(dir, "start the writing thread", &e))?;
         Ok(RecordingWriter {
             directory: dir.to_owned(),
             _lock: lock,
@@ -123,16 +126,17 @@ impl RecordingWriter {
     /// The table of this name; the same name gives the same table.
     ///
     /// # Errors
-    /// `UnknownTable` if it is not in the catalogue.
-    pub fn table(&mut self, name: &str) -> Result<TableId, RecordingError> {
+    /// It is not in the catalogue.
+    pub fn table(&mut self, name: &str) -> Result<TableId, Error> {
         if let Some(known) = self.tables.iter().position(|t| t.definition.name == name) {
             return Ok(TableId(known as u16));
         }
-        let definition = catalogue()
-            .table(name)
-            .ok_or_else(|| RecordingError::UnknownTable {
-                table: name.to_owned(),
-            })?;
+        let definition = catalogue().table(name).ok_or_else(|| {
+            Error::failure(
+                format!("table {name:?} is not in the catalogue (catalogue/variables.toml)"),
+                MISTAKE,
+            )
+        })?;
         let mut rows = Rows::new(definition);
         if let Some(names) = &self.names {
             rows.without_names(names);
@@ -151,15 +155,18 @@ impl RecordingWriter {
     /// A column of a table.
     ///
     /// # Errors
-    /// `UnknownColumn` if it is not in the catalogue.
-    pub fn column(&self, table: TableId, name: &str) -> Result<ColumnId, RecordingError> {
+    /// It is not in the catalogue.
+    pub fn column(&self, table: TableId, name: &str) -> Result<ColumnId, Error> {
         let definition = self.tables[usize::from(table.0)].definition;
-        let place = definition
-            .position(name)
-            .ok_or_else(|| RecordingError::UnknownColumn {
-                table: definition.name.clone(),
-                column: name.to_owned(),
-            })?;
+        let place = definition.position(name).ok_or_else(|| {
+            Error::failure(
+                format!(
+                    "column {name:?} of table {:?} is not in the catalogue (catalogue/variables.toml)",
+                    definition.name
+                ),
+                MISTAKE,
+            )
+        })?;
         Ok(ColumnId {
             table: table.0,
             column: place as u16,
@@ -221,7 +228,7 @@ impl RecordingWriter {
     ///
     /// # Errors
     /// The first error that the disk gave, now or before; it comes again at every later call.
-    pub fn flush_due(&mut self, monotonic_ns: i64) -> Result<(), RecordingError> {
+    pub fn flush_due(&mut self, monotonic_ns: i64) -> Result<(), Error> {
         let last = *self.last_flush_ns.get_or_insert(monotonic_ns);
         // A tenth earlier counts as due: else samples taken every second with a little jitter would be written every two.
         let due = self.options.flush_interval.as_nanos() as i64 / 10 * 9;
@@ -236,7 +243,7 @@ impl RecordingWriter {
     ///
     /// # Errors
     /// As [`flush_due`](Self::flush_due).
-    pub fn flush_soon(&mut self) -> Result<(), RecordingError> {
+    pub fn flush_soon(&mut self) -> Result<(), Error> {
         self.send_all();
         self.failure()
     }
@@ -245,7 +252,7 @@ impl RecordingWriter {
     ///
     /// # Errors
     /// As [`flush_due`](Self::flush_due).
-    pub fn flush(&mut self) -> Result<(), RecordingError> {
+    pub fn flush(&mut self) -> Result<(), Error> {
         self.send_all();
         self.worker.wait(false);
         self.failure()
@@ -254,12 +261,8 @@ impl RecordingWriter {
     /// Replaces a file of the recording atomically with `value` as TOML; does not wait for the disk.
     ///
     /// # Errors
-    /// `Toml` if the value cannot be written as TOML; else as [`flush_due`](Self::flush_due).
-    pub fn replace_toml<T: Serialize + ?Sized>(
-        &mut self,
-        path: &Path,
-        value: &T,
-    ) -> Result<(), RecordingError> {
+    /// The value cannot be written as TOML; else as [`flush_due`](Self::flush_due).
+    pub fn replace_toml<T: Serialize + ?Sized>(&mut self, path: &Path, value: &T) -> Result<(), Error> {
         let text = match self.said(path, value)? {
             Some(table) => toml_text(path, &table)?,
             None => toml_text(path, value)?,
@@ -272,11 +275,7 @@ impl RecordingWriter {
     ///
     /// # Errors
     /// As there.
-    pub fn write_toml_at_end<T: Serialize + ?Sized>(
-        &mut self,
-        path: &Path,
-        value: &T,
-    ) -> Result<(), RecordingError> {
+    pub fn write_toml_at_end<T: Serialize + ?Sized>(&mut self, path: &Path, value: &T) -> Result<(), Error> {
         match self.said(path, value)? {
             Some(table) => write_toml_at_end(path, &table),
             None => write_toml_at_end(path, value),
@@ -284,22 +283,15 @@ impl RecordingWriter {
     }
 
     /// What a source says, without names; none where they are written.
-    fn said<T: Serialize + ?Sized>(
-        &mut self,
-        path: &Path,
-        value: &T,
-    ) -> Result<Option<toml::Table>, RecordingError> {
+    fn said<T: Serialize + ?Sized>(&mut self, path: &Path, value: &T) -> Result<Option<toml::Table>, Error> {
         let Some(names) = &mut self.names else {
             return Ok(None);
         };
-        let table = toml::Table::try_from(value).map_err(|e| RecordingError::Toml {
-            path: path.to_owned(),
-            reason: e.to_string(),
-        })?;
+        let table = toml::Table::try_from(value).map_err(|e| no_toml(path, &e))?;
         Ok(Some(names.source(table)))
     }
 
-    fn failure(&self) -> Result<(), RecordingError> {
+    fn failure(&self) -> Result<(), Error> {
         self.names.as_ref().map_or(Ok(()), Pseudonymiser::failure)?;
         self.worker.failure()
     }
@@ -313,7 +305,7 @@ impl RecordingWriter {
     ///
     /// # Errors
     /// As [`flush_due`](Self::flush_due); the segments are closed all the same.
-    pub fn finish(&mut self) -> Result<(), RecordingError> {
+    pub fn finish(&mut self) -> Result<(), Error> {
         if !self.finished {
             self.finished = true;
             self.send_all();
@@ -344,23 +336,33 @@ impl Drop for RecordingWriter {
     }
 }
 
+/// The remedy where a program asks for what the format does not have.
+pub(crate) const MISTAKE: &str = "this is a mistake of the program: report it";
+
+pub(crate) fn writer_busy(path: &Path, writer: &str) -> Error {
+    Error::failure(
+        format!(
+            "{}: another writer named {writer:?} is writing this recording",
+            path.display()
+        ),
+        "wait for its end, or write another recording",
+    )
+}
+
 /// Keeps a second writer of this name out: it would replace the first one's `sources/<writer>.toml`.
-fn lock_writer(dir: &Path, writer: &str) -> Result<File, RecordingError> {
+fn lock_writer(dir: &Path, writer: &str) -> Result<File, Error> {
     let path = dir.join("sources").join(format!(".{writer}.lock"));
     let file = OpenOptions::new()
         .create(true)
         .truncate(false)
         .write(true)
         .open(&path)
-        .map_err(|e| RecordingError::io(&path, "create it", e))?;
+        .map_err(|e| Error::file(&path, "create it", &e))?;
     // SAFETY: flock takes a descriptor that `file` keeps open and touches no memory.
     let held = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
     // Other errors mean a file system without locks; there the user must see to it.
     if held != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EWOULDBLOCK) {
-        return Err(RecordingError::WriterBusy {
-            path: dir.to_owned(),
-            writer: writer.to_owned(),
-        });
+        return Err(writer_busy(dir, writer));
     }
     Ok(file)
 }

@@ -2,10 +2,10 @@
 
 use std::{fs, io};
 
+use satline_program::Error;
 use serde::Serialize;
 
 use crate::calls::{self, Advice, FaultCounter, Faults};
-use crate::error::SwapperError;
 use crate::pages::Method;
 use crate::policy::Policy;
 use crate::pressure;
@@ -34,7 +34,7 @@ impl Abilities {
     ///
     /// # Errors
     /// `System` if advice on other processes' pages cannot be given at all.
-    pub fn look(roots: &Roots, policy: &Policy) -> Result<Self, SwapperError> {
+    pub fn look(roots: &Roots, policy: &Policy) -> Result<Self, Error> {
         let page_bytes = calls::page_bytes();
         let mut lacking = Vec::new();
         let mut lack = |what: &str, instead: &str, would_need: &str| {
@@ -48,9 +48,9 @@ impl Abilities {
         calls::pidfd_open(own_pid)
             .and_then(|own| calls::process_madvise(&own, &[], Advice::WillNeed, page_bytes))
             .map_err(|error| {
-                SwapperError::system(
+                Error::system(
                     "process_madvise(MADV_WILLNEED)",
-                    error,
+                    &error,
                     "the swapper needs Linux 5.15 or newer, CAP_SYS_NICE and CAP_SYS_PTRACE",
                 )
             })?;

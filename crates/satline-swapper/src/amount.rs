@@ -13,7 +13,7 @@ pub enum Amount {
 
 /// Text such as `256 MiB`.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String", into = "u64")]
 pub struct SizeText(pub u64);
 
 impl TryFrom<String> for SizeText {
@@ -40,9 +40,9 @@ impl TryFrom<String> for SizeText {
     }
 }
 
-impl From<SizeText> for String {
-    fn from(size: SizeText) -> String {
-        size.0.to_string()
+impl From<SizeText> for u64 {
+    fn from(size: SizeText) -> u64 {
+        size.0
     }
 }
 
@@ -53,10 +53,5 @@ impl Amount {
             Amount::Bytes(bytes) | Amount::Text(SizeText(bytes)) => bytes,
             Amount::Share(share) => (share * total_bytes as f64) as u64,
         }
-    }
-
-    /// Whether a share is one.
-    pub fn is_possible(self) -> bool {
-        !matches!(self, Amount::Share(share) if !(0.0..=1.0).contains(&share))
     }
 }

@@ -37,32 +37,6 @@ pub fn page_bytes() -> u64 {
     u64::try_from(size).unwrap_or(4096)
 }
 
-/// A clock, ns.
-fn clock_ns(clock: libc::clockid_t) -> i64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `time` is valid; the clocks asked for always exist.
-    unsafe { libc::clock_gettime(clock, &mut time) };
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
-}
-
-/// CLOCK_MONOTONIC, ns.
-pub fn monotonic_ns() -> i64 {
-    clock_ns(libc::CLOCK_MONOTONIC)
-}
-
-/// Real time, ns since 1970.
-pub fn real_ns() -> i64 {
-    clock_ns(libc::CLOCK_REALTIME)
-}
-
-/// Processor time of this process so far, µs.
-pub fn own_cpu_us() -> i64 {
-    clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID) / 1000
-}
-
 /// A descriptor that stays with this process even when its number is given to another.
 ///
 /// # Errors

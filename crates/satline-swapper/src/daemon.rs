@@ -9,11 +9,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
+use satline_program::{Error, clock};
+
 use crate::abilities::Abilities;
 use crate::budget::Budget;
 use crate::calls::{self, Interest, Ready};
 use crate::decision::{Decisions, Event, State, StorageSeen, UserId, UserSeen};
-use crate::error::SwapperError;
 use crate::face::Face;
 use crate::hold::Holds;
 use crate::jobs::Surroundings;
@@ -69,8 +70,8 @@ impl Daemon {
         dry_run: bool,
         socket: Option<&Path>,
         face: Face,
-    ) -> Result<Self, SwapperError> {
-        let now_ns = calls::monotonic_ns();
+    ) -> Result<Self, Error> {
+        let now_ns = clock::monotonic_ns();
         let budget = |bytes, ios| Mutex::new(Budget::new(bytes, ios, now_ns));
         let surroundings = Arc::new(Surroundings {
             method: abilities.method,
@@ -88,7 +89,7 @@ impl Daemon {
             dry_run,
         });
         let workers = Workers::new(surroundings.clone())
-            .map_err(|error| SwapperError::system("a pair of sockets", error, "raise `ulimit -n`"))?;
+            .map_err(|error| Error::system("a pair of sockets", &error, "raise `ulimit -n`"))?;
         Ok(Daemon {
             storage: Storage::new(&roots, &policy),
             tiers: Tiers::new(&roots, &policy, dry_run),
@@ -114,9 +115,9 @@ impl Daemon {
     ///
     /// # Errors
     /// The recording cannot be written.
-    pub fn run(&mut self, stop: impl Fn() -> bool) -> Result<(), SwapperError> {
+    pub fn run(&mut self, stop: impl Fn() -> bool) -> Result<(), Error> {
         while !stop() {
-            let now_ns = calls::monotonic_ns();
+            let now_ns = clock::monotonic_ns();
             let ticked = now_ns >= self.next_tick_ns;
             if now_ns >= self.next_scan_ns || ticked && self.lists != list_states(&self.surroundings.policy) {
                 self.scan(now_ns);
@@ -324,12 +325,12 @@ impl Daemon {
                 .flat_map(Sentry::descriptors)
                 .map(|fd| (fd, Interest::Readable)),
         );
-        let now_ns = calls::monotonic_ns();
+        let now_ns = clock::monotonic_ns();
         let due_ns = self.next_tick_ns.min(self.next_scan_ns).max(now_ns);
         let wait_ms = i32::try_from((due_ns - now_ns + 999_999) / 1_000_000).unwrap_or(1000);
         let ready = calls::poll(&descriptors, wait_ms);
         match ready.get(pressure_at).filter(|_| pressure.is_some()) {
-            Some(Ready::Yes) => self.pressed_until_ns = calls::monotonic_ns() + PRESSED_NS,
+            Some(Ready::Yes) => self.pressed_until_ns = clock::monotonic_ns() + PRESSED_NS,
             // The group of the trigger is gone.
             Some(Ready::Gone) => self.pressure.lost(),
             _ => {}

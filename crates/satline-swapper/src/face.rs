@@ -5,12 +5,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
+use satline_program::{Error, clock};
 use serde::Serialize;
 
 use crate::abilities::{Abilities, Lacking};
-use crate::calls;
 use crate::decision::{Decisions, Event, State, StorageSeen, UserId, UserSeen, UserState};
-use crate::error::SwapperError;
 use crate::metrics::{self, Metrics};
 use crate::recorder::Recorder;
 use crate::user::{Totals, User};
@@ -79,7 +78,7 @@ impl Face {
             status,
             metrics: None,
             recorder: None,
-            begun_ns: calls::monotonic_ns(),
+            begun_ns: clock::monotonic_ns(),
             next_ns: 0,
         }
     }
@@ -94,7 +93,7 @@ impl Face {
         decisions: &Decisions,
         users: &BTreeMap<UserId, User>,
         storage: Option<StorageSeen>,
-    ) -> Result<(), SwapperError> {
+    ) -> Result<(), Error> {
         if now_ns < self.next_ns {
             return Ok(());
         }
@@ -108,12 +107,12 @@ impl Face {
         }
         let status = Status {
             pid: std::process::id(),
-            time_ns: calls::real_ns(),
+            time_ns: clock::real_ns(),
             policy: &self.policy,
             dry_run: self.dry_run,
             method: self.abilities.method.word(),
             wakes_on_faults: self.abilities.wakes,
-            cpu_us: calls::own_cpu_us(),
+            cpu_us: clock::own_cpu_us(),
             uptime_s: (now_ns - self.begun_ns) as f64 / 1e9,
             storage,
             short: decisions.short,
@@ -149,7 +148,7 @@ impl Face {
             let _ = writeln!(
                 std::io::stdout(),
                 "{}: {} → {}",
-                satline_recording::harmless(user),
+                satline_program::harmless(user),
                 before.word(),
                 state.word()
             );
@@ -170,7 +169,7 @@ impl Face {
             let _ = writeln!(
                 std::io::stdout(),
                 "{}: would have {event}{number}",
-                satline_recording::harmless(user)
+                satline_program::harmless(user)
             );
         }
         if let Some(recorder) = &mut self.recorder {
@@ -182,7 +181,7 @@ impl Face {
     ///
     /// # Errors
     /// The recording cannot be written.
-    pub fn end(&mut self) -> Result<(), SwapperError> {
+    pub fn end(&mut self) -> Result<(), Error> {
         if let Some(path) = &self.status {
             let _ = std::fs::remove_file(path);
         }

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use satline_program::clock;
+
 pub use crate::book::Part;
 use crate::book::{Book, Drop};
 use crate::budget::Budget;
@@ -94,7 +96,7 @@ pub struct Control {
 
 impl Control {
     fn stops(&self) -> bool {
-        self.beat_ns.store(calls::monotonic_ns(), Ordering::Relaxed);
+        self.beat_ns.store(clock::monotonic_ns(), Ordering::Relaxed);
         self.stop.load(Ordering::Relaxed)
     }
 }
@@ -247,7 +249,7 @@ fn spend(
             budget
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .spend(bytes, ios, calls::monotonic_ns());
+                .spend(bytes, ios, clock::monotonic_ns());
         match asked {
             Ok(()) => return true,
             Err(_) if control.stops() => return false,

@@ -14,7 +14,6 @@ pub mod daemon;
 pub mod decision;
 #[cfg(test)]
 mod decision_examples;
-pub mod error;
 pub mod face;
 pub mod hold;
 pub mod jobs;

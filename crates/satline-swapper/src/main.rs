@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
-use satline_recording::harmless;
+use satline_program::Error;
 use satline_swapper::abilities::Abilities;
 use satline_swapper::calls;
 use satline_swapper::daemon::Daemon;
-use satline_swapper::error::SwapperError;
 use satline_swapper::face::Face;
 use satline_swapper::metrics::Metrics;
 use satline_swapper::options::{Command, Options, Run};
@@ -22,17 +21,22 @@ fn main() -> ExitCode {
     match command(Options::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // The text may quote files. Standard error may be closed.
-            let _ = writeln!(io::stderr(), "error: {}", harmless(&error.to_string()));
+            error.tell("error");
             ExitCode::from(error.exit_code())
         }
     }
 }
 
-fn command(command: Command) -> Result<(), SwapperError> {
+fn command(command: Command) -> Result<(), Error> {
     match command {
         Command::Run(options) => run(options),
-        Command::Check { policy } => say(&Policy::read(&policy)?),
+        Command::Check { policy, meanings } => {
+            let policy = Policy::read(&policy)?;
+            match meanings {
+                true => say(&serde_json::json!({"policy": policy, "meanings": Policy::meanings()})),
+                false => say(&policy),
+            }
+        }
         Command::Abilities { policy } => {
             let abilities = Abilities::look(&Roots::default(), &Policy::read(&policy)?)?;
             say(&abilities.lacking)
@@ -45,14 +49,14 @@ fn command(command: Command) -> Result<(), SwapperError> {
     }
 }
 
-fn say<T: serde::Serialize>(value: &T) -> Result<(), SwapperError> {
-    let text = serde_json::to_string(value)
-        .map_err(|error| SwapperError::input(error.to_string(), "report this"))?;
+fn say<T: serde::Serialize>(value: &T) -> Result<(), Error> {
+    let text =
+        serde_json::to_string(value).map_err(|error| Error::input(error.to_string(), "report this"))?;
     writeln!(io::stdout(), "{text}")
-        .map_err(|error| SwapperError::system("standard output", error, "it must stay open"))
+        .map_err(|error| Error::system("standard output", &error, "it must stay open"))
 }
 
-fn run(options: Run) -> Result<(), SwapperError> {
+fn run(options: Run) -> Result<(), Error> {
     let (terminate, interrupt) = (
         flag(signal_hook::consts::SIGTERM)?,
         flag(signal_hook::consts::SIGINT)?,
@@ -96,9 +100,9 @@ fn run(options: Run) -> Result<(), SwapperError> {
     face.recorder = recorder;
     if let Some(address) = options.metrics {
         let metrics = Metrics::listen(address).map_err(|error| {
-            SwapperError::system(
+            Error::system(
                 format!("--metrics {address}"),
-                error,
+                &error,
                 "choose a free port of this host",
             )
         })?;
@@ -120,9 +124,9 @@ fn run(options: Run) -> Result<(), SwapperError> {
     ended
 }
 
-fn flag(signal: i32) -> Result<Arc<AtomicBool>, SwapperError> {
+fn flag(signal: i32) -> Result<Arc<AtomicBool>, Error> {
     let flag = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal, flag.clone())
-        .map_err(|error| SwapperError::system(format!("signal {signal}"), error, "report this"))?;
+        .map_err(|error| Error::system(format!("signal {signal}"), &error, "report this"))?;
     Ok(flag)
 }

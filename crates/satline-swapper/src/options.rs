@@ -23,6 +23,10 @@ pub enum Command {
     Check {
         /// The policy file
         policy: PathBuf,
+
+        /// Print an object of the policy and the meanings of all keys
+        #[arg(long)]
+        meanings: bool,
     },
     /// Say what this kernel lacks for a policy, as JSON
     Abilities {

@@ -1,342 +1,261 @@
-//! The policy file: whom to watch, when to act, and how much at most.
+//! The policy file: whom to watch, when to act, and how much at most. Each key is one line here: its type, its value where
+//! a file does not state it, what it may be, and its meaning.
 
 use std::path::{Path, PathBuf};
 
+use satline_program::Error;
 use serde::{Deserialize, Serialize};
 
 pub use crate::amount::Amount;
-use crate::error::SwapperError;
+use crate::policy_check::{Is, Key, wrong_in};
 
-/// The whole policy. Every part has defaults but `watch`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Policy {
-    pub watch: Vec<Watch>,
-    #[serde(default)]
-    pub allow: Allow,
-    #[serde(default)]
-    pub activity: Activity,
-    #[serde(default)]
-    pub queue_drop: QueueDrop,
-    #[serde(default)]
-    pub storage: Storage,
-    #[serde(default)]
-    pub swap_out: SwapOut,
-    #[serde(default)]
-    pub admission: Admission,
-    #[serde(default)]
-    pub prepage: Prepage,
-    #[serde(default)]
-    pub give_up: GiveUp,
-    #[serde(default)]
-    pub tiers: Tiers,
-    #[serde(default)]
-    pub safety: Safety,
-}
-
-/// `[[watch]]`: one kind of user; exactly one of the first five keys.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Watch {
-    /// Control groups by path, `*` for any name at one place; each that matches is a user.
-    pub cgroup: Option<String>,
-    /// A file of lines `PID` or `PID<TAB>USER`; each with its descendants is a user.
-    pub pid_file: Option<PathBuf>,
-    /// Every child of this process is a user, with its descendants.
-    pub parent_pid: Option<i32>,
-    /// This process with its descendants is a user.
-    pub pid: Option<i32>,
-    /// Every process of this name is a user, with its descendants; `uid` may narrow it.
-    pub command: Option<String>,
-    /// With `command`: only processes of this user id.
-    pub uid: Option<u32>,
-    /// Whether these users wait for answers; absent: they do where they have a terminal.
-    pub interactive: Option<bool>,
-    /// The same as in `[activity]`, for these users; absent: as there.
-    pub cpu_share: Option<f64>,
-    /// Likewise.
-    pub cpu_burst_us: Option<u64>,
-    /// Likewise.
-    pub faults: Option<u64>,
-}
-
-/// `[allow]`: processes that may be acted on at all.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Allow {
-    /// Effective user ids; absent: any.
-    pub uids: Option<Vec<u32>>,
-}
-
-/// `[activity]`: what counts as work of a user.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Activity {
-    /// Time between two looks, ms.
-    pub tick_ms: u64,
-    /// Time between two searches for users and processes, s.
-    pub rescan_seconds: f64,
-    /// Processor time, as a share of one processor, that an idle user may go on using (heartbeats).
-    pub cpu_share: f64,
-    /// Processor time above that share that ends idleness, µs.
-    pub cpu_burst_us: u64,
-    /// Faults of a swapped user that mean that he is back, within one second.
-    pub faults: u64,
-    /// `all`: faults count when they begin; `major`: when their read is done.
-    pub fault_event: FaultEvent,
-}
-
-/// Which faults are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FaultEvent {
-    All,
-    Major,
-}
-
-impl Default for Activity {
-    fn default() -> Self {
-        Activity {
-            tick_ms: 250,
-            rescan_seconds: 5.0,
-            cpu_share: 0.005,
-            cpu_burst_us: 3000,
-            faults: 2,
-            fault_event: FaultEvent::All,
+/// A part of the policy, with the table of its keys.
+macro_rules! part {
+    ($(#[$about:meta])* $part:ident {
+        $($key:ident: $kind:ty = $default:expr, $is:expr, $meaning:literal;)*
+    }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct $part {
+            $(#[doc = $meaning] pub $key: $kind,)*
         }
+
+        impl $part {
+            pub const KEYS: &[Key] = &[$(Key { name: stringify!($key), is: $is, meaning: $meaning },)*];
+        }
+
+        impl Default for $part {
+            fn default() -> Self {
+                $part { $($key: $default,)* }
+            }
+        }
+    };
+}
+
+/// A key that has one of a few words.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($variant:ident = $word:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+        pub enum $name {
+            $(#[serde(rename = $word)] $variant,)*
+        }
+
+        impl $name {
+            pub const WORDS: Is = Is::Words(&[$($word),*]);
+        }
+    };
+}
+
+#[rustfmt::skip]
+part! {
+    /// The whole policy. Every part has defaults but `watch`.
+    Policy {
+        watch: Vec<Watch> = Vec::new(), Is::Each(Watch::KEYS), "one kind of user";
+        allow: Allow = Allow::default(), Is::Part(Allow::KEYS), "processes that may be acted on at all";
+        activity: Activity = Activity::default(), Is::Part(Activity::KEYS), "what counts as work of a user";
+        queue_drop: QueueDrop = QueueDrop::default(), Is::Part(QueueDrop::KEYS), "when a stay is over";
+        storage: Storage = Storage::default(), Is::Part(Storage::KEYS), "when storage is short";
+        swap_out: SwapOut = SwapOut::default(), Is::Part(SwapOut::KEYS), "how pages are written out";
+        admission: Admission = Admission::default(), Is::Part(Admission::KEYS),
+            "a user that comes back is held while its working set does not fit beside those of the users in the queue";
+        prepage: Prepage = Prepage::default(), Is::Part(Prepage::KEYS), "what is read when a user returns";
+        give_up: GiveUp = GiveUp::default(), Is::Part(GiveUp::KEYS), "when a user is left alone";
+        tiers: Tiers = Tiers::default(), Is::Part(Tiers::KEYS),
+            "the coldest pages of compressed storage go to the device behind it";
+        safety: Safety = Safety::default(), Is::Part(Safety::KEYS), "bounds";
     }
 }
 
-/// `[queue_drop]`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct QueueDrop {
-    /// Idleness after which a stay is over, s.
-    pub idle_seconds: f64,
-    /// A stay that touched less than this share of what earlier stays touched and was outside adds to the working set and does not
-    /// replace it.
-    pub short_stay_share: f64,
-    /// Pages that each of so many stays touched, the last ones that could tell, are the working set.
-    pub working_set_stays: usize,
-}
-
-impl Default for QueueDrop {
-    fn default() -> Self {
-        QueueDrop {
-            idle_seconds: 10.0,
-            short_stay_share: 0.25,
-            working_set_stays: 2,
-        }
+#[rustfmt::skip]
+part! {
+    /// `[[watch]]`: one kind of user; exactly one of the first five keys.
+    Watch {
+        cgroup: Option<String> = None, Is::GroupPath, "control groups by path, * for any name; each is a user";
+        pid_file: Option<PathBuf> = None, Is::Text,
+            "a file of lines PID or PID<TAB>USER; each with its descendants is a user";
+        parent_pid: Option<i32> = None, Is::Count(1, i32::MAX as u64),
+            "every child of this process is a user, with its descendants";
+        // Process 1 is never swapped.
+        pid: Option<i32> = None, Is::Count(2, i32::MAX as u64), "this process with its descendants is a user";
+        command: Option<String> = None, Is::Text, "every process of this name is a user, with its descendants";
+        uid: Option<u32> = None, Is::Count(0, u32::MAX as u64), "with command: only processes of this user id";
+        interactive: Option<bool> = None, Is::Flag,
+            "whether these users wait for answers; absent: those with a terminal do";
+        cpu_share: Option<f64> = None, Is::Share, "as activity.cpu_share, for these users";
+        cpu_burst_us: Option<u64> = None, Is::Count(0, MOST), "as activity.cpu_burst_us, for these users";
+        faults: Option<u64> = None, Is::Count(1, MOST), "as activity.faults, for these users";
     }
 }
 
-/// `[storage]`: when storage is short.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Storage {
-    /// Free storage below which idle users are swapped out.
-    pub low: Amount,
-    /// Free storage at which that ends at the latest; of all but cold pages only as much goes as others may ask for.
-    pub high: Amount,
-    /// The control group whose limit and usage count; absent: the whole host.
-    pub cgroup: Option<String>,
-    /// Share of the last two seconds in which tasks waited for storage, above which it is short too; absent: not watched.
-    pub pressure_share: Option<f64>,
-}
-
-impl Default for Storage {
-    fn default() -> Self {
-        Storage {
-            low: Amount::Share(0.10),
-            high: Amount::Share(0.20),
-            cgroup: None,
-            pressure_share: None,
-        }
+#[rustfmt::skip]
+part! {
+    /// `[allow]`: processes that may be acted on at all.
+    Allow {
+        uids: Option<Vec<u32>> = None, Is::Ids, "effective user ids; absent: any";
     }
 }
 
-/// `[swap_out]`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SwapOut {
-    /// `address`: in order of virtual address, the working set apart; `kernel`: nothing is written out, reclaim does it.
-    pub order: Order,
-    /// The same for users of whom no working set is known yet.
-    pub unknown: Order,
-    /// Pages of a swap set.
-    pub set_pages: u64,
-    /// Pages outside the working set go first.
-    pub trim: bool,
-    /// Most bytes written in a second.
-    pub bytes_per_second: Amount,
-    /// Most writes in a second, a run counted as one.
-    pub ios_per_second: u64,
-}
-
-/// Who writes pages out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Order {
-    Address,
-    Kernel,
-}
-
-impl Default for SwapOut {
-    fn default() -> Self {
-        SwapOut {
-            order: Order::Address,
-            unknown: Order::Kernel,
-            set_pages: 64,
-            trim: true,
-            bytes_per_second: Amount::Bytes(256 << 20),
-            ios_per_second: 20_000,
-        }
+#[rustfmt::skip]
+part! {
+    /// `[activity]`: what counts as work of a user.
+    Activity {
+        tick_ms: u64 = 250, Is::Count(20, 10_000), "time between two looks, ms";
+        rescan_seconds: f64 = 5.0, Is::Seconds(0.1, 3600.0), "time between two searches for users and processes, s";
+        cpu_share: f64 = 0.005, Is::Share, "share of a processor that an idle user may go on using (heartbeats)";
+        cpu_burst_us: u64 = 3000, Is::Count(0, MOST), "processor time above that share that ends idleness, µs";
+        faults: u64 = 2, Is::Count(1, MOST),
+            "touches of pages outside, within a second, that mean that the user is back";
+        fault_event: FaultEvent = FaultEvent::All, FaultEvent::WORDS,
+            "all: a touch counts when it begins; major: when its read is done";
     }
 }
 
-/// `[admission]`: who comes back is held while his working set does not fit beside those of the users in the queue.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Admission {
-    /// Longest time for which one return is held, s; 0: nobody is held.
-    pub hold_seconds: f64,
-    /// Share of storage that the working sets of the users in the queue may fill.
-    pub storage_share: f64,
-}
-
-impl Default for Admission {
-    fn default() -> Self {
-        Admission {
-            hold_seconds: 0.0,
-            storage_share: 0.5,
-        }
+words! {
+    /// Which faults are counted.
+    FaultEvent {
+        All = "all",
+        Major = "major",
     }
 }
 
-/// `[prepage]`: what is read at queue-add. Never more than the recorded working set, unless `[prepage.whole]` says so.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Prepage {
-    /// Swap sets read at once; 0: none.
-    pub sets: u64,
-    /// The other sets: `paced`: read one by one; `touched`: read when one of their pages is touched; `demand`: not read.
-    pub rest: Rest,
-    /// Most bytes read in a second.
-    pub bytes_per_second: Amount,
-    /// Most reads in a second, a run counted as one.
-    pub ios_per_second: u64,
-    /// Most of the free storage that one resume may fill.
-    pub share_of_free_storage: f64,
-    /// Gaps up to so many swapped pages between two runs are read too: one longer read instead of two.
-    pub gap_pages: u64,
-    /// Prepage also where all swap is compressed storage: there a page costs processor time, and next to no wait.
-    pub from_compressed: bool,
-    /// Reading more than the working set; absent: never.
-    pub whole: Option<Whole>,
-}
-
-/// What becomes of the sets that are not read at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rest {
-    Paced,
-    Touched,
-    Demand,
-}
-
-impl Default for Prepage {
-    fn default() -> Self {
-        Prepage {
-            sets: 128,
-            rest: Rest::Paced,
-            bytes_per_second: Amount::Bytes(128 << 20),
-            ios_per_second: 5_000,
-            share_of_free_storage: 0.5,
-            gap_pages: 0,
-            from_compressed: false,
-            whole: None,
-        }
+#[rustfmt::skip]
+part! {
+    /// `[queue_drop]`: when a stay is over.
+    QueueDrop {
+        idle_seconds: f64 = 10.0, Is::Seconds(0.5, 86_400.0), "idleness after which a stay is over, s";
+        short_stay_share: f64 = 0.25, Is::Share,
+            "a stay that touched less than this share of what earlier stays touched and was outside \
+             adds to the working set, and does not replace it";
+        working_set_stays: usize = 2, Is::Count(1, 8),
+            "the working set is what each of so many stays touched, the last ones that could tell";
     }
 }
 
-/// `[prepage.whole]`: read everything a user has outside when, by these measured figures of the device, that takes less time
-/// than the working set alone: bytes ÷ bandwidth < runs × service time. All keys are required.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Whole {
-    /// Upper bound: a user with more outside is never read whole.
-    pub max_bytes: Amount,
-    /// Measured: bytes that the device reads in a second in long reads.
-    pub device_bytes_per_second: Amount,
-    /// Measured: time of one small read, µs.
-    pub device_service_us: u64,
-}
-
-/// `[give_up]`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct GiveUp {
-    /// Share of prepaged pages that were not touched, above which a user is left alone.
-    pub prepage_error_share: f64,
-    /// Stays with prepaging before that is judged.
-    pub stays: u64,
-    /// After this time he is tried again, s.
-    pub retry_seconds: f64,
-}
-
-impl Default for GiveUp {
-    fn default() -> Self {
-        GiveUp {
-            prepage_error_share: 0.5,
-            stays: 3,
-            retry_seconds: 3600.0,
-        }
+#[rustfmt::skip]
+part! {
+    /// `[storage]`: when storage is short.
+    Storage {
+        low: Amount = Amount::Share(0.10), Is::Amount, "free storage below which idle users are swapped out";
+        high: Amount = Amount::Share(0.20), Is::Amount,
+            "free storage at which that ends at the latest; of all but cold pages only as much goes as others may ask for";
+        cgroup: Option<String> = None, Is::Text,
+            "the control group whose limit and usage count; absent: the whole host";
+        pressure_share: Option<f64> = None, Is::Share,
+            "share of two seconds in which tasks waited for storage, above which it is short too; absent: not watched";
     }
 }
 
-/// `[tiers]`: migration of the coldest pages from compressed storage to the device behind it.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Tiers {
-    /// zram devices whose idle pages are written back, such as `zram0`; absent or empty: none.
-    pub zram: Vec<String>,
-    /// A page that nobody read for so long is cold, s.
-    pub cold_seconds: f64,
-    /// Migration begins when the device is this full.
-    pub full_share: f64,
-}
-
-impl Default for Tiers {
-    fn default() -> Self {
-        Tiers {
-            zram: Vec::new(),
-            cold_seconds: 600.0,
-            full_share: 0.7,
-        }
+#[rustfmt::skip]
+part! {
+    /// `[swap_out]`: how pages are written out.
+    SwapOut {
+        order: Order = Order::Address, Order::WORDS,
+            "address: in order of virtual address, the working set apart; kernel: nothing is written out, reclaim does it";
+        unknown: Order = Order::Kernel, Order::WORDS,
+            "who writes out a user of whom no working set is known yet, in the same words";
+        set_pages: u64 = 64, Is::Count(1, 65_536), "pages of a swap set";
+        trim: bool = true, Is::Flag, "pages outside the working set go first";
+        bytes_per_second: Amount = Amount::Bytes(256 << 20), Is::Size(LEAST_RATE), "most bytes written in a second";
+        // To write nothing there is `order`.
+        ios_per_second: u64 = 20_000, Is::Count(1, MOST), "most writes in a second, a run of pages counted as one";
     }
 }
 
-/// `[safety]`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Safety {
-    /// Free swap below which nothing is written out.
-    pub swap_reserve: Amount,
-    /// Longest time of one action; a user whose action takes longer is left alone, s.
-    pub action_seconds: f64,
-    /// Keep the swapper itself in storage.
-    pub lock_memory: bool,
-}
-
-impl Default for Safety {
-    fn default() -> Self {
-        Safety {
-            swap_reserve: Amount::Share(0.05),
-            action_seconds: 30.0,
-            lock_memory: true,
-        }
+words! {
+    /// Who writes pages out.
+    Order {
+        Address = "address",
+        Kernel = "kernel",
     }
 }
+
+#[rustfmt::skip]
+part! {
+    /// `[admission]`: a user that comes back is held while its working set does not fit beside those of the users in the queue.
+    Admission {
+        hold_seconds: f64 = 0.0, Is::Seconds(0.0, 60.0), "longest time for which one return is held, s; 0: nobody is held";
+        storage_share: f64 = 0.5, Is::Share,
+            "share of storage that the working sets of the users in the queue may fill";
+    }
+}
+
+#[rustfmt::skip]
+part! {
+    /// `[prepage]`: what is read at queue-add. Never more than the recorded working set, unless `[prepage.whole]` says so.
+    Prepage {
+        sets: u64 = 128, Is::Count(0, MOST), "swap sets read at once; 0: none";
+        rest: Rest = Rest::Paced, Rest::WORDS,
+            "the other sets: paced: read one by one; touched: a set is read when one of its pages is touched; \
+             demand: not read";
+        bytes_per_second: Amount = Amount::Bytes(128 << 20), Is::Size(LEAST_RATE), "most bytes read in a second";
+        // To read nothing write sets = 0 and rest = "demand".
+        ios_per_second: u64 = 5_000, Is::Count(1, MOST), "most reads in a second, a run of pages counted as one";
+        share_of_free_storage: f64 = 0.5, Is::Share, "most of the free storage that one return may fill";
+        gap_pages: u64 = 0, Is::Count(0, 1024), "gaps up to so many swapped pages between two runs are read too";
+        from_compressed: bool = false, Is::Flag,
+            "prepage also where all swap is compressed storage: it costs processor time, not waits";
+        whole: Option<Whole> = None, Is::Whole(Whole::KEYS), "reading more than the working set; absent: never";
+    }
+}
+
+words! {
+    /// What becomes of the sets that are not read at once.
+    Rest {
+        Paced = "paced",
+        Touched = "touched",
+        Demand = "demand",
+    }
+}
+
+#[rustfmt::skip]
+part! {
+    /// `[prepage.whole]`: read everything a user has outside when, by these measured figures of the device, that takes less
+    /// time than the working set alone: bytes ÷ bandwidth < runs × service time. A file states all of them or none.
+    Whole {
+        max_bytes: Amount = Amount::Bytes(0), Is::Size(1), "a user with more outside is never read whole";
+        device_bytes_per_second: Amount = Amount::Bytes(0), Is::Size(1), "measured: bytes a second of long reads";
+        device_service_us: u64 = 0, Is::Count(1, MOST), "measured: time of one small read, µs";
+    }
+}
+
+#[rustfmt::skip]
+part! {
+    /// `[give_up]`: when a user is left alone.
+    GiveUp {
+        prepage_error_share: f64 = 0.5, Is::Share,
+            "share of prepaged pages not touched, above which a user is left alone";
+        stays: u64 = 3, Is::Count(1, MOST), "stays with prepaging before that is judged";
+        retry_seconds: f64 = 3600.0, Is::Seconds(1.0, 1e7), "after this time the user is tried again, s";
+    }
+}
+
+#[rustfmt::skip]
+part! {
+    /// `[tiers]`: migration of the coldest pages from compressed storage to the device behind it.
+    Tiers {
+        zram: Vec<String> = Vec::new(), Is::Zram, "zram devices whose idle pages are written back";
+        cold_seconds: f64 = 600.0, Is::Seconds(1.0, 1e7), "a page that nobody read for so long is cold, s";
+        full_share: f64 = 0.7, Is::Share, "migration begins when the device is this full";
+    }
+}
+
+#[rustfmt::skip]
+part! {
+    /// `[safety]`: bounds.
+    Safety {
+        swap_reserve: Amount = Amount::Share(0.05), Is::Amount, "free swap space below which nothing is written out";
+        action_seconds: f64 = 30.0, Is::Seconds(0.1, 3600.0),
+            "a user for whom an action does not get on for so long is left alone, s";
+        lock_memory: bool = true, Is::Flag, "keep the swapper itself in storage";
+    }
+}
+
+/// Of numbers without a bound.
+const MOST: u64 = i64::MAX as u64;
+/// Of bytes in a second.
+const LEAST_RATE: u64 = 1 << 16;
 
 impl Policy {
     /// What counts as work of the users whom this `[[watch]]` names.
@@ -353,16 +272,50 @@ impl Policy {
     /// Reads and checks a policy file.
     ///
     /// # Errors
-    /// `Input`, with the file, the place and the remedy.
-    pub fn read(path: &Path) -> Result<Self, SwapperError> {
+    /// It cannot be read or used: all problems at once, each with file, line and key.
+    pub fn read(path: &Path) -> Result<Self, Error> {
         const HINT: &str = "`satline swapper explain --policy FILE` says what every key means";
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| SwapperError::input(format!("{}: {error}", path.display()), HINT))?;
-        let policy: Policy = toml::from_str(&text)
-            .map_err(|error| SwapperError::input(format!("{}: {error}", path.display()), HINT))?;
-        policy
-            .check()
-            .map_err(|wrong| SwapperError::input(format!("{}: {wrong}", path.display()), HINT))?;
-        Ok(policy)
+        let shown = path.display();
+        let text =
+            std::fs::read_to_string(path).map_err(|error| Error::input(format!("{shown}: {error}"), HINT))?;
+        Self::parse(&text).map_err(|wrong| {
+            let lines: Vec<String> = wrong
+                .iter()
+                .map(|(line, what)| format!("{shown}:{line}: {what}"))
+                .collect();
+            Error::input(lines.join("\n"), HINT)
+        })
+    }
+
+    /// The policy in a text.
+    ///
+    /// # Errors
+    /// All that is wrong: line and words that name the key.
+    pub fn parse(text: &str) -> Result<Self, Vec<(usize, String)>> {
+        let wrong = wrong_in(text, Policy::KEYS);
+        if !wrong.is_empty() {
+            return Err(wrong);
+        }
+        toml::from_str(text).map_err(|error| vec![(1, error.message().to_owned())])
+    }
+
+    /// Every key with its meaning, in the order of the file: `prepage.sets`; of a watch `watch.pid`.
+    pub fn meanings() -> Vec<(String, &'static str)> {
+        fn add(into: &mut Vec<(String, &'static str)>, before: &str, keys: &[Key]) {
+            for key in keys {
+                let name = format!("{before}{}", key.name);
+                match key.is {
+                    Is::Each(keys) | Is::Part(keys) => add(into, &format!("{name}."), keys),
+                    Is::Whole(keys) => {
+                        into.push((name.clone(), key.meaning));
+                        add(into, &format!("{name}."), keys);
+                    }
+                    _ => into.push((name, key.meaning)),
+                }
+            }
+        }
+        let mut all = Vec::new();
+        add(&mut all, "", Policy::KEYS);
+        all
     }
 }

@@ -1,179 +1,236 @@
-//! What a policy cannot say.
+//! What a policy file may say: every key against its line in the table, all problems at once.
 
-use crate::policy::{Amount, Policy, Watch};
+use std::ops::Range;
 
-impl Policy {
-    /// What is wrong with it, if something is: the key and why.
-    ///
-    /// # Errors
-    /// The first value that cannot be.
-    pub fn check(&self) -> Result<(), String> {
-        if self.watch.is_empty() {
-            return Err("watch: there is no [[watch]], so there is nobody to swap".into());
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::amount::SizeText;
+
+/// One key of a policy file.
+#[derive(Debug)]
+pub struct Key {
+    pub name: &'static str,
+    pub is: Is,
+    /// For people, without a full stop.
+    pub meaning: &'static str,
+}
+
+/// What a key may be.
+#[derive(Debug)]
+pub enum Is {
+    /// From 0 to 1.
+    Share,
+    /// Least and most, s.
+    Seconds(f64, f64),
+    /// Least and most.
+    Count(u64, u64),
+    /// Bytes, as a number or as text: at least so many.
+    Size(u64),
+    /// Bytes, or a share of what there is.
+    Amount,
+    Flag,
+    Text,
+    /// A path from the root of a hierarchy of control groups.
+    GroupPath,
+    Words(&'static [&'static str]),
+    /// User ids.
+    Ids,
+    /// Names of zram devices.
+    Zram,
+    Part(&'static [Key]),
+    /// All of its keys are stated.
+    Whole(&'static [Key]),
+    /// Several parts: at least one.
+    Each(&'static [Key]),
+}
+
+/// All that is wrong in a text: line and words that name the key.
+pub fn wrong_in(text: &str, keys: &[Key]) -> Vec<(usize, String)> {
+    let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
+    let mut found = Found(Vec::new());
+    match DeTable::parse(text) {
+        Err(error) => found.add(error.span().unwrap_or(0..0), error.message()),
+        Ok(root) => {
+            found.table("", root.get_ref(), keys);
+            found.together(root.get_ref());
         }
-        for (index, watch) in self.watch.iter().enumerate() {
-            watch
-                .check()
-                .map_err(|wrong| format!("watch {}: {wrong}", index + 1))?;
-        }
-        let shares = [
-            ("activity.cpu_share", self.activity.cpu_share),
-            ("queue_drop.short_stay_share", self.queue_drop.short_stay_share),
-            ("admission.storage_share", self.admission.storage_share),
-            (
-                "prepage.share_of_free_storage",
-                self.prepage.share_of_free_storage,
-            ),
-            ("give_up.prepage_error_share", self.give_up.prepage_error_share),
-            ("tiers.full_share", self.tiers.full_share),
-            (
-                "storage.pressure_share",
-                self.storage.pressure_share.unwrap_or(0.5),
-            ),
-        ];
-        for (key, share) in shares {
-            check_share(key, share)?;
-        }
-        let times = [
-            (
-                "queue_drop.idle_seconds",
-                self.queue_drop.idle_seconds,
-                0.5,
-                86_400.0,
-            ),
-            (
-                "activity.rescan_seconds",
-                self.activity.rescan_seconds,
-                0.1,
-                3600.0,
-            ),
-            ("activity.tick_ms", self.activity.tick_ms as f64 / 1e3, 0.02, 10.0),
-            ("admission.hold_seconds", self.admission.hold_seconds, 0.0, 60.0),
-            ("give_up.retry_seconds", self.give_up.retry_seconds, 1.0, 1e7),
-            ("safety.action_seconds", self.safety.action_seconds, 0.1, 3600.0),
-            ("tiers.cold_seconds", self.tiers.cold_seconds, 1.0, 1e7),
-        ];
-        for (key, seconds, least, most) in times {
-            if !(least..=most).contains(&seconds) {
-                return Err(format!("{key}: {seconds} s is not between {least} and {most} s"));
-            }
-        }
-        let amounts = [
-            ("storage.low", self.storage.low),
-            ("storage.high", self.storage.high),
-            ("safety.swap_reserve", self.safety.swap_reserve),
-        ];
-        for (key, amount) in amounts {
-            if !amount.is_possible() {
-                return Err(format!("{key}: a share must be from 0 to 1"));
-            }
-        }
-        // Both of one kind or not, a common whole tells.
-        let whole = 1 << 40;
-        if let (Amount::Share(_), Amount::Share(_)) | (Amount::Bytes(_), Amount::Bytes(_)) =
-            (self.storage.low, self.storage.high)
-        {
-            if self.storage.high.bytes(whole) < self.storage.low.bytes(whole) {
-                return Err("storage.high: it is below storage.low".into());
-            }
-        }
-        let rates = [
-            ("swap_out.bytes_per_second", self.swap_out.bytes_per_second),
-            ("prepage.bytes_per_second", self.prepage.bytes_per_second),
-        ];
-        for (key, rate) in rates {
-            if matches!(rate, Amount::Share(_)) || rate.bytes(0) < 1 << 16 {
-                return Err(format!("{key}: write bytes, at least 65536"));
-            }
-        }
-        if self.swap_out.ios_per_second == 0 || self.prepage.ios_per_second == 0 {
-            return Err("ios_per_second: it must be at least 1; to read nothing write prepage.sets = 0 and rest = \"demand\"".into());
-        }
-        if !(1..=65_536).contains(&self.swap_out.set_pages) {
-            return Err(format!(
-                "swap_out.set_pages: {} is not between 1 and 65536",
-                self.swap_out.set_pages
-            ));
-        }
-        if !(1..=8).contains(&self.queue_drop.working_set_stays) {
-            return Err(format!(
-                "queue_drop.working_set_stays: {} is not between 1 and 8",
-                self.queue_drop.working_set_stays
-            ));
-        }
-        if self.prepage.gap_pages > 1024 {
-            return Err("prepage.gap_pages: it is above 1024".into());
-        }
-        if let Some(whole) = &self.prepage.whole {
-            for (key, amount) in [
-                ("max_bytes", whole.max_bytes),
-                ("device_bytes_per_second", whole.device_bytes_per_second),
-            ] {
-                if matches!(amount, Amount::Share(_)) || amount.bytes(0) == 0 {
-                    return Err(format!("prepage.whole.{key}: write bytes"));
+    }
+    found.0.sort_by_key(|(span, _)| span.start);
+    found
+        .0
+        .into_iter()
+        .map(|(span, what)| (line(span.start), what))
+        .collect()
+}
+
+struct Found(Vec<(Range<usize>, String)>);
+
+impl Found {
+    fn add(&mut self, at: Range<usize>, what: impl Into<String>) {
+        self.0.push((at, what.into()));
+    }
+
+    fn table(&mut self, before: &str, table: &DeTable<'_>, keys: &[Key]) {
+        for (name, value) in table.iter() {
+            let place = format!("{before}{}", name.get_ref());
+            match keys.iter().find(|key| key.name == name.get_ref().as_ref()) {
+                Some(key) => self.value(&place, value, &key.is),
+                None => {
+                    let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
+                    self.add(
+                        name.span(),
+                        format!("{place}: unknown key; known here: {}", known.join(", ")),
+                    );
                 }
             }
         }
-        for name in &self.tiers.zram {
-            if !name.starts_with("zram") || !name[4..].bytes().all(|b| b.is_ascii_digit()) || name.len() == 4
-            {
-                return Err(format!("tiers.zram: {name:?} is not the name of a zram device"));
+    }
+
+    fn value(&mut self, place: &str, value: &Spanned<DeValue<'_>>, is: &Is) {
+        match (is, value.get_ref()) {
+            (Is::Part(keys), DeValue::Table(table)) => self.table(&format!("{place}."), table, keys),
+            (Is::Whole(keys), DeValue::Table(table)) => {
+                for key in keys.iter().filter(|key| !table.contains_key(key.name)) {
+                    self.add(value.span(), format!("{place}.{}: it is missing", key.name));
+                }
+                self.table(&format!("{place}."), table, keys);
+            }
+            (Is::Each(keys), DeValue::Array(items)) => {
+                for (number, item) in items.iter().enumerate() {
+                    let place = format!("{place} {}: ", number + 1);
+                    match item.get_ref() {
+                        DeValue::Table(table) => {
+                            self.table(&place, table, keys);
+                            self.watch(&place, table, item.span());
+                        }
+                        _ => self.add(item.span(), format!("{place}must be a table")),
+                    }
+                }
+            }
+            (is, value_of) => {
+                if let Some(what) = must_be(is, value_of) {
+                    self.add(value.span(), format!("{place}: must be {what}"));
+                }
             }
         }
-        Ok(())
+    }
+
+    fn watch(&mut self, place: &str, watch: &DeTable<'_>, at: Range<usize>) {
+        const KINDS: [&str; 5] = ["cgroup", "pid_file", "parent_pid", "pid", "command"];
+        if KINDS.iter().filter(|kind| watch.contains_key(**kind)).count() != 1 {
+            self.add(at, format!("{place}write exactly one of {}", KINDS.join(", ")));
+        } else if watch.contains_key("uid") && !watch.contains_key("command") {
+            self.add(at, format!("{place}uid goes with command only"));
+        }
+    }
+
+    /// What several keys say together.
+    fn together(&mut self, root: &DeTable<'_>) {
+        let none = match root.get("watch").map(Spanned::get_ref) {
+            Some(DeValue::Array(items)) => items.is_empty(),
+            other => other.is_none(),
+        };
+        if none {
+            self.add(0..0, "watch: there is no [[watch]], so there is nobody to swap");
+        }
+        let Some(DeValue::Table(storage)) = root.get("storage").map(Spanned::get_ref) else {
+            return;
+        };
+        // Bytes and shares cannot be compared before the host is known.
+        if let (Some(low), Some(high)) = (storage.get("low"), storage.get("high")) {
+            let below = match (low.get_ref(), high.get_ref()) {
+                (DeValue::Float(_), DeValue::Float(_)) => number(high.get_ref()) < number(low.get_ref()),
+                (low, high) => matches!((bytes(low), bytes(high)), (Some(low), Some(high)) if high < low),
+            };
+            if below {
+                self.add(high.span(), "storage.high: it is below storage.low");
+            }
+        }
     }
 }
 
-impl Watch {
-    fn check(&self) -> Result<(), String> {
-        let said = [
-            self.cgroup.is_some(),
-            self.pid_file.is_some(),
-            self.parent_pid.is_some(),
-            self.pid.is_some(),
-            self.command.is_some(),
-        ];
-        if said.iter().filter(|&&said| said).count() != 1 {
-            return Err("write exactly one of cgroup, pid_file, parent_pid, pid, command".into());
-        }
-        if self.uid.is_some() && self.command.is_none() {
-            return Err("uid goes with command only".into());
-        }
-        if let Some(path) = &self.cgroup {
-            if !path.starts_with('/') || path.split('/').any(|part| part == "..") {
-                return Err(format!(
-                    "cgroup: {path:?} must be a path from the root of its hierarchy, without `..`"
-                ));
-            }
-        }
-        if self.pid.is_some_and(|pid| pid <= 1) || self.parent_pid.is_some_and(|pid| pid < 1) {
-            return Err("process 1 is never swapped".into());
-        }
-        if let Some(share) = self.cpu_share {
-            check_share("cpu_share", share)?;
-        }
-        if self.faults == Some(0) {
-            return Err("faults must be 1 or more".into());
-        }
-        Ok(())
+/// What the value must be, if it is not.
+fn must_be(is: &Is, value: &DeValue<'_>) -> Option<String> {
+    let within = |least: f64, most: f64| number(value).is_some_and(|n| (least..=most).contains(&n));
+    let (fits, what) = match is {
+        Is::Share => (within(0.0, 1.0), "a share from 0 to 1".into()),
+        Is::Seconds(least, most) => (within(*least, *most), format!("from {least} to {most} s")),
+        Is::Count(least, most) => (
+            whole(value).is_some_and(|n| (*least..=*most).contains(&n)),
+            match *most {
+                most if most == i64::MAX as u64 => format!("a whole number, at least {least}"),
+                most => format!("a whole number from {least} to {most}"),
+            },
+        ),
+        Is::Size(least) => (
+            bytes(value).is_some_and(|n| n >= *least),
+            format!("bytes, or text like \"256 MiB\": at least {least}"),
+        ),
+        Is::Amount => (
+            bytes(value).is_some() || (matches!(value, DeValue::Float(_)) && within(0.0, 1.0)),
+            "bytes, a share from 0.0 to 1.0, or text like \"256 MiB\"".into(),
+        ),
+        Is::Flag => (matches!(value, DeValue::Boolean(_)), "true or false".into()),
+        Is::Text => (matches!(value, DeValue::String(_)), "text".into()),
+        Is::GroupPath => (
+            value
+                .as_str()
+                .is_some_and(|path| path.starts_with('/') && path.split('/').all(|part| part != "..")),
+            "a path from the root of its hierarchy, without `..`".into(),
+        ),
+        Is::Words(words) => (
+            value.as_str().is_some_and(|word| words.contains(&word)),
+            format!("one of {}", words.join(", ")),
+        ),
+        Is::Ids => (
+            each(value, |id| whole(id).is_some_and(|id| id <= u64::from(u32::MAX))),
+            "a list of user ids".into(),
+        ),
+        Is::Zram => (
+            each(value, |name| {
+                let number = name.as_str().and_then(|name| name.strip_prefix("zram"));
+                number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+            }),
+            "a list of zram devices, such as [\"zram0\"]".into(),
+        ),
+        Is::Part(_) | Is::Whole(_) => (false, "a table".into()),
+        Is::Each(_) => (false, "tables, each begun by its name in [[ ]]".into()),
+    };
+    (!fits).then_some(what)
+}
+
+fn each(value: &DeValue<'_>, fits: impl Fn(&DeValue<'_>) -> bool) -> bool {
+    matches!(value, DeValue::Array(items) if items.iter().all(|item| fits(item.get_ref())))
+}
+
+fn number(value: &DeValue<'_>) -> Option<f64> {
+    match value {
+        DeValue::Float(number) => number.as_str().parse().ok(),
+        _ => whole(value).map(|n| n as f64),
     }
 }
 
-fn check_share(key: &str, share: f64) -> Result<(), String> {
-    if (0.0..=1.0).contains(&share) {
-        return Ok(());
+fn whole(value: &DeValue<'_>) -> Option<u64> {
+    match value {
+        DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
+        _ => None,
     }
-    Err(format!("{key}: {share} is not a share from 0 to 1"))
+}
+
+fn bytes(value: &DeValue<'_>) -> Option<u64> {
+    match value {
+        DeValue::String(text) => SizeText::try_from(text.to_string()).ok().map(|size| size.0),
+        _ => whole(value),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::policy::QueueDrop;
+    use crate::policy::{Policy, QueueDrop};
 
     fn parse(text: &str) -> Result<Policy, String> {
-        let policy: Policy = toml::from_str(text).map_err(|error| error.to_string())?;
-        policy.check().map(|()| policy)
+        Policy::parse(text).map_err(|wrong| format!("{wrong:?}"))
     }
 
     const WATCH: &str = "[[watch]]\npid = 100\n";
@@ -244,5 +301,20 @@ mod tests {
             assert!(wrong.contains(key), "{text}: {wrong}");
         }
         assert!(parse("").is_err());
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_with_its_line() {
+        let text = "[[watch]]\npid = 1\n[queue_drop]\nidle_second = 3\n[swap_out]\norder = \"any\"\n";
+        let wrong = Policy::parse(text).unwrap_err();
+        let lines: Vec<usize> = wrong.iter().map(|(line, _)| *line).collect();
+        assert_eq!(lines, [2, 4, 6], "{wrong:?}");
+        assert!(wrong[1].1.contains("idle_seconds"), "{wrong:?}");
+    }
+
+    #[test]
+    fn what_the_table_lets_pass_is_a_policy() {
+        let text = toml::to_string(&parse(WATCH).unwrap()).unwrap();
+        assert_eq!(parse(&text), parse(WATCH));
     }
 }

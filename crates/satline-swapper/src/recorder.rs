@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use satline_program::{Error, clock};
 use satline_recording::{
-    ColumnId, HostFacts, RecordingDescription, RecordingError, RecordingWriter, TableId, WriterOptions,
-    create_if_absent, end_recording, write_toml_at_end, write_toml_atomically,
+    ColumnId, HostFacts, RecordingDescription, RecordingWriter, TableId, WriterOptions, create_if_absent,
+    end_recording, write_toml_at_end, write_toml_atomically,
 };
 
 use crate::abilities::Abilities;
 use crate::calls;
 use crate::decision::{Decisions, Event, State, StorageSeen, UserId, UserSeen, UserState};
-use crate::error::SwapperError;
 use crate::user::User;
 
 const SWAPPER: [&str; 16] = [
@@ -77,7 +77,7 @@ fn open_table(
     writer: &mut RecordingWriter,
     name: &str,
     columns: &[&str],
-) -> Result<(TableId, Vec<ColumnId>), RecordingError> {
+) -> Result<(TableId, Vec<ColumnId>), Error> {
     let table = writer.table(name)?;
     let columns = columns.iter().map(|column| writer.column(table, column));
     Ok((table, columns.collect::<Result<_, _>>()?))
@@ -88,14 +88,9 @@ impl Recorder {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn open(
-        directory: &Path,
-        policy: &str,
-        holds: bool,
-        abilities: &Abilities,
-    ) -> Result<Self, SwapperError> {
+    pub fn open(directory: &Path, policy: &str, holds: bool, abilities: &Abilities) -> Result<Self, Error> {
         let host = HostFacts::read(Path::new("/proc"), Path::new("/etc/os-release"));
-        let description = RecordingDescription::plain("satline-swapper", calls::real_ns(), host)?;
+        let description = RecordingDescription::plain("satline-swapper", clock::real_ns(), host)?;
         let created = create_if_absent(directory, &description)?;
         let mut writer = RecordingWriter::open(directory, WRITER, WriterOptions::default())?;
         let recorder = Recorder {
@@ -129,7 +124,7 @@ impl Recorder {
             toml::Value::Table(one)
         });
         let mut cost = toml::Table::new();
-        cost.insert("cpu_us".into(), calls::own_cpu_us().into());
+        cost.insert("cpu_us".into(), clock::own_cpu_us().into());
         let mut all = toml::Table::new();
         all.insert("writer".into(), WRITER.into());
         all.insert("version".into(), env!("CARGO_PKG_VERSION").into());
@@ -171,12 +166,12 @@ impl Recorder {
         decisions: &Decisions,
         users: &[(&User, &UserState)],
         storage: Option<StorageSeen>,
-    ) -> Result<(), SwapperError> {
-        let time_ns = calls::real_ns();
+    ) -> Result<(), Error> {
+        let time_ns = clock::real_ns();
         let count = |state| users.iter().filter(|(_, user)| user.state == state).count() as i64;
         let of = |value: fn(&StorageSeen) -> u64| storage.as_ref().map(|storage| value(storage) as i64);
         let row = [
-            Some(calls::own_cpu_us()),
+            Some(clock::own_cpu_us()),
             of(|storage| storage.total_bytes),
             of(|storage| storage.free_bytes),
             of(|storage| storage.low_bytes),
@@ -235,14 +230,14 @@ impl Recorder {
             writer.end_row(*table);
         }
         self.seen.clear();
-        Ok(writer.flush_due(now_ns)?)
+        writer.flush_due(now_ns)
     }
 
     /// Something that happened now.
     pub fn event(&mut self, event: &str, value: Option<f64>, text: &str) {
         let (table, columns) = &self.event;
         let writer = &mut self.writer;
-        writer.begin_row(*table, calls::real_ns(), calls::monotonic_ns());
+        writer.begin_row(*table, clock::real_ns(), clock::monotonic_ns());
         writer.set_text(columns[0], WRITER);
         writer.set_text(columns[1], event);
         if let Some(value) = value {
@@ -256,12 +251,12 @@ impl Recorder {
     ///
     /// # Errors
     /// The disk.
-    pub fn end(&mut self, abilities: &Abilities) -> Result<(), SwapperError> {
+    pub fn end(&mut self, abilities: &Abilities) -> Result<(), Error> {
         self.writer.finish()?;
         write_toml_at_end(&self.source(), &self.description(abilities, Some("complete")))?;
         // A recording that another began is another's to end.
         if self.created {
-            end_recording(self.writer.directory(), calls::real_ns(), "complete")?;
+            end_recording(self.writer.directory(), clock::real_ns(), "complete")?;
         }
         Ok(())
     }

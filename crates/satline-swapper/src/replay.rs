@@ -2,10 +2,10 @@
 
 use std::io::{BufRead, Write};
 
+use satline_program::Error;
 use serde::{Deserialize, Serialize};
 
 use crate::decision::{Action, Decisions, Event, State, StorageSeen, UserId, UserSeen};
-use crate::error::SwapperError;
 use crate::policy::Policy;
 
 /// What was seen at one time.
@@ -61,25 +61,24 @@ impl Replayed {
 ///
 /// # Errors
 /// A line that is no observation, by its number; a pipe that closes.
-pub fn replay(policy: &Policy, input: impl BufRead, output: &mut impl Write) -> Result<(), SwapperError> {
+pub fn replay(policy: &Policy, input: impl BufRead, output: &mut impl Write) -> Result<(), Error> {
     let mut run = Replay::new(policy.clone());
     for (index, line) in input.lines().enumerate() {
-        let line =
-            line.map_err(|error| SwapperError::system("standard input", error, "it must stay open"))?;
+        let line = line.map_err(|error| Error::system("standard input", &error, "it must stay open"))?;
         if line.trim().is_empty() {
             continue;
         }
         let observation: Observation = serde_json::from_str(&line).map_err(|error| {
-            SwapperError::input(
+            Error::input(
                 format!("observation {}: {error}", index + 1),
                 "`satline swapper replay RECORDING POLICY` makes them from a recording",
             )
         })?;
         let decided = run.step(&observation);
         let text = serde_json::to_string(&decided)
-            .map_err(|error| SwapperError::input(error.to_string(), "report this"))?;
+            .map_err(|error| Error::input(error.to_string(), "report this"))?;
         writeln!(output, "{text}")
-            .map_err(|error| SwapperError::system("standard output", error, "it must stay open"))?;
+            .map_err(|error| Error::system("standard output", &error, "it must stay open"))?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use satline_terminal::clock::monotonic_ns;
+use satline_program::clock::monotonic_ns;
 use satline_terminal::lines::pty::open_pty;
 
 fn main() -> Result<()> {

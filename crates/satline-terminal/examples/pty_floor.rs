@@ -13,7 +13,7 @@ use std::io::{Error, Read, Result, Write};
 use std::os::fd::AsRawFd;
 use std::process::{Child, Command, Stdio};
 
-use satline_terminal::clock::{SECOND_NS, monotonic_ns, process_cpu_us, seconds_to_ns};
+use satline_program::clock::{SECOND_NS, monotonic_ns, own_cpu_us, seconds_to_ns};
 use satline_terminal::lines::pty::open_pty;
 use satline_terminal::poll::{Poll, Watch};
 use satline_terminal::random::{Purpose, Seconds, between, stream};
@@ -60,7 +60,7 @@ fn main() -> Result<()> {
         all.push(start(index + 1, program, rest, log)?);
         poll.add(all[index].terminal.as_raw_fd(), index as u64, Watch::Arrivals)?;
     }
-    satline_scheduling::prefer();
+    satline_program::scheduling::prefer();
     // SAFETY: plain numbers; as the emulator does.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
     let mut due: BinaryHeap<Reverse<(i64, usize)>> = BinaryHeap::new();
@@ -74,7 +74,7 @@ fn main() -> Result<()> {
             break;
         }
         if !measures && now >= from {
-            (measures, answers, cpu_us) = (true, 0, process_cpu_us());
+            (measures, answers, cpu_us) = (true, 0, own_cpu_us());
             lateness_us.clear();
         }
         while let Some(&Reverse((at, index))) = due.peek() {
@@ -106,7 +106,7 @@ fn main() -> Result<()> {
             user.left = user.left.saturating_sub(ends);
         }
     }
-    let cpu_us = (process_cpu_us() - cpu_us) as f64 / answers.max(1) as f64;
+    let cpu_us = (own_cpu_us() - cpu_us) as f64 / answers.max(1) as f64;
     lateness_us.sort_unstable();
     let late = |part: f64| {
         lateness_us

@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Result, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
-use satline_terminal::clock::monotonic_ns;
+use satline_program::clock::monotonic_ns;
 
 fn respond(mut input: impl BufRead, mut out: impl Write, log: &Path) -> Result<()> {
     let mut log = OpenOptions::new().create(true).append(true).open(log)?;

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use regex::bytes::Regex;
+use satline_program::clock::{SECOND_NS, monotonic_ns};
 use serde::Serialize;
 
-use crate::clock::{SECOND_NS, monotonic_ns};
 use crate::lines::pty::open_pty;
 use crate::poll::{Poll, Watch};
 use crate::reader::{Reader, Status, Wait};

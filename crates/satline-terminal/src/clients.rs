@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::clock::{cpu_us_of, process_cpu_us};
+use satline_program::clock::{cpu_us_of, own_cpu_us};
+
 use crate::processes::Reaped;
 
 /// Clients that run, and what the others used.
@@ -44,20 +45,20 @@ impl Clients {
 
     /// A window begins: gives what was used before.
     pub fn begin(&mut self) -> Used {
-        let mut all_us = process_cpu_us() + self.ended_us;
+        let mut all_us = own_cpu_us() + self.ended_us;
         for (pid, began) in &mut self.running {
             *began = cpu_us_of(*pid).unwrap_or(*began);
             all_us += *began;
         }
         Used {
             all_us,
-            busiest_us: process_cpu_us(),
+            busiest_us: own_cpu_us(),
         }
     }
 
     /// `begin`'s own processor time counts as that of the emulator itself.
     pub fn since(&self, begin: Used) -> Used {
-        let own = process_cpu_us();
+        let own = own_cpu_us();
         let (mut all_us, mut busiest_us) = (own + self.ended_us - begin.all_us, own - begin.busiest_us);
         for (pid, began) in &self.running {
             let now = cpu_us_of(*pid).unwrap_or(*began);

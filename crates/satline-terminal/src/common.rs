@@ -5,10 +5,11 @@ use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 
+use satline_program::Error;
+use satline_program::clock::{SECOND_NS, monotonic_ns};
+
 use crate::clients::{Clients, Used};
-use crate::clock::{SECOND_NS, monotonic_ns};
 use crate::door::Door;
-use crate::error::TerminalError;
 use crate::lines::pty::COLUMNS;
 use crate::lines::{Lines, Link, Target};
 use crate::open::Open;
@@ -98,7 +99,7 @@ pub struct Common {
     /// Users whose log-on failed for good: number and why.
     pub failed: Vec<(usize, String)>,
     /// The run cannot go on.
-    pub abort: Option<TerminalError>,
+    pub abort: Option<Error>,
     /// The run is ending: nobody logs on, nobody begins a line.
     pub closing: bool,
 }
@@ -131,7 +132,7 @@ impl Common {
         if let Some(file) = &mut self.users_file {
             if let Err(error) = file.write_all(format!("{pid}\t{user}\n").as_bytes()) {
                 let hint = "make room, or run without --users-file";
-                self.abort = Some(TerminalError::failure(
+                self.abort = Some(Error::failure(
                     format!("cannot write the users file: {error}"),
                     hint,
                 ));
@@ -246,7 +247,7 @@ impl Common {
     }
 
     /// The error when more than half of a step's users are not logged on.
-    pub fn too_many_failed(&self, failed: usize, intended: usize, why: &str) -> TerminalError {
+    pub fn too_many_failed(&self, failed: usize, intended: usize, why: &str) -> Error {
         let target = &self.workload.line.target;
         let (place, hint) = if target.is_remote() {
             let hint = "try the line by hand; check the keys line, prompt and setup of the workload";
@@ -263,7 +264,7 @@ impl Common {
         let what = format!(
             "{origin}: {failed} of the {intended} users of step {step} could not log on {place}: {why}"
         );
-        TerminalError::input(what, hint)
+        Error::input(what, hint)
     }
 }
 

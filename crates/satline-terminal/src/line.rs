@@ -2,7 +2,8 @@
 
 use std::io;
 
-use crate::clock::{monotonic_ns, real_ns};
+use satline_program::clock::{monotonic_ns, real_ns};
+
 use crate::common::Common;
 use crate::lines::Link;
 use crate::reader::{EndedBy, Reader, Wait};

@@ -1,12 +1,9 @@
 //! `satline-terminal`: options → run → recording.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use satline_recording::harmless;
 use satline_terminal::cli::{Cli, CliCommand};
-use satline_terminal::error::TerminalError;
 use satline_terminal::workload;
 
 fn main() -> ExitCode {
@@ -23,15 +20,11 @@ fn main() -> ExitCode {
             0
         }),
     };
-    let code = result.unwrap_or_else(|error| report(&error));
-    ExitCode::from(u8::try_from(code).unwrap_or(1))
-}
-
-fn report(error: &TerminalError) -> i32 {
-    // The text may quote file contents and what a shell printed. Standard error may be closed.
-    let _ = writeln!(io::stderr(), "error: {}", harmless(&error.message));
-    if !error.hint.is_empty() {
-        let _ = writeln!(io::stderr(), "hint: {}", harmless(&error.hint));
+    match result {
+        Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
+        Err(error) => {
+            error.tell("error");
+            ExitCode::from(error.exit_code())
+        }
     }
-    error.exit_code
 }

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use rand_pcg::Pcg64;
+use satline_program::clock::seconds_to_ns;
 use serde::Serialize;
 
-use crate::clock::seconds_to_ns;
 use crate::random::{Purpose, stream};
 use crate::workload::Arrivals;
 

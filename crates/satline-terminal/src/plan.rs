@@ -1,6 +1,6 @@
 //! The plan of a run: steps of users, each with ramp, warm-up and measured window.
 
-use crate::clock::SECOND_NS;
+use satline_program::clock::SECOND_NS;
 
 /// A step; lengths in ns, those that it does not state are the plan's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

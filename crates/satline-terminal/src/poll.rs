@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use crate::clock::{SECOND_NS, monotonic_ns};
+use satline_program::clock::{SECOND_NS, monotonic_ns};
 
 /// The timer's own token.
 const TIMER: u64 = 1 << 63;

@@ -1,6 +1,6 @@
 //! The bound on how many lines a second all users together may send.
 
-use crate::clock::SECOND_NS;
+use satline_program::clock::SECOND_NS;
 
 /// A bucket that fills at the bound's rate and holds what a tenth of a second brings, at least one line.
 #[derive(Debug)]

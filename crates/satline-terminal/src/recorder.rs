@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use satline_recording::{ColumnId, RecordingError, RecordingWriter, TableId, WriterOptions};
+use satline_program::Error;
+use satline_program::clock::{monotonic_ns, real_ns};
+use satline_recording::{ColumnId, RecordingWriter, TableId, WriterOptions};
 
-use crate::clock::{monotonic_ns, real_ns};
 use crate::user::user_name;
 use crate::workload::Script;
 
@@ -103,7 +104,7 @@ fn columns<const N: usize>(
     writer: &RecordingWriter,
     table: TableId,
     names: [&str; N],
-) -> Result<[ColumnId; N], RecordingError> {
+) -> Result<[ColumnId; N], Error> {
     let ids = names
         .iter()
         .map(|name| writer.column(table, name))
@@ -113,7 +114,7 @@ fn columns<const N: usize>(
 
 impl Recorder {
     /// Opens the writer `terminal` of a recording.
-    pub fn open(directory: &Path, scripts: &[Script]) -> Result<Self, RecordingError> {
+    pub fn open(directory: &Path, scripts: &[Script]) -> Result<Self, Error> {
         let mut writer = RecordingWriter::open(directory, "terminal", WriterOptions::default())?;
         let transaction = writer.table("transaction")?;
         let names = [
@@ -258,18 +259,18 @@ impl Recorder {
         writer.end_row(self.event);
     }
 
-    pub fn flush_due(&mut self, monotonic_ns: i64) -> Result<(), RecordingError> {
+    pub fn flush_due(&mut self, monotonic_ns: i64) -> Result<(), Error> {
         self.write_gathered();
         self.writer.flush_due(monotonic_ns)
     }
 
     /// Whoever reads the recording finds everything in a moment.
-    pub fn flush_soon(&mut self) -> Result<(), RecordingError> {
+    pub fn flush_soon(&mut self) -> Result<(), Error> {
         self.write_gathered();
         self.writer.flush_soon()
     }
 
-    pub fn finish(&mut self) -> Result<(), RecordingError> {
+    pub fn finish(&mut self) -> Result<(), Error> {
         self.write_gathered();
         self.writer.finish()
     }

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use satline_program::{Error, clock::real_ns};
 use satline_recording::{
     HostFacts, RecordingDescription, create_if_absent, end_recording, write_toml_at_end,
     write_toml_atomically,
@@ -17,12 +18,10 @@ use crate::allow::Consent;
 use crate::calibration::{Calibration, calibrate};
 use crate::cli::{ProgressOption, RunOptions};
 use crate::clients::Clients;
-use crate::clock::real_ns;
 use crate::common::Common;
 use crate::door::Door;
 use crate::draws::DrawsKey;
-use crate::emulator::{Emulator, End, recording_failed};
-use crate::error::TerminalError;
+use crate::emulator::{Emulator, End};
 use crate::lines::{Lines, pty};
 use crate::open::{Counts, Open};
 use crate::plan::{Phase, Plan};
@@ -95,7 +94,7 @@ struct Directory {
 }
 
 /// Runs the users; gives the exit status.
-pub fn run(options: &RunOptions) -> Result<i32, TerminalError> {
+pub fn run(options: &RunOptions) -> Result<i32, Error> {
     let mut workload = workload::load(&options.workload, options.line.as_ref())?;
     line_options(options, &mut workload)?;
     workload.draws = options.draws.unwrap_or(workload.draws);
@@ -117,7 +116,7 @@ pub fn run(options: &RunOptions) -> Result<i32, TerminalError> {
         .map(|source| Passwords::read(source, &workload.origin, most))
         .transpose()?;
     let signals = Signals::new(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD])
-        .map_err(|error| TerminalError::failure(format!("cannot take signals: {error}"), ""))?;
+        .map_err(|error| Error::failure(format!("cannot take signals: {error}"), ""))?;
     let lines = lines(options, &workload, &environment, file_limit)?;
     let consent = consent(options, &workload, &plan, &lines, most)?;
     try_tls(options, &workload, &lines)?;
@@ -126,7 +125,7 @@ pub fn run(options: &RunOptions) -> Result<i32, TerminalError> {
             .and_then(|poll| poll.add(0, 0, Watch::Input))
             .map_err(|error| {
                 let hint = "with --watch-stdin standard input must be a pipe or a terminal";
-                TerminalError::input(
+                Error::input(
                     format!("--watch-stdin: cannot watch standard input: {error}"),
                     hint,
                 )
@@ -158,15 +157,14 @@ fn record(
     users_file: Option<fs::File>,
     signals: Signals,
     directory: &Path,
-) -> Result<i32, TerminalError> {
+) -> Result<i32, Error> {
     let recording = &options.recording;
     let host = HostFacts::read(Path::new("/proc"), Path::new("/etc/os-release"));
     let created = RecordingDescription::plain("satline-terminal", real_ns(), host)
-        .and_then(|description| create_if_absent(recording, &description))
-        .map_err(|error| recording_failed(&error))?;
-    let recorder = Recorder::open(recording, &workload.scripts).map_err(|error| recording_failed(&error))?;
+        .and_then(|description| create_if_absent(recording, &description))?;
+    let recorder = Recorder::open(recording, &workload.scripts)?;
     // After the recorder, whose own thread need not be punctual; the users' shells do not inherit it.
-    let scheduling = satline_scheduling::prefer();
+    let scheduling = satline_program::scheduling::prefer();
     // With the scheduling of the run.
     let calibration = calibrate();
     let source_path = recording.join("sources/terminal.toml");
@@ -214,7 +212,7 @@ fn record(
         } else {
             write_toml_atomically
         };
-        write(&source_path, &source).map_err(|error| recording_failed(&error))
+        write(&source_path, &source)
     };
     source(None, None, None)?;
     let open = workload
@@ -242,7 +240,7 @@ fn record(
         open,
         users_file,
         poll: Poll::new()
-            .map_err(|error| TerminalError::failure(format!("cannot make an epoll set: {error}"), ""))?,
+            .map_err(|error| Error::failure(format!("cannot make an epoll set: {error}"), ""))?,
         buffer: vec![0; 32 * 1024],
         timers: Timers::new(SLACK_NS),
         recorder,
@@ -277,11 +275,11 @@ fn record(
         options.follow.then_some(options.max_time as f64 / 1e9),
         consent,
     )
-    .map_err(|error| TerminalError::failure(format!("cannot wait for signals: {error}"), ""))?;
+    .map_err(|error| Error::failure(format!("cannot wait for signals: {error}"), ""))?;
     let (mut end, mut c) = emulator.run();
     if let Err(error) = c.recorder.finish() {
         if !matches!(end, End::Failed(_)) {
-            end = End::Failed(recording_failed(&error));
+            end = End::Failed(error);
         }
     }
     source(
@@ -290,7 +288,7 @@ fn record(
         c.open.as_ref().map(|open| open.counts),
     )?;
     if created {
-        end_recording(recording, real_ns(), reason(&end)).map_err(|error| recording_failed(&error))?;
+        end_recording(recording, real_ns(), reason(&end))?;
     }
     match end {
         End::Complete => Ok(0),
@@ -303,19 +301,18 @@ fn reason(end: &End) -> &'static str {
     match end {
         End::Complete => "complete",
         End::Interrupted(..) => "interrupted",
-        End::Failed(error) if error.disk_full => "disk-full",
-        End::Failed(_) => "failed",
+        End::Failed(error) => error.end_reason(),
     }
 }
 
-fn open_users_file(path: &Path) -> Result<fs::File, TerminalError> {
+fn open_users_file(path: &Path) -> Result<fs::File, Error> {
     OpenOptions::new()
         .create(true)
         .append(true)
         .open(path)
         .map_err(|error| {
             let what = format!("--users-file: cannot write {}: {error}", path.display());
-            TerminalError::input(what, "name a file in a directory that exists")
+            Error::input(what, "name a file in a directory that exists")
         })
 }
 
@@ -338,12 +335,12 @@ fn variables(options: &RunOptions, directory: &Path) -> Vec<(String, String)> {
     variables
 }
 
-fn make_directory(wanted: Option<&Path>, most: usize) -> Result<Directory, TerminalError> {
+fn make_directory(wanted: Option<&Path>, most: usize) -> Result<Directory, Error> {
     let temporary = std::env::temp_dir().join(format!("satline-terminal-{}", std::process::id()));
     let path = std::path::absolute(wanted.unwrap_or(&temporary)).unwrap_or(temporary);
     let fail = |what: &Path, error: &io::Error| {
         let what = format!("--directory: cannot make {}: {error}", what.display());
-        TerminalError::input(what, "name a directory that this user may write")
+        Error::input(what, "name a directory that this user may write")
     };
     let ours = !path.exists();
     if wanted.is_some() {
@@ -356,7 +353,7 @@ fn make_directory(wanted: Option<&Path>, most: usize) -> Result<Directory, Termi
     for name in names(most) {
         if path.join(&name).exists() {
             let what = format!("--directory: {} exists already", path.join(&name).display());
-            return Err(TerminalError::input(
+            return Err(Error::input(
                 what,
                 "name another directory, or remove what is left of an earlier run",
             ));

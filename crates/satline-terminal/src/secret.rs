@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::error::TerminalError;
+use satline_program::Error;
 
 /// Where a password is; never the password itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,12 +28,9 @@ impl fmt::Debug for Passwords {
 
 impl Passwords {
     /// Reads them for `users` users; errors name the place and never what it holds.
-    pub fn read(source: &Source, origin: &str, users: usize) -> Result<Self, TerminalError> {
+    pub fn read(source: &Source, origin: &str, users: usize) -> Result<Self, Error> {
         let wrong = |what: String, hint: &str| {
-            Err(TerminalError::input(
-                format!("{origin}: key line.password: {what}"),
-                hint,
-            ))
+            Err(Error::input(format!("{origin}: key line.password: {what}"), hint))
         };
         let lines = match source {
             Source::Variable(name) => match std::env::var(name) {
@@ -125,7 +122,7 @@ mod tests {
             ("a\n\n", 0o600, 2),
         ] {
             let error = read(text, mode, users).unwrap_err();
-            assert!(error.exit_code == 2 && !error.hint.is_empty());
+            assert!(error.exit_code() == 2 && !error.hint.is_empty());
             assert!(!format!("{error:?}").contains("geheim"), "{error:?}");
         }
     }

@@ -3,14 +3,14 @@
 use std::hint::black_box;
 
 /// The loop looks at its clock about this often, so that reading the clock (supervisor state) stays a small part.
-const LOOK_EVERY_NS: u64 = 200_000;
+const LOOK_EVERY_NS: i64 = 200_000;
 
 /// Uses processor time until `clock` has advanced by `seconds`; returns what it advanced by, in nanoseconds.
 ///
 /// The clock is a processor-time clock, so contention lengthens the elapsed time and not the work. The loop is
 /// calibrated as it goes: the stretch between two looks doubles until it takes `LOOK_EVERY_NS`.
-pub fn burn(seconds: f64, mut clock: impl FnMut() -> u64, mut work: impl FnMut(u64)) -> u64 {
-    let goal = (seconds * 1e9) as u64;
+pub fn burn(seconds: f64, mut clock: impl FnMut() -> i64, mut work: impl FnMut(u64)) -> i64 {
+    let goal = (seconds * 1e9) as i64;
     let start = clock();
     let mut stretch = 256;
     let mut used = 0;
@@ -39,12 +39,15 @@ pub fn mix(rounds: u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::cell::Cell;
+
+    use satline_program::clock;
+
+    use super::*;
 
     #[test]
     fn burns_what_was_asked_and_looks_seldom() {
-        let time = Cell::new(5_000_u64);
+        let time = Cell::new(5_000_i64);
         let looks = Cell::new(0);
         let used = burn(
             0.1,
@@ -52,7 +55,7 @@ mod tests {
                 looks.set(looks.get() + 1);
                 time.get()
             },
-            |rounds| time.set(time.get() + rounds),
+            |rounds| time.set(time.get() + rounds as i64),
         );
         assert!((100_000_000..100_600_000).contains(&used), "{used}");
         assert!(looks.get() < 1000, "{} looks", looks.get());
@@ -65,9 +68,9 @@ mod tests {
 
     #[test]
     fn the_real_clock_advances_by_the_work() {
-        let before = crate::clock::own_cpu_ns();
-        let used = burn(0.01, crate::clock::own_cpu_ns, mix);
+        let before = clock::own_cpu_ns();
+        let used = burn(0.01, clock::own_cpu_ns, mix);
         assert!(used >= 10_000_000);
-        assert!(crate::clock::own_cpu_ns() - before >= used);
+        assert!(clock::own_cpu_ns() - before >= used);
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! The file has no name while it is used, so nothing is left behind however the probe ends, SIGKILL included.
 
-use crate::error::{Error, Result};
 use crate::order::{SplitMix64, shuffled};
 use crate::storage::{Pages, page_bytes};
 use std::ffi::CString;
@@ -12,6 +11,8 @@ use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+
+use satline_program::{Error, Result};
 
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 const RAMFS_MAGIC: u64 = 0x8584_58f6;
@@ -63,9 +64,9 @@ impl Reads {
                 word.copy_from_slice(&random.next().to_ne_bytes());
             }
             file.write_all_at(buffer.as_slice_mut(), slot as u64 * slot_bytes as u64)
-                .map_err(|e| Error::host(&place, &e, hint))?;
+                .map_err(|e| Error::system(&place, &e, hint))?;
         }
-        file.sync_data().map_err(|e| Error::host(&place, &e, hint))?;
+        file.sync_data().map_err(|e| Error::system(&place, &e, hint))?;
         advise(&file, 0, 0, libc::POSIX_FADV_DONTNEED);
         advise(&file, 0, 0, libc::POSIX_FADV_RANDOM);
         let order = shuffled(ios, seed);
@@ -94,7 +95,7 @@ impl Reads {
     pub fn run(&mut self) -> Result<()> {
         for index in 0..self.order.len() {
             self.read(self.order[index]).map_err(|e| {
-                Error::host(
+                Error::system(
                     "cannot read the probe's file",
                     &e,
                     "look for errors of the device in the kernel's log",
@@ -269,7 +270,7 @@ mod tests {
     fn a_missing_directory_is_wrong_input() {
         let error = nameless(Path::new("/nonexistent/place")).unwrap_err();
         assert_eq!(error.exit_code(), 2);
-        assert!(error.to_string().contains("/nonexistent/place"), "{error}");
-        assert!(error.to_string().contains("hint:"));
+        assert!(error.with_hint().contains("/nonexistent/place"), "{error}");
+        assert!(error.with_hint().contains("hint:"));
     }
 }

@@ -1,8 +1,6 @@
 //! `satline-thermometer`: a synthetic probe whose elapsed time is the service that users get [Bard].
 
-mod clock;
 mod compute;
-mod error;
 mod file;
 mod order;
 mod parameters;
@@ -11,8 +9,8 @@ mod storage;
 mod terminal;
 
 use clap::Parser;
-use error::{Error, Result};
 use parameters::{Parameters, Preset};
+use satline_program::{Error, Result};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -99,7 +97,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("satline-thermometer: {error}");
+            error.tell("satline-thermometer");
             ExitCode::from(error.exit_code())
         }
     }

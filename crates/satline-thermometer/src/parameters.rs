@@ -1,7 +1,8 @@
 //! What a probe does: the parameters of the one routine, and the presets by name.
 
-use crate::error::{Error, Result};
 use std::fmt;
+
+use satline_program::{Error, Result};
 
 const LONGEST_CPU_SECONDS: f64 = 3600.0;
 const MOST_FILE_IOS: u64 = 1_000_000;

@@ -1,22 +1,22 @@
 //! The one routine that all thermometers are [Bard]: prepare, start the clocks, work, stop the clocks.
 
-use crate::clock;
 use crate::compute;
-use crate::error::Result;
 use crate::file::Reads;
 use crate::parameters::Parameters;
 use crate::storage::WorkingSet;
 use crate::terminal::Responder;
 use std::path::Path;
 
+use satline_program::{Result, clock};
+
 /// What a probe measured, as it is printed: one line of JSON.
 #[derive(Debug, serde::Serialize)]
 pub struct Reading {
     pub thermometer: String,
     /// Elapsed time of the work, preparation excepted.
-    pub elapsed_us: u64,
+    pub elapsed_us: i64,
     /// Processor time of the work, that of the process answering on the terminal included.
-    pub cpu_us: u64,
+    pub cpu_us: i64,
     pub parameters: String,
 }
 
@@ -45,7 +45,7 @@ pub fn run(name: &str, parameters: &Parameters, directory: &Path, seed: u64) -> 
     let cpu_ns = |responder: &Option<Responder>| {
         clock::own_cpu_ns() + responder.as_ref().and_then(Responder::cpu_ns).unwrap_or(0)
     };
-    let start = clock::elapsed_ns();
+    let start = clock::monotonic_ns();
     let cpu_before = cpu_ns(&responder);
     if let Some(set) = &mut working_set {
         set.touch(0);
@@ -62,8 +62,8 @@ pub fn run(name: &str, parameters: &Parameters, directory: &Path, seed: u64) -> 
     if let Some(set) = &mut working_set {
         set.touch(1);
     }
-    let cpu = cpu_ns(&responder).saturating_sub(cpu_before);
-    let elapsed = clock::elapsed_ns() - start;
+    let cpu = (cpu_ns(&responder) - cpu_before).max(0);
+    let elapsed = clock::monotonic_ns() - start;
 
     let mut described = parameters.to_string();
     if let Some(reads) = &reads {

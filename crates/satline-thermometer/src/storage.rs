@@ -1,8 +1,9 @@
 //! Main storage: pages of our own, mapped and touched.
 
-use crate::error::{Error, Result};
 use crate::order::shuffled;
 use std::ptr;
+
+use satline_program::{Error, Result};
 
 /// Bytes of a page.
 pub fn page_bytes() -> usize {
@@ -39,7 +40,11 @@ impl Pages {
             )
         };
         if start == libc::MAP_FAILED {
-            return Err(Error::last(&format!("cannot map {bytes} bytes of storage"), hint));
+            return Err(Error::system(
+                format_args!("cannot map {bytes} bytes of storage"),
+                &std::io::Error::last_os_error(),
+                hint,
+            ));
         }
         // Small pages, so that every page is a fault of its own. A kernel without huge pages refuses; that is well.
         // SAFETY: the mapping was made above.

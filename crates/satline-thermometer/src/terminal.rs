@@ -1,11 +1,11 @@
 //! Terminal interactions: a line over a real pty to a child that waits at the other end, and its answer back.
 
-use crate::clock;
-use crate::error::{Error, Result};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::ptr;
+
+use satline_program::{Error, Result, clock};
 
 const HINT: &str =
     "look at /dev/pts and the limits on processes and pseudo-terminals (ulimit -u, kernel.pty.max)";
@@ -24,11 +24,15 @@ impl Responder {
         let file = File::from(master);
         let output = file
             .try_clone()
-            .map_err(|e| Error::host("cannot use the pseudo-terminal", &e, HINT))?;
+            .map_err(|e| Error::system("cannot use the pseudo-terminal", &e, HINT))?;
         // SAFETY: this program has one thread, so the child may go on as a normal process.
         let pid = unsafe { libc::fork() };
         match pid {
-            -1 => Err(Error::last("cannot start the answering process", HINT)),
+            -1 => Err(Error::system(
+                "cannot start the answering process",
+                &std::io::Error::last_os_error(),
+                HINT,
+            )),
             0 => {
                 drop((file, output));
                 answer(slave)
@@ -50,12 +54,12 @@ impl Responder {
     pub fn interact(&mut self, number: u64) -> Result<()> {
         self.input
             .write_all(format!("line {number}\n").as_bytes())
-            .map_err(|e| Error::host("cannot write to the pseudo-terminal", &e, HINT))?;
+            .map_err(|e| Error::system("cannot write to the pseudo-terminal", &e, HINT))?;
         self.expect(&format!("ok line {number}"))
     }
 
     /// Processor time of the child so far, ns.
-    pub fn cpu_ns(&self) -> Option<u64> {
+    pub fn cpu_ns(&self) -> Option<i64> {
         clock::cpu_ns_of(self.pid)
     }
 
@@ -66,13 +70,13 @@ impl Responder {
             Ok(_) if line.trim_end() == wanted => Ok(()),
             Ok(_) => {
                 let odd = std::io::Error::other(format!("{:?} instead of {wanted:?}", line.trim_end()));
-                Err(Error::host(
+                Err(Error::system(
                     "the answering process gave a wrong answer",
                     &odd,
                     HINT,
                 ))
             }
-            Err(e) => Err(Error::host("the answering process ended", &e, HINT)),
+            Err(e) => Err(Error::system("the answering process ended", &e, HINT)),
         }
     }
 }
@@ -101,7 +105,11 @@ fn open_pty() -> Result<(OwnedFd, OwnedFd)> {
         )
     };
     if failed != 0 {
-        return Err(Error::last("cannot open a pseudo-terminal", HINT));
+        return Err(Error::system(
+            "cannot open a pseudo-terminal",
+            &std::io::Error::last_os_error(),
+            HINT,
+        ));
     }
     // SAFETY: both descriptors are new and ours alone; `modes` is filled by tcgetattr before it is used.
     unsafe {

@@ -7,14 +7,11 @@
 
 pub mod compact;
 pub mod distances;
-pub mod error;
 pub mod formats;
-mod numbering;
 pub mod options;
 pub mod policies;
 pub mod program;
 pub mod replay;
 mod trace;
 
-pub use error::{Result, TraceError};
 pub use trace::{Builder, MOST_REFERENCES, Sink, Trace};

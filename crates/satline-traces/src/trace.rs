@@ -1,7 +1,8 @@
 //! A trace in storage, and where readers put what they read.
 
-use crate::error::{Result, TraceError};
-use crate::numbering::Numbering;
+use std::collections::HashMap;
+
+use satline_program::{Error, Result};
 
 /// Most references that are kept in storage: 4 bytes each. More need `--first`.
 pub const MOST_REFERENCES: usize = 1_000_000_000;
@@ -111,9 +112,29 @@ impl Sink for Builder {
     }
 }
 
-fn too_long() -> TraceError {
-    TraceError::input(
+fn too_long() -> Error {
+    Error::input(
         "the trace has more references than storage holds",
         "replay a part of it: --first 100000000",
     )
+}
+
+/// Gives each page number the next free dense one, in order of first appearance.
+#[derive(Debug, Default)]
+struct Numbering(HashMap<u64, u32>);
+
+impl Numbering {
+    /// The page's dense number. `None`: there are too many pages.
+    fn of(&mut self, page: u64) -> Option<u32> {
+        let next = u32::try_from(self.0.len()).ok()?;
+        // The last number is kept for "none".
+        if next == u32::MAX {
+            return self.0.get(&page).copied();
+        }
+        Some(*self.0.entry(page).or_insert(next))
+    }
+
+    fn len(&self) -> u32 {
+        self.0.len() as u32
+    }
 }

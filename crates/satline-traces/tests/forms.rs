@@ -4,9 +4,10 @@ use std::io::Cursor;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
+use satline_program::Result;
 use satline_traces::compact::{self, Head, Totals, Writer};
 use satline_traces::formats::{self, Reading};
-use satline_traces::{Builder, Result, Sink, Trace};
+use satline_traces::{Builder, Sink, Trace};
 
 #[derive(Default)]
 struct Pages(Vec<u64>);
@@ -106,7 +107,7 @@ proptest! {
                 prop_assert!(ended.tail.is_some(), "the change at {} was not seen", at);
                 prop_assert!(pages.starts_with(&back.0));
             }
-            Err(error) => prop_assert_eq!(error.exit_code, 2),
+            Err(error) => prop_assert_eq!(error.exit_code(), 2),
         }
     }
 
@@ -163,7 +164,7 @@ fn an_incomplete_last_line_is_counted_and_a_wrong_one_refused() {
             .starts_with("made: line 2 is not of lackey: \"\\u{1b}[31m\""),
         "{error}"
     );
-    assert_eq!(error.exit_code, 2);
+    assert_eq!(error.exit_code(), 2);
     let error = read_text("pages", "# none\n\n", 4096, None).unwrap_err();
     assert_eq!(error.message, "made: no reference in 2 lines of pages");
     let endless = "1".repeat(100_000);

@@ -5,7 +5,7 @@ to pandas, Polars or anything that reads Arrow. This is a face, as the command l
 packages below it, and none of them imports it.
 """
 
-from satline.api._columns import Column, Frame, MissingLibraryError, Tabular
+from satline.api._columns import Column, Frame, Tabular
 from satline.api._compared import Compared, compare
 from satline.api._diagnosed import Diagnosed
 from satline.api._experiment import Experiment
@@ -17,6 +17,7 @@ from satline.api._result import Result
 from satline.api._simulated import Simulation, simulate, simulate_recording
 from satline.api._studied import SimulatedStudyRun, StudyRun, study
 from satline.api._tables import Table, Tables, Users
+from satline.extras import MissingLibraryError
 
 __all__ = [
     "Column",

@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from satline.extras import optional_library
+
 WIDTH, HEIGHT = 460, 290
+_PURPOSE = "charts are made with it"
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ def line_chart(
     zero
         Let the vertical axis begin at 0.
     """
-    import altair as alt
+    alt = optional_library("altair", _PURPOSE)
 
     rows = [
         {"series": _plain(d.series), "x": d.x, "y": d.y, "low": d.low, "high": d.high}
@@ -69,7 +72,7 @@ def line_chart(
 
 def with_band(chart: Any, at: float, low: float, high: float, words: str) -> Any:
     """The chart with a place on its horizontal axis marked, and the interval of that place shaded."""
-    import altair as alt
+    alt = optional_library("altair", _PURPOSE)
 
     place = alt.Chart(_data([{"x": at, "low": low, "high": high, "words": _plain(words)}]))
     hover = [alt.Tooltip("words:N", title="marked")]
@@ -80,7 +83,7 @@ def with_band(chart: Any, at: float, low: float, high: float, words: str) -> Any
 
 def below_each_other(charts: Sequence[Any]) -> Any:
     """One chart as it is, several below each other."""
-    import altair as alt
+    alt = optional_library("altair", _PURPOSE)
 
     return charts[0] if len(charts) == 1 else alt.vconcat(*charts).resolve_scale(color="independent")
 
@@ -94,13 +97,13 @@ def _plain(text: str) -> str:
 
 
 def _data(rows: list[dict[str, Any]]) -> Any:
-    import altair as alt
+    alt = optional_library("altair", _PURPOSE)
 
     return alt.InlineData(values=rows)
 
 
 def _colours(names: Sequence[str]) -> Any:
-    import altair as alt
+    alt = optional_library("altair", _PURPOSE)
 
     from satline.present import COLOURS
 
@@ -108,6 +111,6 @@ def _colours(names: Sequence[str]) -> Any:
 
 
 def _legend(names: Sequence[str]) -> Any:
-    import altair as alt
+    alt = optional_library("altair", _PURPOSE)
 
     return alt.Legend(labelLimit=240, orient="bottom", columns=2) if len(names) > 1 else None

@@ -6,22 +6,18 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from satline.api._html import table_html
-from satline.errors import SatlineError
+from satline.extras import optional_library
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS_SHOWN = 10
 COLUMNS_SHOWN = 8
+_OTHERWISE = "to_arrow() gives the same rows without it"
 Kind = Literal["float", "int", "text", "bool"]
-
-
-class MissingLibraryError(SatlineError, ImportError):
-    """A library that Satline itself does not need is not installed; the hint names the extra that has it."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,7 @@ class Tabular:
         MissingLibraryError
             pandas is not installed.
         """
-        _optional("pandas")
+        optional_library("pandas", otherwise=_OTHERWISE)
         rows = self.to_arrow()
         frame = rows.to_pandas()
         frame.attrs["units"] = units_of(rows.schema)
@@ -80,7 +76,7 @@ class Tabular:
         MissingLibraryError
             polars is not installed.
         """
-        return _optional("polars").from_arrow(self.to_arrow())
+        return optional_library("polars", otherwise=_OTHERWISE).from_arrow(self.to_arrow())
 
     @property
     def units(self) -> Mapping[str, str]:
@@ -206,13 +202,3 @@ def _stored(value: Any, kind: Kind) -> Any:
         # A path may hold bytes that are no text; Arrow's strings may not.
         return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
     return {"float": float, "int": int, "bool": bool}[kind](value)
-
-
-def _optional(library: str) -> Any:
-    try:
-        return import_module(library)
-    except ImportError as error:
-        raise MissingLibraryError(
-            f"{library} is not installed",
-            hint=f"pip install 'satline[{library}]'; to_arrow() gives the same rows without it",
-        ) from error

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import click
@@ -15,12 +12,11 @@ import click
 from satline.cli.filters import filter_options, moment_named
 from satline.cli.history import HISTORY
 from satline.cli.history import compare as compare_with_history
-from satline.cli.options import LOAD
-from satline.cli.outputs import JSON, SVG, html_option, write_pictures
+from satline.cli.options import LOAD, speak_of
+from satline.cli.outputs import JSON, SVG, html_option, print_json, write_pictures
 from satline.errors import InputError
 
 if TYPE_CHECKING:
-    from satline.comparison import Comparison
     from satline.recording import Recording
     from satline.reduction import Filters
 
@@ -110,6 +106,7 @@ def compare(
 
     first, second = _sides(recordings, before, after, cut=at is not None or at_annotation is not None)
     opened = [[Recording.open(path) for path in side] for side in (first, second)]
+    speak_of(*(one for side in opened for one in side))
     zone = filters.timezone if filters is not None else "UTC"
     options = Options(load_axis, measure, throughput, filters, class_observations)
     found = held(opened[0], opened[1], options, at_s=_cut(opened[0], at, at_annotation, zone))
@@ -121,7 +118,7 @@ def compare(
         if svg is not None:
             write_pictures(plots(found), svg, "svg")
     if as_json:
-        click.echo(json.dumps(content(found), indent=2))
+        print_json("compare", found)
         return
     from rich.console import Console
 
@@ -189,20 +186,3 @@ def _cut(opened: Sequence[Recording], at: str | None, annotation: str | None, zo
         return moment_of(opened[0], annotation)
     moment = moment_named("--at", at, ZoneInfo(zone))
     return None if moment is None else moment.timestamp()
-
-
-def content(found: Comparison) -> dict[str, Any]:
-    """A comparison for JSON; what is not known is null."""
-    made: dict[str, Any] = plain(dataclasses.asdict(found))
-    return made
-
-
-def plain(value: Any) -> Any:
-    """Results for JSON: what is not finite is null."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(inner) for inner in value]
-    return value

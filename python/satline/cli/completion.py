@@ -63,4 +63,4 @@ def shipped(*parts: str) -> Callable[[], Path]:
 
 def report_definitions() -> Path:
     """Where the definitions of reports are; found without importing what draws them."""
-    return Path(__file__).parents[1] / "report" / "definitions"
+    return Path(__file__).parents[1] / "present" / "definitions"

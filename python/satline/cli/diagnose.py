@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from satline.cli.filters import filter_options
-from satline.cli.options import LOAD, RECORDING, class_options, require_loads
-from satline.cli.outputs import JSON
+from satline.cli.options import LOAD, RECORDING, class_options, opened_in_its_words, require_loads
+from satline.cli.outputs import JSON, print_json
 
 if TYPE_CHECKING:
     from satline.reduction import Filters
@@ -58,13 +57,12 @@ def diagnose(
     for name, used in (("--throughput", throughput), ("--response", response)):
         if used is not None:
             raise click.UsageError(f"{name}: of a table, and not of a recording")
-    from satline.diagnosis import as_plain, require_two_readings, to_dict
     from satline.diagnosis import diagnose as judge
+    from satline.diagnosis import require_two_readings
     from satline.reconcile import Answers, story
-    from satline.recording import Recording
     from satline.reduction import reduce as to_curves
 
-    opened = Recording.open(recording)
+    opened = opened_in_its_words(recording)
     require_two_readings(opened)
     curves = to_curves(
         opened,
@@ -78,7 +76,7 @@ def diagnose(
     diagnosis = judge(opened, curves)
     told = story(opened, curves, "diagnose", Answers(diagnosis=diagnosis))
     if as_json:
-        click.echo(json.dumps({**to_dict(diagnosis), "agreement": as_plain(told)}, indent=2))
+        print_json("diagnose", diagnosis, agreement=told)
         return
     from rich.console import Console
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.outputs import JSON
+from satline.cli.outputs import JSON, print_json
 
 if TYPE_CHECKING:
     from satline.systems.guest.snapshot import Snapshot
@@ -67,11 +66,9 @@ def list_command(as_json: bool) -> None:
     found = snapshots(cache)
     images = image_directories(cache)
     if as_json:
-        rows = [
-            {**one.about(), "path": str(one.directory), "bytes": used_bytes(one.directory)} for one in found
-        ]
-        built = [{"path": str(image), "bytes": used_bytes(image)} for image in images]
-        click.echo(json.dumps({"images": built, "snapshots": rows}, indent=2))
+        rows = [{**one.about(), "path": one.directory, "bytes": used_bytes(one.directory)} for one in found]
+        built = [{"path": image, "bytes": used_bytes(image)} for image in images]
+        print_json("guest-list", images=built, snapshots=rows)
         return
     if not images:
         click.echo("nothing was built; `sudo satline guest build`")
@@ -148,8 +145,8 @@ def shell(
     from satline.experiment.sizes import parse_size
     from satline.interruption import signals_held, signals_interrupt
     from satline.systems import Configuration, Limits
+    from satline.systems.guest import GuestSettings
     from satline.systems.guest.guest import Guest
-    from satline.systems.guest.settings import GuestSettings
 
     try:
         size = parse_size(memory)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from datetime import date
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import click
 
-from satline.cli.outputs import JSON, html_option
+from satline.cli.outputs import JSON, html_option, print_json
 from satline.errors import InputError
 
 
@@ -60,14 +59,14 @@ def add(recordings: tuple[Path, ...], place: Path, as_json: bool) -> None:
     rows = []
     for recording in recordings:
         found = bring(store, recording)
-        rows.append({"name": found.name, "outcome": found.outcome, "days": [str(d) for d in found.days]})
+        rows.append(found)
         if not as_json:
             span = f"{found.days[0]} to {found.days[-1]}" if len(found.days) > 1 else str(found.days[0])
             click.echo(f"{found.outcome}: {visible(found.name)}, {span}")
             if found.damaged:
                 click.echo(f"  {found.damaged} damaged places were left out: `satline recording check` tells")
     if as_json:
-        click.echo(json.dumps(rows, indent=2))
+        print_json("history-add", added=rows)
 
 
 @click.command(
@@ -76,7 +75,7 @@ def add(recordings: tuple[Path, ...], place: Path, as_json: bool) -> None:
     epilog="""\b
 Examples:
   satline history list
-  satline history list --json | jq '.[] | select(.mark == "good") | .day'
+  satline history list --json | jq '.days[] | select(.mark == "good") | .day'
 """,
 )
 @HISTORY
@@ -104,7 +103,7 @@ def list_days(place: Path, as_json: bool) -> None:
             }
         )
     if as_json:
-        click.echo(json.dumps(rows, indent=2))
+        print_json("history-list", days=rows)
         return
     from satline.present import visible
 
@@ -150,8 +149,7 @@ def keep(
     for day in parsed:
         store.note(day, keep=not release)
     if as_json:
-        kept_days = [str(d) for d, n in sorted(store.days.items()) if n.keep]
-        click.echo(json.dumps({**store.rules.model_dump(), "days": kept_days}, indent=2))
+        print_json("history-keep", store.rules, days=[day for day, n in sorted(store.days.items()) if n.keep])
         return
     hours = store.rules.hourly_days
     long = f"{hours} days" if hours else "for ever"
@@ -211,14 +209,8 @@ def prune(dry_run: bool, as_of: str | None, place: Path, as_json: bool) -> None:
     store = History.open(place)
     found = let_go(store, today() if as_of is None else parse_day(as_of, "--as-of"), dry_run=dry_run)
     if as_json:
-        content = {
-            "dry_run": dry_run,
-            "full": [[n, str(d)] for n, d in found.full],
-            "hourly": [[n, str(d)] for n, d in found.hourly],
-            "kept": [[n, str(d), why] for n, d, why in found.kept],
-            "bytes": found.bytes_freed,
-        }
-        click.echo(json.dumps(content, indent=2))
+        gone = {"full": found.full, "hourly": found.hourly, "kept": found.kept}
+        print_json("history-prune", gone, dry_run=dry_run, bytes=found.bytes_freed)
         return
     verb = "would go" if dry_run else "gone"
     for what, rows in (("full detail", found.full), ("hourly readings", found.hourly)):
@@ -317,7 +309,7 @@ def compare(today_: str, with_: str, top: int, html: Path | None, place: Path, a
 
         write_page(html, face.page(store.path, found))
     if as_json:
-        click.echo(json.dumps(face.content(found), indent=2))
+        print_json("history-compare", face.content(found))
         return
     from rich.console import Console
 

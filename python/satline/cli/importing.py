@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.outputs import JSON, output_option
+from satline.cli.outputs import JSON, output_option, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,7 +95,7 @@ def import_command(
         sink = import_recording(sources, path, importer, options)
     summary = _summary(sink, importer, zone or UTC)
     if as_json:
-        click.echo(json.dumps(summary, indent=2))
+        print_json("import", summary)
     else:
         _show(summary)
 
@@ -169,7 +168,7 @@ def _summary(sink: Sink, importer: Importer, zone: tzinfo) -> dict[str, Any]:
 
     return {
         "recording": str(sink.path),
-        "format": importer.name,
+        "source_format": importer.name,
         "readings": sink.readings,
         "interval_s": sink.interval_s,
         "begins": shown(runs[0][0]),
@@ -189,7 +188,9 @@ def _show(summary: dict[str, Any]) -> None:
 
     runs, gaps, missing = summary["runs"], summary["gaps"], summary["missing"]
     restarts = f"{len(runs)} runs" if len(runs) != 1 else "one run"
-    click.echo(f"{visible(summary['recording'])}: {summary['readings']:,} readings ({summary['format']})")
+    click.echo(
+        f"{visible(summary['recording'])}: {summary['readings']:,} readings ({summary['source_format']})"
+    )
     click.echo(f"  from {summary['begins']} to {summary['ends']} ({summary['zone']})")
     click.echo(
         f"  every {summary['interval_s']:g} s, in {restarts}"
@@ -223,8 +224,8 @@ def _show_formats(as_json: bool) -> None:
     from satline.importers import IMPORTERS
 
     if as_json:
-        content = [{"name": i.name, "title": i.title, "examples": list(i.examples)} for i in IMPORTERS]
-        click.echo(json.dumps(content, indent=2))
+        found = [{"name": i.name, "title": i.title, "examples": i.examples} for i in IMPORTERS]
+        print_json("import-formats", formats=found)
         return
     for importer in IMPORTERS:
         click.echo(f"{importer.name:14} {importer.title}")

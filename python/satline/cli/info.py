@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import textwrap
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -12,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.options import RECORDING
-from satline.cli.outputs import JSON
+from satline.cli.options import RECORDING, opened_in_its_words
+from satline.cli.outputs import JSON, print_json
 
 if TYPE_CHECKING:
     from satline.diagnosis import Suffices
@@ -40,13 +38,12 @@ def info(recording: Path, as_json: bool) -> None:
     `satline recording info` shows the recording's own description instead, key by key.
     """
     from satline.diagnosis import suffices
-    from satline.recording import Recording, contents
+    from satline.recording import contents
 
-    opened = Recording.open(recording)
+    opened = opened_in_its_words(recording)
     found, answers = contents(opened), suffices(opened)
     if as_json:
-        content = {**_described(opened), **dataclasses.asdict(found), **dataclasses.asdict(answers)}
-        click.echo(json.dumps(content, indent=2, default=str))
+        print_json("info", _described(opened), found, answers)
         return
     _show_contents(opened, found)
     _show_tables(found)

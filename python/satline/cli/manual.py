@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from inspect import cleandoc
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
 
+from satline.cli.described import EXIT_STATUS, Described, describe
 from satline.cli.lazy import LazyGroup
 from satline.cli.outputs import output_option
-
-EXIT_STATUS = (
-    ("0", "Done."),
-    ("1", "Something failed, or was found to be wrong."),
-    ("2", "The input was wrong; the message ends with a hint."),
-    ("130", "Interrupted."),
-)
 
 
 @click.command(
@@ -53,84 +46,50 @@ def make_pages(program: LazyGroup) -> Iterator[tuple[str, str]]:
     program
         Its commands are named by it, as in ``satline-diagnose``.
     """
-    with program.make_context(program.name, [], resilient_parsing=True) as context:
-        yield from _pages(program, context, parent=None)
+    for command in describe(program):
+        yield _name(command.path), _page(command)
 
 
-def _pages(
-    command: click.Command, context: click.Context, parent: click.Context | None
-) -> Iterator[tuple[str, str]]:
-    yield context.command_path.replace(" ", "-"), _page(command, context, parent)
-    if not isinstance(command, LazyGroup):
-        return
-    for name in command.list_commands(context):
-        inner = command.get_command(context, name)
-        assert inner is not None
-        with inner.make_context(name, [], parent=context, resilient_parsing=True) as made:
-            yield from _pages(inner, made, context)
+def _name(path: str) -> str:
+    return path.replace(" ", "-")
 
 
-def _page(command: click.Command, context: click.Context, parent: click.Context | None) -> str:
+def _page(command: Described) -> str:
     """A page in the language of man(7)."""
     from satline import __version__
 
-    title = context.command_path.replace(" ", "-")
-    short = (command.short_help or command.get_short_help_str(200)).rstrip(".")
-    usage = " ".join(command.collect_usage_pieces(context))
+    title = _name(command.path)
     lines = [
         f'.TH "{title.upper()}" "1" "" "Satline {__version__}" "User Commands"',
         ".SH NAME",
-        f"{_text(title)} \\- {_text(short)}",
+        f"{_text(title)} \\- {_text(command.short)}",
         ".SH SYNOPSIS",
-        f".B {_text(context.command_path)}",
-        _text(usage),
+        f".B {_text(command.path)}",
+        _text(command.usage),
         ".SH DESCRIPTION",
-        *_paragraphs(command.help or ""),
     ]
-    if isinstance(command, LazyGroup):
-        for section in command.sections:
-            lines.append(f".SH {_text(section.title.split(' (')[0].upper())}")
-            for name, entry in section.entries.items():
-                if not entry.hidden:
-                    lines += [".TP", f".BR {_text(f'{title}-{name}')} (1)", _text(entry.short)]
+    for number, paragraph in enumerate(command.text):
+        lines += [".PP"] if number else []
+        lines += _as_it_is(paragraph.lines) if paragraph.as_it_is else map(_text, paragraph.lines)
+    for section, entries in command.commands:
+        lines.append(f".SH {_text(section.upper())}")
+        for name, short in entries:
+            lines += [".TP", f".BR {_text(f'{title}-{name}')} (1)", _text(short)]
     lines.append(".SH OPTIONS")
-    for parameter in command.get_params(context):
-        record = parameter.get_help_record(context) if isinstance(parameter, click.Option) else None
-        if record is not None:
-            lines += [".TP", f"\\fB{_text(record[0])}\\fR", _text(record[1]) or "\\&"]
-    lines += _epilog(command.epilog or "")
+    for names, meaning in command.options:
+        lines += [".TP", f"\\fB{_text(names)}\\fR", _text(meaning) or "\\&"]
+    for ending, rest in command.ends:
+        lines += [f".SH {_text(ending.upper())}", *_as_it_is(rest)]
     lines.append(".SH EXIT STATUS")
     for status, meaning in EXIT_STATUS:
         lines += [".TP", f".B {status}", _text(meaning)]
-    above = [] if parent is None else list(dict.fromkeys(("satline", parent.command_path.replace(" ", "-"))))
-    if above:
-        lines += [".SH SEE ALSO", ", ".join(f"\\fB{_text(one)}\\fR(1)" for one in above)]
+    if command.above:
+        above = (f"\\fB{_text(_name(one))}\\fR(1)" for one in command.above)
+        lines += [".SH SEE ALSO", ", ".join(above)]
     return "\n".join(lines) + "\n"
 
 
-def _paragraphs(text: str) -> list[str]:
-    """Running text; what click is told to leave as it is stays so."""
-    lines: list[str] = []
-    for number, paragraph in enumerate(re.split(r"\n\s*\n", cleandoc(text))):
-        lines += [".PP"] if number else []
-        if paragraph.startswith("\b"):
-            lines += _as_it_is(paragraph.splitlines()[1:])
-        else:
-            lines.append(_text(" ".join(paragraph.split())))
-    return lines
-
-
-def _epilog(text: str) -> list[str]:
-    """A section for each block of the end of the help: its first line is the title."""
-    lines: list[str] = []
-    for block in re.split(r"\n\s*\n", text.strip("\n")):
-        title, *rest = block.removeprefix("\b\n").splitlines() or [""]
-        if rest:
-            lines += [f".SH {_text(title.rstrip(':').upper())}", *_as_it_is(rest)]
-    return lines
-
-
-def _as_it_is(lines: list[str]) -> list[str]:
+def _as_it_is(lines: Iterable[str]) -> list[str]:
     return [".nf", *(_text(line) for line in lines), ".fi"]
 
 

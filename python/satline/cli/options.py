@@ -12,6 +12,7 @@ import click
 from satline.errors import InputError
 
 if TYPE_CHECKING:
+    from satline.recording import Recording
     from satline.reduction import Reduction
 
 RECORDING = click.argument("recording", type=click.Path(path_type=Path))
@@ -42,6 +43,23 @@ def class_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(command)
     return command
+
+
+def opened_in_its_words(path: Path) -> Recording:
+    """The recording at `path`; the command that runs names variables in the words of its system."""
+    from satline.recording import Recording
+
+    recording = Recording.open(path)
+    speak_of(recording)
+    return recording
+
+
+def speak_of(*recordings: Recording) -> None:
+    """Until it ends, the command that runs names variables in the words of the recorded systems."""
+    from satline.present import in_words_of
+
+    words = in_words_of(*(one.description for one in recordings))
+    click.get_current_context().with_resource(words)
 
 
 def part_of(option: str, text: str, example: str) -> float:

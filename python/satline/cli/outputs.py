@@ -107,6 +107,13 @@ def picture_option(kind: str, *, former: Sequence[str] = ()) -> Decorator[Any]:
     )
 
 
+def print_json(kind: str, *parts: Any, one_line: bool = False, **more: Any) -> None:
+    """Print a result as the document of this kind; see `satline.present.documents`."""
+    from satline.present.documents import document, text
+
+    click.echo(text(document(kind, *parts, **more), one_line=one_line))
+
+
 JSON = json_option()
 SVG = picture_option("svg")
 PNG = picture_option("png")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -11,8 +10,8 @@ import click
 
 from satline.cli.completion import names_in, report_definitions
 from satline.cli.filters import filter_options
-from satline.cli.options import LOAD
-from satline.cli.outputs import JSON, PNG, SVG, csv_option, html_option, write_pictures
+from satline.cli.options import LOAD, opened_in_its_words
+from satline.cli.outputs import JSON, PNG, SVG, csv_option, html_option, print_json, write_pictures
 
 if TYPE_CHECKING:
     from satline.present import Plot, Sheet
@@ -75,7 +74,6 @@ def report(
     is written.
     """
     from satline.present.definition import WHOLE, find
-    from satline.recording import Recording
 
     context = click.get_current_context()
     if show_list or show is not None:
@@ -94,7 +92,7 @@ def report(
     by = definition.body.group.by
     if load_axis is not None and by != "load" and definition.body.variables:
         raise click.UsageError(f"--load: the report {definition.name} is by {by}, not by load", context)
-    opened = Recording.open(Path(arguments[-1]))
+    opened = opened_in_its_words(Path(arguments[-1]))
     # Each place with the kind of the pictures that go there.
     places = [
         (path, ending) for path, ending in ((svg, "svg"), (png, "png"), (plots, kind)) if path is not None
@@ -103,8 +101,7 @@ def report(
         if as_csv or as_json:
             hint = "name a report: `satline report --list`; `satline diagnose --json` gives the verdict"
             raise click.UsageError(f"the whole report is an HTML page; {hint}", context)
-        drawn = _whole(opened, definition, load_axis, filters, html, page=html is not None or not places)
-        _draw(drawn, places, ppi)
+        _whole(opened, definition, load_axis, filters, html, places, ppi)
         return
     sheets = _sheets(opened, definition, load_axis, filters)
     if places:
@@ -136,10 +133,11 @@ def _whole(
     load_axis: str | None,
     filters: Filters | None,
     output: Path | None,
-    *,
-    page: bool,
-) -> list[Plot]:
-    """The HTML page with the verdict, the findings and the load curves, if it is wanted; and its plots."""
+    places: Sequence[tuple[Path, str]],
+    ppi: int,
+) -> None:
+    """The HTML page with the verdict, the findings and the load curves, if it is wanted; and its plots where
+    they are."""
     from satline.diagnosis import diagnose
     from satline.present import make_plots, make_sheet
     from satline.present.definition import find
@@ -149,15 +147,16 @@ def _whole(
 
     curves = reduce(opened, load_axis, filters=_both(definition, filters))
     diagnosis = diagnose(opened, curves)
-    if page:
+    if output is not None or not places:
         path = output or opened.path / "report.html"
         told = story(opened, curves, "diagnose", Answers(diagnosis=diagnosis))
         write_page(path, render(opened, curves, diagnosis, notes=told.lines, definition=definition))
         _say(path)
-    saturation = diagnosis.saturation
-    parts = [find(name) for name in definition.body.parts]
-    sheets = [make_sheet(part, curves, throughput=saturation.throughput_variable) for part in parts]
-    return [plot for sheet in sheets for plot in make_plots(sheet, saturation)]
+    if places:
+        saturation = diagnosis.saturation
+        parts = [find(name) for name in definition.body.parts]
+        sheets = [make_sheet(part, curves, throughput=saturation.throughput_variable) for part in parts]
+        _draw([plot for sheet in sheets for plot in make_plots(sheet, saturation)], places, ppi)
 
 
 def _sheets(
@@ -252,7 +251,10 @@ def _print(definition: Definition, sheets: list[Sheet], as_csv: bool, as_json: b
         click.echo(sheets_csv(sheets), nl=False)
     elif as_json:
         content = [sheet_content(sheet) for sheet in sheets]
-        click.echo(json.dumps({"reports": content} if definition.body.parts else content[0], indent=2))
+        if definition.body.parts:
+            print_json("report-parts", reports=content)
+        else:
+            print_json("report", content[0])
     else:
         from rich.console import Console
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli.outputs import JSON
+from satline.cli.outputs import JSON, print_json
 
 if TYPE_CHECKING:
     from satline.swapper import Status
@@ -72,7 +70,7 @@ def status(status_path: Path | None, as_json: bool) -> None:
 
     found = read_status(status_path or default_status())
     if as_json:
-        click.echo(found.model_dump_json(indent=2))
+        print_json("swapper-status", found)
         return
     _print_status(found)
 
@@ -90,7 +88,7 @@ def _print_status(found: Status) -> None:
         free, low, high = (
             quantity(float(found.storage[key]), "bytes") for key in ("free_bytes", "low_bytes", "high_bytes")
         )
-        click.echo(f"storage {'short' if found.short else 'ample'}: {free} free (low {low}, high {high})")
+        click.echo(f"memory {'short' if found.short else 'ample'}: {free} free (low {low}, high {high})")
     for one in found.lacking:
         click.echo(f"lacking: {visible(one['what'])}: {visible(one['instead'])}")
     if not found.users:
@@ -185,14 +183,14 @@ def replay(recording: Path, policies: tuple[Path, ...], as_json: bool) -> None:
         read_policy(policy)
     done = {str(policy): run_replay(recording, policy) for policy in policies}
     if as_json:
-        click.echo(json.dumps({name: dataclasses.asdict(one) for name, one in done.items()}, indent=2))
+        print_json("swapper-replay", policies=done)
         return
     for name, one in done.items():
         kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(one.actions.items())) or "nothing"
         click.echo(f"{visible(name)}: {kinds}")
         share = one.short_seconds / one.seconds if one.seconds else 0.0
         click.echo(
-            f"  storage short in {share:.1%} of {one.seconds:,.0f} s; at most "
+            f"  memory short in {share:.1%} of {one.seconds:,.0f} s; at most "
             f"{quantity(float(one.written_bytes), 'bytes')} written; "
             f"{one.out_user_seconds:,.0f} user-seconds outside"
         )

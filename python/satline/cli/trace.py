@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.outputs import JSON, output_option
+from satline.cli.outputs import JSON, output_option, print_json
 
 if TYPE_CHECKING:
     from satline.traces import Progress
@@ -57,7 +56,7 @@ def import_trace(
     from satline.traces import Program
 
     if formats:
-        _list("formats", as_json)
+        _list("formats", "trace-import-formats", as_json)
         return
     if source is None:
         raise click.UsageError("no source given", click.get_current_context())
@@ -70,7 +69,7 @@ def import_trace(
     words += [f"--output={output}", "--", source]
     with _progress() as show:
         kept = Program().run(words, show, stdin=0)
-    _print_kept(kept, as_json)
+    _print_kept("trace-import", kept, as_json)
 
 
 @click.command(
@@ -101,7 +100,7 @@ def record(command: tuple[str, ...], output: Path, page_bytes: int, first: int |
         kept = run(command, output, page_bytes=page_bytes, first=first, progress=show)
     if kept["status"] not in (0, None) and first is None:
         click.echo(f"the command ended with status {kept['status']}", err=True)
-    _print_kept(kept, as_json)
+    _print_kept("trace-record", kept, as_json)
     return 130 if kept["interrupted"] else 0
 
 
@@ -154,7 +153,7 @@ def replay(
     from satline.traces import replay as run
 
     if as_list:
-        _list("policies", as_json)
+        _list("policies", "trace-replay-policies", as_json)
         return
     if source is None:
         raise click.UsageError("no trace given", click.get_current_context())
@@ -171,7 +170,7 @@ def replay(
             progress=show,
         )
     if as_json:
-        click.echo(json.dumps(found.content, indent=2))
+        print_json("trace-replay", found.content)
         return
     from rich.console import Console
 
@@ -192,7 +191,7 @@ def _reading(format_name: str | None, page_bytes: int | None, join: bool | None)
     return words
 
 
-def _list(what: str, as_json: bool) -> None:
+def _list(what: str, kind: str, as_json: bool) -> None:
     from rich.console import Console
 
     from satline.present import Tiles, print_table
@@ -200,14 +199,14 @@ def _list(what: str, as_json: bool) -> None:
 
     listed = Program().run([what])
     if as_json:
-        click.echo(json.dumps(listed, indent=2))
+        print_json(kind, **{what: listed})
         return
     print_table(Tiles(tuple((one["name"], one["about"]) for one in listed)), Console())
 
 
-def _print_kept(kept: dict[str, Any], as_json: bool) -> None:
+def _print_kept(kind: str, kept: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(kept, indent=2))
+        print_json(kind, kept)
         return
     from satline.present import visible
     from satline.present.traces import tail_words

@@ -283,13 +283,14 @@ GROUPS = {
 
 SETTING_UP = {
     "completion": Entry("completion", "completion", "Print the completion script for bash, zsh or fish."),
+    "schema": Entry("schema", "schema", "Describe what the commands print with --json."),
     "man": Entry("manual", "man", "Write the manual pages."),
 }
 
 SECTIONS = (
     Section("Every day", DAILY),
     Section("Groups (satline GROUP --help lists the commands)", GROUPS),
-    Section("Setup", SETTING_UP),
+    Section("Setup and reference", SETTING_UP),
 )
 
 # Names of commands from before there were groups: existing scripts keep working.

@@ -1,14 +1,13 @@
-"""`satline record-session`, and `satline workload`: sessions, building blocks, workloads from them."""
+"""`satline workload record`, and `satline workload`: sessions, building blocks, workloads from them."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.outputs import JSON, output_option
+from satline.cli.outputs import JSON, output_option, print_json
 
 if TYPE_CHECKING:
     from satline.workload import Blocks, Draws, Session
@@ -111,8 +110,8 @@ def import_session(
     content, left = replay(found, files[0].stem)
     write_private(output, check(content, str(output)))
     if as_json:
-        sessions = [{"session": str(path), **_summary(one)} for one, path in zip(found, paths, strict=True)]
-        click.echo(json.dumps({"workload": str(output), "left_out": left, "sessions": sessions}, indent=2))
+        rows = [{"session": path, **_summary(one)} for one, path in zip(found, paths, strict=True)]
+        print_json("workload-import-session", workload=output, left_out=left, sessions=rows)
         return
     for one, path in zip(found, paths, strict=True):
         _show_session(one, path)
@@ -149,7 +148,7 @@ def fit(sessions: tuple[Path, ...], output: Path | None, as_json: bool) -> None:
     output = output or Path(f"{name}.blocks.toml")
     write_private(output, blocks_toml(blocks))
     if as_json:
-        click.echo(json.dumps({"blocks": str(output), **_without_inputs(blocks)}, indent=2))
+        print_json("workload-fit", _without_inputs(blocks), blocks=output)
         return
     _show_blocks(blocks)
     click.echo(f"{_shown(output)}: written; change it as you like")
@@ -192,9 +191,7 @@ def generate(
     lines = max(DRAWN_LINES, -(-LEAST_DRAWN // users))
     draws = draw(content, users, lines, seed + 1)
     if as_json:
-        click.echo(
-            json.dumps({"workload": str(output), "remarks": remarks, **_compared(blocks, draws)}, indent=2)
-        )
+        print_json("workload-generate", _compared(blocks, draws), workload=output, remarks=remarks)
     else:
         _listed("remark", remarks)
         click.echo(f"{_shown(output)}: {len(content['script'])} scripts; what {users} users would type:")
@@ -222,7 +219,7 @@ def compare(blocks_file: Path, recording: Path, as_json: bool) -> int:
     blocks = read_blocks(blocks_file)
     draws = draws_of_recording(recording)
     if as_json:
-        click.echo(json.dumps({"recording": str(recording), **_compared(blocks, draws)}, indent=2))
+        print_json("workload-compare", _compared(blocks, draws), recording=recording)
     else:
         _show_compared(blocks, draws)
     return _status(blocks, draws)
@@ -288,10 +285,7 @@ def _show_session(session: Session, path: Path) -> None:
 
 
 def _without_inputs(blocks: Blocks) -> dict[str, Any]:
-    content = blocks.model_dump(by_alias=True, exclude_none=True)
-    for one in content["class"]:
-        one.pop("input", None)
-    return content
+    return blocks.model_dump(by_alias=True, exclude={"klass": {"__all__": {"input"}}})
 
 
 def _show_blocks(blocks: Blocks) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from satline.comparison._results import Estimate
-from satline.diagnosis.steps import lengthen
+from satline.diagnosis import lengthen
 from satline.stats import t_quantile, t_two_sided
 
 Floats = NDArray[np.float64]

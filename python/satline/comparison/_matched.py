@@ -124,7 +124,7 @@ def common(means: Means) -> Floats:
     return np.asarray(both / (cell + LITTLE * typical)) if typical > 0 else np.asarray(both)
 
 
-def _slopes(means: Means, weight: Floats) -> tuple[Floats, Floats]:
+def slopes(means: Means, weight: Floats) -> tuple[Floats, Floats]:
     """Of each cell: the mean load of both sides, and how steeply the measure rises with load there."""
     pooled = means.sums[0][0] + means.sums[1][0]
     have = weight > 0
@@ -159,7 +159,7 @@ def matched(sides: tuple[Side, Side], cells: Cells, means: Means, at_least: int)
     weight = common(means)
     if not (weight > 0).any():
         return None
-    load, slope = _slopes(means, weight)
+    load, slope = slopes(means, weight)
     classes = [
         _one(sides, cells, means, group, weight, load, slope)
         for group in _classes(means, weight, at_least, cells)

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from satline.comparison._blocks import Floats, Integers
-from satline.comparison._entity import is_of_entity, of_entity
 from satline.errors import InputError
 from satline.recording import Recording
-from satline.reduction import LOAD_AXES, Derived, Filters, axis_named, floats, reduce, variables
-from satline.reduction.steps import weight_column
+from satline.reduction import (
+    LOAD_AXES,
+    Derived,
+    Filters,
+    axis_named,
+    floats,
+    reduce,
+    variables,
+    weight_column,
+)
+
+if TYPE_CHECKING:
+    from satline.correlation import Name
+
 
 # What may be compared where nothing is asked for, the best first.
 OF_TRANSACTIONS = ("interactive_response", "response", "reaction")
@@ -126,7 +137,7 @@ def measure_named(name: str) -> Derived:
     if found.per in ("device", "lock"):
         raise InputError(
             f"--measure {name}: an observation has one value for each {found.per}",
-            hint=f"name one: {base}@NAME; `satline correlate --list` shows the names",
+            hint=f"name one: {base}@NAME; `satline analyse correlate --list` shows the names",
         )
     if found.per == "thermometer" and not member:
         raise InputError("--measure thermometer: which probe?", hint="write thermometer:NAME")
@@ -337,3 +348,43 @@ def need(sides: Sequence[Readings], measure: str) -> None:
                 f"--measure {measure}: {readings.recording.path} has no values of it",
                 hint=f"all recordings have: {', '.join(both) or 'nothing that can be compared'}",
             )
+
+
+def is_of_entity(measure: str) -> bool:
+    """Does it name one entity?"""
+    return "@" in measure
+
+
+def of_entity(
+    recording: Recording, measure: str, filters: Filters | None, every_s: float
+) -> tuple[Name, Integers, Floats]:
+    """What the measure is, and its values with the middle of their observations by the recording's clock.
+
+    Parameters
+    ----------
+    every_s
+        Length of the observations.
+
+    Returns
+    -------
+    Its name; moments, ns since 1970; values in the name's unit, none of them missing.
+
+    Raises
+    ------
+    InputError
+        The recording has no such variable, or no such entity.
+    """
+    from satline.correlation import read_panel
+
+    panel = read_panel(recording, every_s=every_s, filters=filters, gap=1, keep_constant=True)
+    try:
+        place = panel.find(measure)
+    except InputError as error:
+        raise InputError(f"--measure {measure}: {recording.path}: {error.message}", hint=error.hint) from None
+    values = panel.values[place]
+    there = np.isfinite(values) & np.isfinite(panel.time_s)
+    return (
+        panel.names[place],
+        np.rint(panel.time_s[there] * 1e9).astype(np.int64),
+        np.asarray(values[there], dtype=np.float64),
+    )

@@ -11,7 +11,7 @@ import numpy as np
 from satline.comparison._blocks import Floats, Integers, Side
 from satline.comparison._observations import THROUGHPUT, Readings
 from satline.comparison._results import Period
-from satline.reduction.steps import stretches
+from satline.reduction import stretches
 
 HOUR_S, DAY_S = 3600.0, 86400.0
 

@@ -91,7 +91,7 @@ def moment_of(recording: Recording, text: str) -> float:
     if not notes:
         raise InputError(
             f"{recording.path}: it has no annotations",
-            hint='cut it with --at TIME; `satline annotate RECORDING "what changed"` makes one',
+            hint='cut it with --at TIME; `satline recording annotate RECORDING "what changed"` makes one',
         )
     which = fitting or notes
     listed = "; ".join(f"{n.text[:LONGEST]!r} at {clock(n.time_s)}" for n in which[:6])

@@ -18,8 +18,7 @@ from satline.comparison._observations import Readings, fetched, read
 from satline.comparison._results import Estimate
 from satline.errors import InputError
 from satline.recording import Recording
-from satline.reduction import Classing, Filters, axis_named, variables
-from satline.reduction.steps import make_classes
+from satline.reduction import Classing, Filters, axis_named, make_classes, variables
 
 Method = Literal["service", "lightest"]
 LEAST = 20

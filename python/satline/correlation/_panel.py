@@ -112,7 +112,9 @@ class Panel:
             raise InputError(f"{base} is of one {same[0].scope} each", hint=f"name one: {of}")
         close = [str(n) for n in same[:3]] or get_close_matches(text, names, n=3, cutoff=0.5)
         hint = (
-            f"did you mean {' or '.join(close)}?" if close else "`satline correlate --list` shows all names"
+            f"did you mean {' or '.join(close)}?"
+            if close
+            else "`satline analyse correlate --list` shows all names"
         )
         lost = self.left_out()
         raise InputError(

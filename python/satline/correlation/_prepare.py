@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from satline.correlation._kernel import One, centre
+from satline.correlation._kernel import One, centre, spectrum
 from satline.correlation._panel import Floats, Integers
 from satline.correlation._ranks import CentredRanks
-from satline.correlation._spectrum import spectrum
 
 # Values in one step of work: what is made of them stays near the processor.
 _NEAR = 80_000

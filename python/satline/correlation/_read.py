@@ -17,12 +17,18 @@ import numpy as np
 
 from satline.correlation._panel import LEAST, Floats, Integers, Name, Panel, even
 from satline.errors import InputError
-from satline.reduction import Axis, Derived, Filters, Settings, Source, Variables, axis_named, floats
-from satline.reduction import variables as shipped
-from satline.reduction.steps import (
+from satline.reduction import (
+    Axis,
+    Derived,
+    Filters,
     Plan,
+    Settings,
+    Source,
+    Variables,
+    axis_named,
     bound_memory,
     differenced,
+    floats,
     has_rows,
     make_observations,
     make_scopes,
@@ -35,6 +41,7 @@ from satline.reduction.steps import (
     usual_axis,
     whole,
 )
+from satline.reduction import variables as shipped
 
 MOMENTS = 10_000
 _MOST_BYTES = 4 << 30
@@ -70,7 +77,7 @@ def read_panel(
     Raises
     ------
     InputError
-        No two samples; an unknown load axis; more series than storage holds.
+        No two samples; an unknown load axis; more series than memory holds.
     """
     if every_s is not None and not every_s > 0:
         raise InputError(f"observation length {every_s} s", hint="give a length above 0")
@@ -166,7 +173,7 @@ class _Reader:
                 continue
             if (len(kept) + 1) * count * 8 > _MOST_BYTES:
                 raise InputError(
-                    f"more than {len(kept):,} series of {count:,} moments do not fit into storage",
+                    f"more than {len(kept):,} series of {count:,} moments do not fit into memory",
                     hint="choose longer observations with --every, or fewer with --from, --to, --hours",
                 )
             row = np.full(count, np.nan)

@@ -34,7 +34,7 @@ def read_walk(file: Path) -> dict[str, Any]:
     InputError
         There is none, or it is no walk.
     """
-    content = read_toml(file, hint="`satline correlate RECORDING --pqm VARIABLE` begins a walk")
+    content = read_toml(file, hint="`satline analyse correlate RECORDING --pqm VARIABLE` begins a walk")
     steps = content.get("step")
     good = content.get("format") == FORMAT and isinstance(steps, list) and steps
     if not good or not all(_sound(step) for step in steps or []):

@@ -6,11 +6,10 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from satline.diagnosis._carried_words import bounds_words, needs_words
-from satline.diagnosis._figures import percent, span_words, two_digits
 from satline.diagnosis._left import place_words
 from satline.diagnosis._load import load_units
 from satline.diagnosis._results import Carried, Finding, Likely, ResourceUse, Saturation, Standing, Together
+from satline.diagnosis._words import bounds_words, needs_words, percent, span_words, two_digits
 from satline.diagnosis.rules._worth import undecided
 
 # The rule to speak of for a component that was short, when no rule of it holds.

@@ -9,10 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from satline.diagnosis import _users
-from satline.diagnosis._blocks import student
 from satline.diagnosis._hinge import Floats, Hinge, Levels, fit, profile, slope_ratio, slopes_at
 from satline.diagnosis._results import Estimate
-from satline.diagnosis._series import Series
+from satline.diagnosis._series import Series, student
 from satline.diagnosis._stability import Cells, Change, Episode, change, rests_on_one_part
 
 SLOPE_RATIO = 0.5

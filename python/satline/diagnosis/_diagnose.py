@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from satline.diagnosis._absent import LOG_ON_ADVICE, absent_users
 from satline.diagnosis._answer import SAME, headline, next_step
 from satline.diagnosis._histories import Histories
-from satline.diagnosis._implausible import implausible
 from satline.diagnosis._known import known, require_two_readings
 from satline.diagnosis._lateness import lateness_of, with_and_without
 from satline.diagnosis._left import tempered
@@ -18,10 +16,10 @@ from satline.diagnosis._probes import alarms
 from satline.diagnosis._results import Diagnosis, Finding, Saturation, Standing
 from satline.diagnosis._searched import by_posterior, fills_what_was_left, search_of
 from satline.diagnosis._standing import assess
-from satline.diagnosis._unseen import unseen
+from satline.diagnosis._unseen import implausible, unseen
 from satline.diagnosis._use import Courses
 from satline.diagnosis._waits import wait_shares
-from satline.diagnosis._warnings import conditions, failed_part, warnings
+from satline.diagnosis._warnings import LOG_ON_ADVICE, absent_users, conditions, failed_part, warnings
 from satline.diagnosis.rules import RULES, Context
 from satline.diagnosis.rules._probes import cited
 from satline.diagnosis.rules._worth import together, weighed

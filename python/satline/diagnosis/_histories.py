@@ -67,7 +67,7 @@ class Histories:
         self.reduction = reduction
         self.length = len(reduction.number)
         self._course = lru_cache(maxsize=None)(self._differences)
-        self._holds = lru_cache(maxsize=None)(self._has_rows)
+        self._filled = lru_cache(maxsize=None)(self._filled_columns)
         self._of_system: dict[str, Floats | None] = {}
 
     @cached_property
@@ -84,8 +84,20 @@ class Histories:
         )
         return connection
 
-    def _has_rows(self, table: str) -> bool:
-        return bool(self.connection.execute(f'SELECT 1 FROM "{table}" LIMIT 1').fetchall())
+    def _filled_columns(self, table: str) -> frozenset[str]:
+        """The columns of a table that hold anything: the others cost as much to group as these."""
+        columns = [row[0] for row in self.connection.execute(f'DESCRIBE "{table}"').fetchall()]
+        counts = ", ".join(f'count("{c}")' for c in columns)
+        (row,) = self.connection.execute(f'SELECT {counts} FROM "{table}"').fetchall()
+        return frozenset(c for c, count in zip(columns, row, strict=True) if count)
+
+    def _moments(self, table: str, where: str) -> str:
+        """The observation of each moment at which a table was read. There are fewer moments than rows, and
+        to find the observation of each row would sort them all."""
+        return f"""
+            SELECT m.run, m.t, o.place, o.t0, o.t1 FROM (
+                SELECT DISTINCT run, monotonic_ns - {ROUNDING_NS} AS t FROM "{table}" WHERE {where}
+            ) m ASOF JOIN history_observation o ON m.run = o.run AND m.t > o.t0 WHERE m.t <= o.t1"""
 
     def counters(self, table: str, entity: str, names: tuple[str, ...], where: str = "TRUE") -> Courses:
         """By entity, what each counter gained in each observation; of many entities those that gained most of
@@ -100,8 +112,10 @@ class Histories:
     def _differences(
         self, table: str, entity: str, names: tuple[str, ...], where: str, *, whole: bool = False
     ) -> Courses:
-        if not self._holds(table):
+        filled = self._filled(table)
+        if not filled:
             return {}
+        asked, names = names, tuple(n for n in names if n in filled) or names[:1]
         gains = ", ".join(
             f'CASE WHEN "{n}" >= lag("{n}") OVER w THEN "{n}" - lag("{n}") OVER w END AS "{n}"' for n in names
         )
@@ -112,10 +126,10 @@ class Histories:
             # The part of a reading's time that lies in the observation; together they must fill it.
             begin = f"greatest(o.t0 - {ROUNDING_NS}, g.t - g.elapsed)"
             share = f"(g.t - {begin})::DOUBLE / greatest(g.elapsed, 1)"
-            filled = f"{FILLED} * max(o_length)"
+            length = f"{FILLED} * max(o_length)"
             sums = ", ".join(
                 f'CASE WHEN count("{n}") = count(*) AND sum(part * elapsed) FILTER ("{n}" IS NOT NULL)'
-                f' >= {filled} THEN sum("{n}" * part)::DOUBLE END AS "{n}"'
+                f' >= {length} THEN sum("{n}" * part)::DOUBLE END AS "{n}"'
                 for n in names
             )
         own = ", pid, tid, start_ticks" if table == "task" else ""
@@ -126,26 +140,31 @@ class Histories:
                     monotonic_ns - lag(monotonic_ns) OVER w AS elapsed, {gains}
                 FROM "{table}" WHERE {where}
                 WINDOW w AS (PARTITION BY run, {entity}{own} ORDER BY monotonic_ns)),
+            moment AS ({self._moments(table, where)}),
             placed AS (
                 SELECT o.place, {share} AS part, o.t1 - o.t0 AS o_length, g.* FROM gain g
-                ASOF JOIN history_observation o ON g.run = o.run AND g.t > o.t0 WHERE g.t <= o.t1)
+                JOIN moment o ON g.run = o.run AND g.t = o.t)
             SELECT place, entity, {sums} FROM placed GROUP BY place, entity""",
             names,
             None if whole else MOST_ENTITIES,
+            asked,
         )
 
     def levels(self, table: str, entity: str, names: tuple[str, ...], where: str = "TRUE") -> Courses:
         """By entity, the mean of each level over the readings of each observation."""
-        if not self._holds(table):
+        filled = self._filled(table)
+        if not filled:
             return {}
+        asked, names = names, tuple(n for n in names if n in filled) or names[:1]
         means = ", ".join(f'avg("{n}")::DOUBLE AS "{n}"' for n in names)
         return self._courses(
             f"""
             SELECT o.place, g.entity, {means} FROM (
                 SELECT *, {entity} AS entity, monotonic_ns - {ROUNDING_NS} AS t FROM "{table}" WHERE {where}
-            ) g ASOF JOIN history_observation o ON g.run = o.run AND g.t > o.t0 WHERE g.t <= o.t1
+            ) g JOIN ({self._moments(table, where)}) o ON g.run = o.run AND g.t = o.t
             GROUP BY o.place, g.entity""",
             names,
+            asked=asked,
         )
 
     def system_levels(self, *names: str) -> dict[str, Floats]:
@@ -275,23 +294,35 @@ class Histories:
             most=None,
         )
 
-    def _courses(self, sql: str, names: tuple[str, ...], most: int | None = MOST_ENTITIES) -> Courses:
+    def _courses(
+        self,
+        sql: str,
+        names: tuple[str, ...],
+        most: int | None = MOST_ENTITIES,
+        asked: tuple[str, ...] = (),
+    ) -> Courses:
+        """By entity, in their order, the columns `names` of a query, and courses without a value of the
+        others that were asked for; of many entities those with the largest sums of the first."""
         limit = "" if most is None else f" LIMIT {most}"
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE history_course AS {sql}")
+        self.connection.execute(
+            "CREATE OR REPLACE TEMP TABLE history_entity AS SELECT entity,"
+            " row_number() OVER (ORDER BY entity) - 1 AS number FROM (SELECT entity FROM history_course"
+            f' WHERE entity IS NOT NULL GROUP BY entity ORDER BY sum("{names[0]}") DESC NULLS LAST,'
+            f" entity{limit})"
+        )
+        entities = self.connection.execute("SELECT entity FROM history_entity ORDER BY number").fetchall()
+        columns = ", ".join(f'coalesce("{n}", \'nan\'::DOUBLE) AS "{n}"' for n in names)
         rows = self.connection.execute(
-            f"WITH history AS MATERIALIZED ({sql}) SELECT h.* FROM history h JOIN ("
-            "SELECT entity FROM history WHERE entity IS NOT NULL GROUP BY entity"
-            f' ORDER BY sum("{names[0]}") DESC NULLS LAST, entity{limit}) USING (entity)'
-            " ORDER BY entity, place"
+            f"SELECT number, place, {columns} FROM history_course JOIN history_entity USING (entity)"
         ).fetchnumpy()
-        entities = np.asarray(rows["entity"], dtype=object)
-        found: Courses = {}
-        # Rows come sorted by entity, so that each one's are a slice.
-        starts = [k for k in range(len(entities)) if k == 0 or entities[k] != entities[k - 1]]
-        for start, end in zip(starts, [*starts[1:], len(entities)], strict=False):
-            places = np.asarray(rows["place"][start:end], dtype=np.int64)
-            courses = {name: np.full(self.length, np.nan) for name in names}
-            for name in names:
-                column = rows[name][start:end]
-                courses[name][places] = np.ma.filled(np.ma.asarray(column, dtype=np.float64), np.nan)
-            found[str(entities[start])] = courses
-        return found
+        number, place = (np.asarray(rows[name], dtype=np.int64) for name in ("number", "place"))
+        found: dict[str, Floats] = {}
+        for name in names:
+            found[name] = np.full((len(entities), self.length), np.nan)
+            found[name][number, place] = rows[name]
+        nothing = np.full(self.length, np.nan)
+        return {
+            str(entity): {n: found[n][k] if n in found else nothing.copy() for n in asked or names}
+            for k, (entity,) in enumerate(entities)
+        }

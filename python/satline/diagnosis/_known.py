@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import duckdb
 
-from satline.diagnosis._figures import percent, size, two_digits
+from satline.diagnosis._words import percent, size, two_digits
 from satline.errors import InputError
 from satline.reduction import Settings, Source, reading
 

@@ -186,8 +186,7 @@ def lateness_of(recording: Source) -> Lateness | None:
     """How late lines were; ``None``: the recording has no emulated users, or tells nothing of it."""
     terminal = recording.sources.get("terminal", {})
     said = _said(terminal) if marked_late(terminal) else ""
-    connection = reading(recording)
-    try:
+    with reading(recording) as connection:
         rows = connection.execute(_LINES).fetchnumpy()
         windows = connection.execute(_WINDOWS).fetchall()
         users = np.asarray(rows["users"], dtype=np.float64)
@@ -201,8 +200,6 @@ def lateness_of(recording: Source) -> Lateness | None:
         )
         found = Lateness(loads, said, (), (users, sent / 1e9, late / 1e6))
         return replace(found, causes=tuple(_taken(connection))) if said or found.late_loads else found
-    finally:
-        connection.close()
 
 
 def marked_late(terminal: Mapping[str, Any]) -> bool:

@@ -1,4 +1,7 @@
-"""Limits of control groups: CPU quotas, memory limits, caps on I/O, each held against what the group used."""
+"""Limits of control groups: CPU quotas, memory limits, caps on I/O, each held against what the group used.
+
+Also the limit that a swapper sets: users whom it holds back until their working sets fit.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,8 @@ from satline.diagnosis._use import (
 # Part of the quota periods in which a group is held back, and part of a cap, from which on it is short of it.
 QUOTA_SHORT = 0.5
 CAP_SHORT = 0.8
+# Part of storage that has to be free for it to be the admission that holds users back, and not the storage.
+ROOM = 0.25
 
 
 def quotas(courses: Courses) -> list[Use]:
@@ -246,3 +251,38 @@ def _busiest_name(courses: Courses, where: Mask) -> str:
         if not device.startswith(NO_DISK)
     }
     return f"disk {max(busy, key=lambda d: busy[d])}" if busy else "the busiest disk"
+
+
+def admission(courses: Courses) -> list[Use]:
+    """The users that a swapper holds, as it recorded them; short where memory has room for them.
+
+    Where little storage is free, it is the storage that is short: memory and limits of groups tell that.
+    """
+    names = ("users_eligible", "free_bytes", "total_bytes")
+    level = courses.history.levels("swapper", "'all'", names).get("all")
+    if level is None or not np.isfinite(level["users_eligible"]).any():
+        return []
+    eligible = np.nan_to_num(level["users_eligible"])
+    free = np.nan_to_num(level["free_bytes"] / np.maximum(level["total_bytes"], 1))
+    short = (eligible >= DELAYED) & (free >= ROOM)
+    says = ""
+    if short.any():
+        seconds = courses.reduction.seconds
+        says = (
+            f"the swapper holds {over(eligible, short, seconds):.1f} users until their working sets fit,"
+            f" while {over(free, short, seconds):.0%} of the memory that it watches is free"
+        )
+    return [
+        Use(
+            "admission by the swapper",
+            "admission",
+            None,
+            short,
+            short,
+            scales=False,
+            of=f"mean number of users held {float(np.mean(eligible)):.2g}",
+            held=eligible,
+            says=says,
+            remedy="Raise admission.storage_share in the swapper's policy: memory has room for who waits.",
+        )
+    ]

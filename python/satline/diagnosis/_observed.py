@@ -55,7 +55,7 @@ class Observed:
     """What the recording shows at the heaviest load, and over the loads.
 
     work
-        Processors in problem state; demands are seconds per processor-second of it.
+        Processors in user mode; demands are seconds per processor-second of it.
     level, eligible, thinking
         Users in queue, held back by admission, and between transactions.
     demanded

@@ -13,10 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from satline.diagnosis._admitted import admission
 from satline.diagnosis._held import background, held_back, listed
 from satline.diagnosis._histories import Histories
-from satline.diagnosis._limits import group_memory, io_caps, quotas
+from satline.diagnosis._limits import admission, group_memory, io_caps, quotas
 from satline.diagnosis._probes import probes
 from satline.diagnosis._serial import locks, queues, thread
 from satline.diagnosis._use import (

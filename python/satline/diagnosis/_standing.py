@@ -15,11 +15,11 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from satline.diagnosis._blocks import student
 from satline.diagnosis._carried import carried
 from satline.diagnosis._histories import Histories
 from satline.diagnosis._resources import uses
 from satline.diagnosis._results import Estimate, Likely, ResourceUse, Room, Standing
+from satline.diagnosis._series import student
 from satline.diagnosis._use import Mask, Use, quantile
 from satline.reduction import Reduction
 

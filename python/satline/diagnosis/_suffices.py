@@ -8,13 +8,12 @@ import numpy as np
 
 from satline.diagnosis._answer import chance_words, likeliest
 from satline.diagnosis._diagnose import context_of, diagnose
-from satline.diagnosis._figures import span_words
 from satline.diagnosis._held import held_back
 from satline.diagnosis._histories import Histories
-from satline.diagnosis._needs import would_need
 from satline.diagnosis._results import Diagnosis, Estimate, Saturation, Unseen
+from satline.diagnosis._words import span_words
 from satline.diagnosis.rules import RULES
-from satline.diagnosis.rules._rule import NOT_SATURATED
+from satline.diagnosis.rules._rule import NOT_SATURATED, would_need
 from satline.errors import InputError
 from satline.reduction import LOAD_AXES, Reduction, Source, axis_named, on_axis, reduce, variables
 

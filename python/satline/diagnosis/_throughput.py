@@ -1,4 +1,4 @@
-"""What throughput is judged by: completed transactions, the work that they bring, or problem state."""
+"""What throughput is judged by: completed transactions, the work that they bring, or user time."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ SURE_FALL = 0.9
 
 
 def useful_work(reduction: Reduction) -> Floats | None:
-    """Processors that users had in problem state: "the measure of useful work" [Bard].
+    """Processors that users kept busy in user time: "the measure of useful work" [Bard].
 
     Only of a virtual-machine system, whose control program tells users' processor time from the background's:
-    what processors did for nobody in the load is taken to be the background's problem state. ``None``
+    what processors did for nobody in the load is taken to be the background's user time. ``None``
     elsewhere.
     """
     observed = reduction.observations

@@ -1,13 +1,13 @@
-"""What a diagnosis could not see."""
+"""What a diagnosis could not see, and values that a monitor left out because they cannot be."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from satline.diagnosis._needs import would_need
-from satline.diagnosis._results import Unseen
+from satline.diagnosis._results import Implausible, Unseen
 from satline.diagnosis.rules import RULES
+from satline.diagnosis.rules._rule import would_need
 from satline.reduction import Reduction, variables
 
 
@@ -37,3 +37,28 @@ def unseen(sources: Mapping[str, Mapping[str, Any]], reduction: Reduction) -> tu
         if rules and name not in named and not reason.startswith(("the load has no", "no thread was")):
             found.append(Unseen(name, reason, would_need(name, reason), rules))
     return tuple(found)
+
+
+def implausible(sources: Mapping[str, Mapping[str, Any]]) -> tuple[Implausible, ...]:
+    """What the sources say they left out, that left out most often first."""
+    found = [
+        Implausible(
+            str(item.get("signal", "")),
+            _whole(item.get("count")),
+            _seconds(item.get("largest_us")),
+            _seconds(item.get("left_out_us")),
+            str(item.get("reason", "")),
+        )
+        for source in sources.values()
+        for item in source.get("implausible", ())
+    ]
+    return tuple(sorted(found, key=lambda one: (-(one.count or 0), one.signal)))
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _seconds(value: Any) -> float | None:
+    us = _whole(value)
+    return None if us is None else us / 1e6

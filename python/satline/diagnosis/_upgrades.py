@@ -18,6 +18,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from operator import sub
 
 import numpy as np
 from numpy.typing import NDArray
@@ -414,7 +415,7 @@ def schweitzer(
         waits = [d * (1 + part * q) for d, q in zip(stations, queues, strict=True)]
         work = users / (think + sum(waits))
         after = [work * wait for wait in waits]
-        settled = all(-near < a - q < near for a, q in zip(after, queues, strict=True))
+        settled = max(map(abs, map(sub, after, queues))) < near
         queues = after
         if settled:
             break

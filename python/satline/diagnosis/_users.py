@@ -91,8 +91,8 @@ def absent(series: Series, levels: Levels) -> str | None:
 def uneven(series: Series) -> tuple[str, str] | None:
     """Why throughput that goes on rising need not tell that nothing is saturated; ``None``: it does.
 
-    Where short commands are served first, who types them keeps his throughput while who does the work has
-    long lost his.
+    Where short commands are served first, who types them keeps its throughput while who does the work has
+    long lost it.
     """
     if series.work_kept is None or series.work_kept > KEPT:
         return None

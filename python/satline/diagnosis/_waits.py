@@ -149,7 +149,7 @@ def _waiting_users(
 ) -> dict[int, tuple[WaitingUser, ...]]:
     """By class, the users that waited most for processors, block devices and admission together.
 
-    What a user gained in an observation is his reading at its end less that at its beginning. Of a class with
+    What a user gained in an observation is its reading at the end less that at the beginning. Of a class with
     many observations some hundreds, evenly spread, will do to name the users."""
     chosen = _spread(reduction)
     observed = {

@@ -16,9 +16,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from satline.diagnosis._absent import absent_users
 from satline.diagnosis._lateness import LATE_US
 from satline.diagnosis._results import Diagnosis, Finding
+from satline.diagnosis._warnings import absent_users
 from satline.diagnosis.rules._worth import undecided
 from satline.errors import InputError
 from satline.reduction import Source, reading
@@ -126,7 +126,7 @@ def capacity(
         raise InputError(
             f"{getattr(recording, 'path', 'the recording')}: transactions in measured windows of "
             f"{len(found)} loads; two are needed",
-            hint="record a study with several steps of users; `satline plan` answers for other recordings",
+            hint="record a study with several steps of users; `satline analyse plan` answers for others",
         )
     absent = absent_users(recording)
     # Satisfaction falls with load: for light loads of too few reactions the first that has enough stands.

@@ -8,8 +8,8 @@ actions, and for AIM's jobs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,10 +53,6 @@ class VsiMax:
             return f"VSImax 4.1: the lightest load seen is beyond it ({how})."
         return f"VSImax 4.1: {self.users} users ({how})."
 
-    def plain(self) -> dict[str, Any]:
-        """For JSON."""
-        return {**asdict(self), "words": self.words}
-
 
 def vsimax_of(recording: Source) -> VsiMax | None:
     """VSImax 4.1 over all interactions of a load series; ``None``: too few for its base.
@@ -66,15 +62,12 @@ def vsimax_of(recording: Source) -> VsiMax | None:
     """
     import numpy as np
 
-    connection = recording.connect(tables=["transaction"])  # type: ignore[call-arg]
-    try:
+    with recording.connect(tables=["transaction"]) as connection:  # type: ignore[call-arg]
         rows = connection.execute(
             "SELECT users, response_us / 1e6 AS s FROM transaction WHERE phase <> 'logon' "
             "AND outcome IN ('ok', 'unexpected') AND users IS NOT NULL AND response_us IS NOT NULL "
             "ORDER BY monotonic_ns + response_us * 1000"
         ).fetchnumpy()
-    finally:
-        connection.close()
     users, seconds = (np.asarray(rows[name], dtype=np.float64) for name in ("users", "s"))
     if len(seconds) < BASE_SAMPLES:
         return None
@@ -120,10 +113,6 @@ class Crossover:
         if self.users is None:
             return "AIM's crossover: not reached; every user seen has more than one interaction per minute."
         return f"AIM's crossover: {self.users:.1f} users, each with one interaction per minute."
-
-    def plain(self) -> dict[str, Any]:
-        """For JSON."""
-        return {**asdict(self), "words": self.words}
 
 
 def crossover_of(rates: Sequence[tuple[int, float]]) -> Crossover:

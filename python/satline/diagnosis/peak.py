@@ -6,8 +6,8 @@ number of tasks at which they are reached.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,10 +60,6 @@ class Peak:
         if self.causes:
             text += f". What holds it there: {' or '.join(self.causes)}"
         return text + "."
-
-    def plain(self) -> dict[str, Any]:
-        """For JSON."""
-        return {**asdict(self), "words": self.words}
 
 
 def peak_of(recording: Source, diagnosis: Diagnosis | None) -> Peak | None:
@@ -127,8 +123,7 @@ def _windows(recording: Source) -> list[tuple[int, NDArray[np.float64]]]:
     """
     import numpy as np
 
-    connection = recording.connect(tables=["event", "transaction"])  # type: ignore[call-arg]
-    try:
+    with recording.connect(tables=["event", "transaction"]) as connection:  # type: ignore[call-arg]
         bounds = connection.execute(
             "SELECT step, any_value(users), max(monotonic_ns) FILTER (event = 'window-start') AS t0, "
             "max(monotonic_ns) FILTER (event = 'window-end') AS t1 FROM event WHERE step IS NOT NULL "
@@ -138,8 +133,6 @@ def _windows(recording: Source) -> list[tuple[int, NDArray[np.float64]]]:
             "SELECT monotonic_ns + coalesce(reaction_us, response_us) * 1000 FROM transaction "
             "WHERE phase <> 'logon' AND outcome IN ('ok', 'unexpected') AND response_us IS NOT NULL"
         ).fetchnumpy()
-    finally:
-        connection.close()
     moments = np.sort(np.asarray(next(iter(times.values())), dtype=np.float64))
     found = []
     for _, users, begin, end in bounds:

@@ -1,4 +1,4 @@
-"""The reference page of the rules, made from their own docstrings."""
+"""The reference page of the rules, made from their own docstrings, and the works that they cite."""
 
 from __future__ import annotations
 
@@ -8,7 +8,24 @@ from importlib import import_module
 from pathlib import Path
 
 from satline.diagnosis.rules import RULES, Rule
-from satline.diagnosis.works import WORKS
+
+WORKS = {
+    "Bard": "Y. Bard, Performance analysis of virtual memory time-sharing systems, IBM Systems Journal "
+    "14(4), 1975",
+    "TB84": "W. H. Tetzlaff, W. M. Buco, VM/370, Attached Processor, and multiprocessor performance study, "
+    "IBM Systems Journal 23(4), 1984",
+    "Bitner": "B. Bitner, VM/ESA Performance Case Studies, 1999",
+    "AW79": "J. C. Adams, A. S. Wight, EMAS: performance measurement experiments using a remote terminal "
+    "emulator, CPEUG 15, 1979 (Edinburgh CSR-57-80)",
+    "T87": "W. H. Tetzlaff, T. Beretvas, W. M. Buco, J. Greenberg, D. R. Patterson, G. A. Spivak, "
+    "A page-swapping prototype for VM/HPO, IBM Systems Journal 26(2), 1987",
+}
+
+
+def in_full(reference: str) -> str:
+    """A rule's reference with the work's full title; what is no short name stays as it is."""
+    return f"{reference} {WORKS[name]}" if (name := reference.strip("[]")) in WORKS else reference
+
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "rules.md"
 SECTIONS = ("What", "Why", "Signs", "False readings", "Remedy", "References")
@@ -51,8 +68,8 @@ def reference_page() -> str:
         "# Rules",
         "",
         "Made from the rules' own docstrings by `python -m satline.diagnosis.reference`;",
-        "edit those, not this. `satline explain NAME` shows one, and `satline explain NAME --recording R` "
-        "its",
+        "edit those, not this. `satline analyse explain NAME` shows one, and",
+        "`satline analyse explain NAME --recording R` its",
         "evidence in a recording.",
     ]
     for rule, _ in RULES:

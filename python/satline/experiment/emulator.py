@@ -1,4 +1,4 @@
-"""The emulator's process: starts it, follows its progress, stops it."""
+"""The emulator's process: starts it, follows its progress and traces a window of it [AW79], stops it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,33 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from satline.errors import SatlineError
-from satline.experiment.adaptive.steps import StepLine
 from satline.experiment.feasibility import told_by
-from satline.experiment.study import Load
+from satline.experiment.study import Load, Study
 from satline.outside import parse_json
 from satline.systems import Conditions
 
 STOP_TIMEOUT_S = 30.0
 TICK_S = 0.25
+
+
+@dataclass(frozen=True)
+class StepLine:
+    """A step: users, and the seconds of its parts."""
+
+    users: int
+    ramp_s: float
+    warmup_s: float
+    window_s: float
+
+    @property
+    def words(self) -> str:
+        """The line for the emulator's standard input.
+
+        >>> StepLine(12, 1.2, 3, 14).words
+        '12 ramp=1200ms warmup=3000ms window=14000ms'
+        """
+        parts = {"ramp": self.ramp_s, "warmup": self.warmup_s, "window": self.window_s}
+        return " ".join([str(self.users), *(f"{name}={round(s * 1000)}ms" for name, s in parts.items())])
 
 
 @dataclass(frozen=True)
@@ -190,3 +209,44 @@ class Emulator:
             if pipe is not None:
                 with contextlib.suppress(OSError):
                     pipe.close()
+
+
+class WindowTrace:
+    """Follows a run under way, and traces the window that the study names, if it names one."""
+
+    def __init__(self, study: Study, conditions: Conditions, recording: Path) -> None:
+        stated = study.file.trace
+        self._trace = conditions.trace
+        self._step = (stated.step if stated is not None else None) or max(1, len(study.file.load.users))
+        self._recording = recording
+        self._failed: str | None = None
+
+    def follow(self, progress: Progress | None) -> None:
+        if self._trace is None or progress is None:
+            return
+        inside = progress.step == self._step and progress.phase == "window"
+        try:
+            if inside and not self._trace.begun:
+                self._trace.begin()
+            elif not inside:
+                self._trace.end()
+        except OSError as error:
+            # The run does not need it.
+            self._failed, self._trace = f"step {self._step} could not be traced: {error.strerror}", None
+
+    def keep(self) -> list[str]:
+        """Write what was traced into the recording; returns what is to be told."""
+        from satline.recording import describe
+
+        if self._failed is not None:
+            return [self._failed]
+        if self._trace is None or not self._trace.begun:
+            return []
+        name = f"trace/step-{self._step:02}.txt.gz"
+        try:
+            traced = self._trace.keep(self._recording / name)
+        except OSError as error:
+            return [f"the trace of step {self._step} could not be kept: {error.strerror}"]
+        text = f"trace of step {self._step}: {traced.in_words()}"
+        describe.annotate(self._recording, f"{text}; {name}")
+        return [f"{text}: {self._recording / name}, {traced.bytes / 1e6:.1f} MB"]

@@ -9,34 +9,38 @@ import contextlib
 import os
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from satline.diagnosis.peak import Peak, peak_of
 from satline.errors import InputError, SatlineError
+from satline.experiment.adaptive import Trail, trail_of
 from satline.experiment.adaptive.driver import Adaptive
-from satline.experiment.adaptive.path import Trail, trail_of
 from satline.experiment.adaptive.plan import SearchPlan, StepTimes, has_room, load_processors
 from satline.experiment.adaptive.resume import check_resumable, earlier_runs, go_on
-from satline.experiment.emulator import Emulator, Progress, command_line
-from satline.experiment.feasibility import check_feasible, check_workload
-from satline.experiment.guard import check_writable, host_to_oneself
+from satline.experiment.emulator import Emulator, Progress, WindowTrace, command_line
+from satline.experiment.feasibility import check_feasible, check_workload, check_writable, host_to_oneself
 from satline.experiment.progress import View, limits_in_words
 from satline.experiment.series import Series
 from satline.experiment.study import Study
 from satline.experiment.swapper import Swapper, beside_the_load, programs_for
 from satline.experiment.targets import required_programs, target_settings, workload_for
-from satline.experiment.verdict import Judged, judge
-from satline.experiment.window_trace import WindowTrace
 from satline.interruption import Interrupted, signals_held, signals_interrupt
 from satline.systems import Conditions, Configuration, Monitoring, SystemUnderTest, system_named
 from satline.systems.binaries import find_binary
 
 if TYPE_CHECKING:
-    from satline.experiment.verdict import PageWriter
+    from satline.diagnosis import Diagnosis
+    from satline.reconcile import Story
+    from satline.recording import Recording
     from satline.recording.describe import EndReason
+    from satline.reduction import Curves
+
+    PageWriter = Callable[[Path, Recording, Curves, Diagnosis, Sequence[str]], None]
+
 
 QUICK = 1 / 3
 MIN_QUICK_S = 60.0
@@ -131,7 +135,7 @@ def run_study(study: Study, options: Options, view: View) -> Result:
     elif recording.exists() and (not recording.is_dir() or any(recording.iterdir())):
         raise InputError(
             f"{recording} is there already",
-            hint="name another directory with --output, or delete it; --resume goes on with a study's",
+            hint="name another directory, or delete it; a study's can be resumed",
         )
     check_writable(recording)
     with host_to_oneself(options.state, view):
@@ -466,11 +470,8 @@ class _Run:
 
         if not self._recorded:
             return 0
-        connection = Recording.open(self._recording).connect()
-        try:
+        with Recording.open(self._recording).connect() as connection:
             row = connection.execute("SELECT count(*) FROM event WHERE event = 'window-end'").fetchone()
-        finally:
-            connection.close()
         return int(row[0]) if row else 0
 
 
@@ -486,3 +487,43 @@ def _away_from_the_load(conditions: Conditions) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a run's recording says.
+
+    agreement
+        How the diagnosis and the prediction from the same recording relate.
+    peak
+        Of a series that was run to find it.
+    report
+        The page; ``None``: nobody was there to write it.
+    """
+
+    diagnosis: Diagnosis
+    agreement: Story
+    peak: Peak | None
+    report: Path | None = None
+
+
+def judge(path: Path, for_peak: bool, write_page: PageWriter | None = None) -> Judged:
+    """The diagnosis of a recording, what the other answers say of it, the peak of its series if asked for,
+    and its page.
+
+    The recording stays good whatever fails here.
+    """
+    from satline.diagnosis import diagnose
+    from satline.reconcile import Answers, story
+    from satline.recording import Recording, compact
+    from satline.reduction import reduce
+
+    compact(path)
+    recording = Recording.open(path)
+    curves = reduce(recording)
+    diagnosis = diagnose(recording, curves)
+    told = story(recording, curves, "diagnose", Answers(diagnosis=diagnosis))
+    report = None if write_page is None else path / "report.html"
+    if report is not None and write_page is not None:
+        write_page(report, recording, curves, diagnosis, told.lines)
+    return Judged(diagnosis, told, peak_of(recording, diagnosis) if for_peak else None, report)

@@ -63,11 +63,8 @@ class Series:
         from satline.recording import Recording
 
         assert self._judge is not None
-        connection = Recording.open(self._recording).connect(tables=["event", "transaction"])
-        try:
+        with Recording.open(self._recording).connect(tables=["event", "transaction"]) as connection:
             return self._judge(connection, step)
-        finally:
-            connection.close()
 
 
 def steps_of(load: Load) -> list[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,7 +26,6 @@ from satline.errors import InputError
 from satline.experiment.adaptive.targets import known_target, parse_part
 from satline.experiment.designed import Designed, DesignPart, FactorPart, designed
 from satline.experiment.sizes import parse_size
-from satline.experiment.swapper_settings import StudySwapper
 from satline.experiment.targets import StudyGuest, StudyRemote, check_target
 from satline.problems import line_of, none_such, read_toml
 from satline.systems import SYSTEMS, Knobs, Limits, Server, TraceSettings
@@ -35,6 +34,25 @@ from satline.systems.swapdevices import KINDS
 
 Size = Annotated[int, BeforeValidator(parse_size), Field(gt=0)]
 Seconds = Annotated[float, Field(ge=0, le=86400)]
+
+
+class StudySwapper(BaseModel):
+    """`satline swapper` on the host of the load, with a policy whose users are the emulated ones.
+
+    policy
+        Tables of a policy file. The study states no `watch`; `storage.cgroup` is the load's, if it has one.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    enabled: bool = True
+    policy: dict[str, dict[str, Any]] = {}
+
+    @model_validator(mode="after")
+    def _watches_the_load(self) -> StudySwapper:
+        if "watch" in self.policy:
+            raise ValueError("swapper.policy: a study's swapper watches the emulated users; leave watch out")
+        return self
 
 
 def _known_target(name: str) -> str:
@@ -305,7 +323,7 @@ class Study:
         """The same study with other values in its ``[load]``."""
         load = self.file.load.model_copy(update=changes)
         file = self.file.model_copy(update={"load": load})
-        return Study(self.name, self.path, self.text, file, self.workload, self.workload_text)
+        return replace(self, file=file)
 
 
 def with_steps(
@@ -337,7 +355,8 @@ def with_steps(
     if grid:
         if changes:
             raise InputError(
-                "--grid runs the steps that are stated; --within, --for, --most, --target are of a search",
+                "a grid runs the steps that are stated;"
+                " precision, time, most users and target are of a search",
                 hint="leave one or the other out",
             )
         if not load.users:
@@ -358,7 +377,7 @@ def with_steps(
         if is_so:
             raise InputError(
                 f"{study.path}: a study with {what} runs the steps that it states",
-                hint="leave --within, --for, --most and --target out",
+                hint="leave precision, time, most users and target out",
             )
     return study.with_load(steps="adaptive", **changes)
 
@@ -382,7 +401,7 @@ def find_study(name_or_file: str) -> Path:
     shipped = {study.stem: study for study in shipped_studies()}
     if name_or_file in shipped:
         return shipped[name_or_file]
-    raise none_such(name_or_file, shipped, kind="study", listed_by="satline studies")
+    raise none_such(name_or_file, shipped, kind="study", listed_by="satline experiment studies")
 
 
 def read_study(path: Path) -> Study:
@@ -398,7 +417,7 @@ def read_study(path: Path) -> Study:
         StudyFile,
         kind="study",
         name_one="name a study file, or a shipped study",
-        hint="shipped studies show every key: `satline studies`",
+        hint="shipped studies show every key: `satline experiment studies`",
     )
     return _study(path, text, file)
 

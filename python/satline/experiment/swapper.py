@@ -12,11 +12,10 @@ from typing import Any
 
 from satline.errors import SatlineError
 from satline.experiment.feasibility import told_by
-from satline.experiment.swapper_settings import StudySwapper
+from satline.experiment.study import StudySwapper
 from satline.interruption import signals_held
 from satline.systems import Conditions
-from satline.systems.binaries import find_binary
-from satline.systems.child import end, end_with_parent
+from satline.systems.binaries import end, end_with_parent, find_binary
 
 PROGRAM = "satline-swapper"
 START_S = 0.3

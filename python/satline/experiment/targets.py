@@ -10,8 +10,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from satline.experiment.sizes import parse_size
 from satline.outside import parse_toml
-from satline.systems.guest.settings import GuestSettings
-from satline.systems.remote.settings import PYTHON, SESSIONS_PER_CONNECTION, RemoteSettings
+from satline.systems.guest import GuestSettings
+from satline.systems.remote import PYTHON, SESSIONS_PER_CONNECTION, RemoteSettings
 
 if TYPE_CHECKING:
     from satline.experiment.study import Study

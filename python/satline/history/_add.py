@@ -10,13 +10,14 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from satline.errors import InputError
-from satline.history._host import check_host, known_hosts
 from satline.history._hours import hour_figures, recorded_days, write_hourly, write_hours
 from satline.history._store import (
     DayNote,
     History,
+    check_host,
     copy_tree,
     kept,
+    known_hosts,
     sync_tree,
     told_when_full,
     used_bytes,

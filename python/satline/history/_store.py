@@ -16,10 +16,11 @@ nothing.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -29,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from satline.errors import InputError, SatlineError
 from satline.problems import read_toml
-from satline.recording import DISK_FULL, MANIFEST, locked, sync_directory
+from satline.recording import DISK_FULL, MANIFEST, Recording, describe, locked, sync_directory
 from satline.recording.describe import write_toml_atomically
 
 Mark = Literal["good", "bad"]
@@ -113,7 +114,7 @@ class History:
             try:
                 (path / "recordings").mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                hint = "choose a place where you may write with --history"
+                hint = "name a directory of the history where you may write"
                 raise InputError(f"{path}: {error.strerror}", hint=hint) from error
             made = cls(path)
             made.save()
@@ -269,3 +270,38 @@ def _entries(parent: Path) -> Iterator[Path]:
         yield from sorted(parent.iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return
+
+
+def host_of(description: Mapping[str, Any]) -> str:
+    """Name of the host that a recording is of, by its description; empty where it does not say."""
+    return str(description.get("host", {}).get("name") or "")
+
+
+def known_hosts(history: History) -> set[str]:
+    """Names of the hosts whose recordings it has; what cannot be read, or does not say, is left out."""
+    found = set()
+    for kept in history.recordings():
+        try:
+            found.add(host_of(describe.read(kept.directory / "hourly.satline")))
+        except InputError:
+            continue
+    return found - {""}
+
+
+def check_host(history: History, known: set[str], recording: Recording, path: Path | str) -> None:
+    """InputError where the recording is of another host than those of the history, `known_hosts`."""
+    own = host_of(recording.description)
+    if own and known and own not in known | set(history.hosts):
+        raise InputError(
+            f"{path}: is of host {own}, the history {history.path} of {' and '.join(sorted(known))}",
+            hint="keep each host's history in a directory of its own. If it is the same under another name,"
+            f" put hosts = [{json.dumps(own)}] at the top of {history.path / 'history.toml'}",
+        )
+
+
+def mixed(history: History, known: set[str]) -> str:
+    """A note where recordings of several hosts are in it and history.toml does not say that they are one."""
+    foreign = known - set(history.hosts)
+    if len(foreign) < 2:
+        return ""
+    return f"recordings of {' and '.join(sorted(foreign))} are in it: rows of one name are taken for one"

@@ -29,8 +29,7 @@ def process_users(archive: Archive, grid: Grid, run: slice, cycles: Cycles) -> d
     who = archive.get(attributes["user_name"]) or archive.get(attributes["uid"])
     if times is None or who is None:
         return None
-    connection = duckdb.connect(config={"threads": 2})
-    try:
+    with duckdb.connect(config={"threads": 2}) as connection:
         instants = _instants(times, cycles)
         records = instants[instants >= 0]
         inside = records >= grid.time_ns[run.start] - grid.tolerance_ns
@@ -44,8 +43,6 @@ def process_users(archive: Archive, grid: Grid, run: slice, cycles: Cycles) -> d
         connection.register("uptime", _uptime(archive, records))
         connection.execute(_processes_sql())
         made = _users.user_rows(connection, "used", len(records))
-    finally:
-        connection.close()
     # From the instants of the processes to the readings nearest to them.
     at = Grid(records, grid.interval_ns, grid.by_process)
     nearest, near = at.nearest(grid.time_ns[run])

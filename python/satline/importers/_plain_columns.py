@@ -102,7 +102,7 @@ def _factor(one: Column, entity: object, constants: Constants, place: Path) -> f
     if found.scope == "system" and found.unit == "bytes" and not found.name.startswith("swap"):
         if constants.memory_bytes is None:
             raise InputError(
-                f"{place}: column {one.name}: a percentage of how much main storage?",
+                f"{place}: column {one.name}: a percentage of how much memory?",
                 hint="write [constants] and below it, for example, memory_bytes = 17179869184",
             )
         return constants.memory_bytes / 100

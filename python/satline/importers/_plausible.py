@@ -1,4 +1,4 @@
-"""What mapped values cannot be: more processor time than there are processors, more bytes than main storage.
+"""What mapped values cannot be: more processor time than there are processors, more bytes than memory.
 
 A wrong unit in a mapping file makes values a thousand times too large. They are refused with the row and the
 unit that they are likely in.
@@ -82,7 +82,7 @@ def _capacity(one: Column, constants: Constants, of_all: bool) -> tuple[float | 
     found, table = variable(one.to), one.to.partition(".")[0]
     if found.kind == "level":
         if table == "system" and found.unit == "bytes" and not found.name.startswith("swap"):
-            return constants.memory_bytes, ", the main storage (constants.memory_bytes)"
+            return constants.memory_bytes, ", the memory (constants.memory_bytes)"
         return None, ""
     if found.kind != "accumulator" or found.unit != "us":
         return None, ""

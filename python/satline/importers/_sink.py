@@ -48,36 +48,13 @@ _RESTS_ON = {
 }
 
 
-def integrate(rates: Floats, seconds: Floats) -> Floats:
-    """Counter from rates: c_k = c_{k−1} + rate_k · seconds_k.
-
-    Parameters
-    ----------
-    rates
-        Amount per second over the interval that ends with each reading, shape (readings,) or
-        (readings, entities); NaN where missing.
-    seconds
-        Length of each reading's interval, shape (readings,); NaN where unknown.
-
-    Returns
-    -------
-    The counter at each reading, NaN where its rate is missing. After a hole the counter goes on from a
-    value that the reading before the hole cannot be differenced with: the missing reading stands between.
-    """
-    length = seconds if rates.ndim == 1 else seconds[:, None]
-    amount = rates * length
-    known = np.isfinite(amount)
-    total = np.cumsum(np.where(known, amount, 0.0), axis=0)
-    return np.where(known, total, np.nan)
-
-
 @dataclass
 class Sink:
     """Takes a source's readings and writes the recording.
 
     A source calls `begin_run` for each stretch without a restart, then `table` for each table of it, in any
     order; then `finish` is called by whoever made the sink. Readings of one run are in order of time, and no
-    two are of the same instant; `clean_times` helps.
+    two are of the same instant.
 
     Attributes
     ----------
@@ -318,23 +295,6 @@ class Sink:
         )
         describe.update(self.path, {"host": self._host, "system_under_test": self._system})
         describe.end(self.path, "complete")
-
-
-def clean_times(time_ns: Integers) -> tuple[Integers, list[slice]]:
-    """Runs of readings whose times rise.
-
-    Returns
-    -------
-    keep
-        Indexes of the readings to keep: of several at one instant the last.
-    runs
-        Slices of `keep`, one for each stretch in which time does not go back.
-    """
-    time = np.asarray(time_ns, dtype=np.int64)
-    keep = np.flatnonzero(np.append(time[1:] != time[:-1], True)) if len(time) else np.array([], dtype=int)
-    cuts = np.flatnonzero(np.diff(time[keep]) < 0) + 1
-    edges = [0, *cuts.tolist(), len(keep)]
-    return keep, [slice(a, b) for a, b in pairwise(edges) if b > a]
 
 
 def _arrow(values: Any, kind: str) -> pa.Array:

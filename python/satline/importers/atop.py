@@ -294,8 +294,7 @@ def _user_tables(log: Log, run: range) -> dict[str, pa.Table] | None:
         "read_bytes", "write_bytes",
     )  # fmt: skip
     first = ", ".join(f"CASE WHEN seq = 0 THEN 0 * {c} ELSE {c} END AS {c}" for c in amounts)
-    connection = duckdb.connect(config={"threads": 2})
-    try:
+    with duckdb.connect(config={"threads": 2}) as connection:
         connection.register("process", processes)
         connection.execute(f"""
             CREATE TEMP VIEW used AS SELECT seq,
@@ -306,8 +305,6 @@ def _user_tables(log: Log, run: range) -> dict[str, pa.Table] | None:
             FROM process
         """)
         return _users.user_rows(connection, "used", len(run))
-    finally:
-        connection.close()
 
 
 def _task_levels(log: Log, run: range) -> dict[str, Floats]:

@@ -224,16 +224,13 @@ def _runs(recording: Recording) -> list[tuple[Integers, Integers]]:
     InputError
         There are no readings, or the monotonic times of runs overlap (the host was started again between).
     """
-    connection = recording.connect()
-    try:
+    with recording.connect() as connection:
         if "system" not in recording.tables():
             found: dict[str, Any] = {"run": np.empty(0)}
         else:
             found = connection.execute(
                 "SELECT run, time_ns, monotonic_ns FROM system ORDER BY run, monotonic_ns"
             ).fetchnumpy()
-    finally:
-        connection.close()
     if not len(found["run"]):
         raise InputError(
             f"{recording.path}: it has no readings yet", hint="join the log once the host has been recorded"

@@ -188,12 +188,6 @@ class Posterior:
         return self.interval(self._range[1].max(axis=1))
 
     @cached_property
-    def throughput_at_knee(self) -> Interval:
-        """The rate of a user alone times the knee, per second: the ceiling of a system that does not fall."""
-        knee = np.minimum(self.draws.curves.knee, float(self.most_users))
-        return self.interval(self.draws.rate * knee)
-
-    @cached_property
     def slopes(self) -> Floats:
         """Of each draw, the slope from the knee to twice the knee, relative to that of few users."""
         knee = np.where(np.isfinite(self.draws.curves.knee), self.draws.curves.knee, 1.0)
@@ -204,15 +198,6 @@ class Posterior:
     def slope_ratio(self) -> Interval:
         """Slope from the knee to twice the knee, relative to that of few users."""
         return self.interval(self.slopes)
-
-    @cached_property
-    def drift_per_minute(self) -> Interval:
-        """Change of the host's capacity per minute, relative, in the mean of the study."""
-        span = self.data.span_s
-        if span < 30:
-            return Interval(0.0, -math.inf, math.inf)
-        change = 2 * self.draws.waves[:, 0]
-        return self.interval(change * 60.0 / span)
 
     def expected(self, index: Integers, users: Floats, middle_s: float) -> tuple[Floats, Floats]:
         """Throughput that these draws foretell of windows at these numbers of users at a time, and how far

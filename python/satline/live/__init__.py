@@ -1,9 +1,15 @@
 """The load now: the last seconds of a recording, also one that is being written, or of this host."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
 from satline.live._host import sampled
-from satline.live._load import LINE, LONG, LoadNow, load_now
 from satline.live._states import PARTS, UserState, UserStates, user_states
 from satline.live._window import Window
+from satline.reduction import group
 
 __all__ = [
     "LINE",
@@ -12,8 +18,118 @@ __all__ = [
     "LoadNow",
     "UserState",
     "UserStates",
+    "Value",
     "Window",
     "load_now",
     "sampled",
     "user_states",
 ]
+
+# Of the line, in its order: variable, word. The paging rate is that of the whole system, not of a processor:
+# a rate that one display divides by the processors and another does not leads astray [TB84].
+LINE = (
+    ("paging_rate", "paging"),
+    ("mpl", "MPL"),
+    ("eligible", "eligible"),
+    ("total_cpu_fraction", "CPU"),
+    ("response", "resp"),
+    ("active_users", "active"),
+)
+# Of the fuller form: heading, and its variables.
+LONG: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Users", ("logged_on", "active_users", "mpl", "q1", "q2", "eligible", "dormant")),
+    (
+        "Processors",
+        (
+            "total_cpu_fraction",
+            "problem_state",
+            "supervisor_state",
+            "stolen",
+            "idle_wait",
+            "page_wait",
+            "io_wait",
+            "dispatch_queue",
+        ),
+    ),
+    (
+        "Paging and memory",
+        (
+            "paging_rate",
+            "swap_in_rate",
+            "swap_out_rate",
+            "fast_paging_rate",
+            "major_fault_rate",
+            "refault_rate",
+            "memory_used_fraction",
+            "storage_demanded_fraction",
+            "swap_used",
+        ),
+    ),
+    (
+        "Input and output, locks",
+        ("busiest_device", "virtual_io_rate", "block_in_rate", "block_out_rate", "lock_spin"),
+    ),
+    ("Transactions", ("transaction_rate", "response", "interactive_response", "reaction")),
+)
+
+
+@dataclass(frozen=True)
+class Value:
+    """A variable now, in the catalogue's unit."""
+
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class LoadNow:
+    """Means over a window.
+
+    values
+        By variable; what is not there is in `missing` with the reason.
+    busiest_device
+        Name of the device that was busy longest, where any is told.
+    """
+
+    window: Window
+    values: Mapping[str, Value]
+    missing: Mapping[str, str]
+    busiest_device: str | None = None
+
+    def content(self) -> dict[str, Any]:
+        """For JSON, in the recording's units."""
+        return {
+            "at": self.window.at,
+            "seconds": self.window.seconds,
+            "samples": self.window.samples,
+            "values": self.values,
+            "busiest_device": self.busiest_device,
+            "missing": self.missing,
+        }
+
+
+def load_now(window: Window, *, fuller: bool = False) -> LoadNow:
+    """The load in `window`, by the catalogue's formulas; the whole window is one observation.
+
+    Parameters
+    ----------
+    fuller
+        All variables of `LONG`, not only those of `LINE`.
+    """
+    names = [name for name, _ in LINE]
+    if fuller:
+        names += [name for _, part in LONG for name in part if name not in names]
+    wanted = [*names, *(["device_busy"] if fuller else [])]
+    groups = group(window, "time", wanted, every_s=366 * 86400.0, observation_s=window.seconds)
+    values: dict[str, Value] = {}
+    busy: dict[str, float] = {}
+    for name, curve in groups.curves.items():
+        mean = curve.points[-1].mean if curve.points else None
+        if mean is None:
+            continue
+        if name.startswith("device_busy:"):
+            busy[name.partition(":")[2]] = mean
+        else:
+            values[name] = Value(mean, curve.unit)
+    lacking = {name: groups.missing.get(name, "none in this window") for name in names if name not in values}
+    return LoadNow(window, values, lacking, max(busy, key=lambda name: busy[name]) if busy else None)

@@ -30,8 +30,7 @@ def sampled(users: str = "uid", seconds: float = 2.0, interval_ms: int = INTERVA
         The monitor is not there, or ends by itself.
     """
     from satline.interruption import signals_held, signals_interrupt
-    from satline.systems.binaries import find_binary
-    from satline.systems.child import end, end_with_parent
+    from satline.systems.binaries import end, end_with_parent, find_binary
 
     program = str(find_binary("satline-monitor"))
     directory = Path(tempfile.mkdtemp(prefix="satline-now-"))

@@ -62,18 +62,14 @@ class UserStates:
 
     def content(self) -> dict[str, Any]:
         """For JSON."""
-
-        def one(state: UserState) -> dict[str, Any]:
-            return {"active": state.active, "parts": dict(state.parts), "dormant": state.dormant}
-
         return {
-            "at": self.window.at.isoformat(),
+            "at": self.window.at,
             "seconds": self.window.seconds,
             "samples": self.window.samples,
-            "everybody": one(self.everybody),
-            "users": [{"user": state.user, **one(state)} for state in self.users],
-            "methods": dict(self.methods),
-            "missing": dict(self.missing),
+            "everybody": self.everybody,
+            "users": self.users,
+            "methods": self.methods,
+            "missing": self.missing,
         }
 
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from satline.prediction._approximate import linearizer, schweitzer
 from satline.prediction._bounds import Bounds, bounds, pressure, saturation_users
 from satline.prediction._class_results import (
     ByClass,
@@ -14,19 +15,19 @@ from satline.prediction._class_results import (
 from satline.prediction._decomposition import MplPoint, Storage, UsersPoint, mpl_curve, users_curve
 from satline.prediction._exact import Curve, curve_of, exact_curve, exact_single
 from satline.prediction._lattice import exact_classes
-from satline.prediction._linearizer import linearizer
 from satline.prediction._network import CustomerClass, Network, Station
 from satline.prediction._predict import predict
 from satline.prediction._results import Prediction, Row, Scenario, StationDemand
-from satline.prediction._schweitzer import schweitzer
 from satline.prediction._solution import Accuracy, Solution
-from satline.prediction._solve import METHODS, Method, accuracy, solve
+from satline.prediction._solve import BANDS, MEASURED, METHODS, Method, accuracy, band, solve
 from satline.prediction._whatif import WAYS, Change, changes
 
 if TYPE_CHECKING:
     from satline.prediction._file import Described, read_network
 
 __all__ = [
+    "BANDS",
+    "MEASURED",
     "METHODS",
     "WAYS",
     "Accuracy",
@@ -53,6 +54,7 @@ __all__ = [
     "TransactionClass",
     "UsersPoint",
     "accuracy",
+    "band",
     "bounds",
     "changes",
     "curve_of",

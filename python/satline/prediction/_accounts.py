@@ -18,7 +18,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from satline.diagnosis.steps import ROUNDING_NS, Histories, Integers
+from satline.diagnosis import ROUNDING_NS, Histories, Integers
 from satline.prediction._network import Floats
 from satline.prediction._signals import LEAST_KNOWN
 from satline.reduction import Filters, Reduction, Source, numbers_table
@@ -196,7 +196,7 @@ def _under_way(connection: duckdb.DuckDBPyConnection, shape: tuple[int, int, int
 
 def _parts(connection: duckdb.DuckDBPyConnection, chains: int, number: Integers, closed: bool) -> Floats:
     """What part of the users at each load class each chain is: in a study those who were there; elsewhere
-    users come and go, and each counts for the time that he was in a transaction or before one."""
+    users come and go, and each counts for the time that it was in a transaction or before one."""
     labels = np.unique(number[number >= 0])
     rows = connection.execute(
         f"""SELECT number, chain, count(DISTINCT w."user"), count(think_us) / count(*),

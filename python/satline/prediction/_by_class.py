@@ -11,7 +11,6 @@ import numpy as np
 from satline.diagnosis import Estimate
 from satline.errors import SatlineError
 from satline.prediction._accounts import LEAST_DONE, Accounts, accounts
-from satline.prediction._bend import bend, bend_loads
 from satline.prediction._chains import Booleans
 from satline.prediction._class_demands import Division, divide
 from satline.prediction._class_fit import fit_classes
@@ -28,6 +27,7 @@ from satline.prediction._demands import DRAWS, Blocks, Demand
 from satline.prediction._model import Model
 from satline.prediction._network import Floats
 from satline.prediction._signals import Signals
+from satline.prediction._trend import bend, bend_loads
 from satline.prediction._weaknesses import difference, estimate
 from satline.reduction import Filters, Reduction, Source, reading
 
@@ -71,7 +71,7 @@ def taken_for_alike(recording: Source) -> list[str]:
     row = reading(recording).execute(SEVERAL).fetchone()
     if row is None or row[0] < 2:
         return []
-    return [f"transactions of {row[0]} classes are taken for alike: --by-class tells them apart"]
+    return [f"transactions of {row[0]} classes are taken for alike; a prediction by class tells them apart"]
 
 
 def by_class(recording: Source, reduction: Reduction, asked: Asked, filters: Filters | None) -> ByClass:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from satline.diagnosis.steps import Integers
+from satline.diagnosis import Integers
 from satline.prediction._network import Floats
 from satline.prediction._signals import DEVICE, PROCESSORS, QUOTA, SERVER, Resource, Signals
 from satline.prediction._trend import LEAST, LEAST_CLASSES, Trend, bends, slope, sure

@@ -13,7 +13,7 @@ from satline.prediction._decomposition import LIFETIME_EXPONENT, Storage
 from satline.prediction._network import CustomerClass, Network, Station
 from satline.problems import joined, line_of, read_toml
 
-HINT = "`satline predict --help` shows a whole file"
+HINT = "`satline analyse predict --help` shows a whole file"
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1, max_length=80)]

@@ -42,7 +42,7 @@ def exact_classes(network: Network) -> Solution:
         size = " × ".join(f"{n + 1}" for n in network.users)
         raise InputError(
             f"exact analysis of {len(network.users)} classes needs all {size} populations: too many",
-            hint="use --method linearizer, or join classes that are alike",
+            hint="use the method linearizer, or join classes that are alike",
         )
     return _Lattice(network).solution()
 

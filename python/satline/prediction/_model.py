@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from satline.diagnosis.steps import Integers
+from satline.diagnosis import Integers
 from satline.prediction._demands import Demand, Sums, surely_positive
 from satline.prediction._exact import exact_curve
 from satline.prediction._network import Floats

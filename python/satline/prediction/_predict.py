@@ -8,15 +8,27 @@ from dataclasses import replace
 
 import numpy as np
 
-from satline.diagnosis import Estimate, UslFit, absent_users, in_users, lateness_of
-from satline.diagnosis.steps import Integers, Series, independent, make_levels, nongranular, student, usl
-from satline.prediction._bend import bend, bend_loads
+from satline.diagnosis import (
+    Estimate,
+    Integers,
+    Series,
+    UslFit,
+    absent_users,
+    in_users,
+    independent,
+    lateness_of,
+    make_levels,
+    nongranular,
+    student,
+    usl,
+)
 from satline.prediction._by_class import Asked, by_class, taken_for_alike
 from satline.prediction._demands import Demand, Sums, demands, growth, sums
 from satline.prediction._model import Model, fit
 from satline.prediction._network import Floats
 from satline.prediction._results import Prediction, Row, Scenario, StationDemand
 from satline.prediction._signals import PROCESSORS, QUOTA, Signals, signals
+from satline.prediction._trend import bend, bend_loads
 from satline.prediction._weaknesses import assumptions, difference, estimate, heavy, pairs, weaknesses
 from satline.prediction._whatif import Change, apply
 from satline.reduction import Filters, Reduction, Source
@@ -82,7 +94,7 @@ def predict(
         return replace(
             answer,
             reasons=(f"these loads are as good as {max(0, freedom):.0f} independent readings",),
-            advice=("Record for longer at each load, or estimate from more loads (--from-loads).",),
+            advice=("Record for longer at each load, or estimate from more loads.",),
         )
     widen = student(freedom) * more * _few(chosen)
     found = demands(chosen.resources, made)
@@ -90,7 +102,7 @@ def predict(
         return replace(
             answer,
             reasons=("no resource is used more where more work is done",),
-            advice=("Record a wider range of loads; see `satline reduce` for what changes with load.",),
+            advice=("Record a wider range of loads; `satline analyse reduce` shows what changes with it.",),
         )
     model = fit(found, made, think_s)
     seen = _measured(every, seed)
@@ -155,7 +167,7 @@ def _unfit(reduction: Reduction, every: Signals, chosen: Signals) -> tuple[str, 
     if not in_users(reduction.load_axis) or reduction.load_axis == "in_queue":
         return (
             f"the load is {reduction.load_axis.replace('_', ' ')}, and no number of users that come and go",
-            "Use --load users, active_users or sessions.",
+            "Use users, active_users or sessions as load.",
         )
     if not every.resources:
         return "neither processors nor devices were recorded", "Record tables processor and device."
@@ -165,15 +177,15 @@ def _unfit(reduction: Reduction, every: Signals, chosen: Signals) -> tuple[str, 
         span = f"; it has loads from {seen.min():g} to {seen.max():g}" if len(seen) else ""
         return (
             f"only {usable} usable observations at these loads{span}",
-            "Record for longer, or estimate from more loads (--from-loads).",
+            "Record for longer, or estimate from more loads.",
         )
     if len(np.unique(chosen.number[chosen.usable])) < 2:
         return (
             "one load cannot tell what the work needs from what is in use without it",
-            "Record, or choose with --from-loads, at least two loads; better four, from light to moderate.",
+            "Record, or estimate from, at least two loads; better four, from light to moderate.",
         )
     if float((chosen.work * chosen.seconds)[chosen.usable].sum()) <= 0:
-        return "no work was done at these loads", "Choose heavier loads with --from-loads."
+        return "no work was done at these loads", "Estimate from heavier loads."
     single = nongranular(reduction, LEAST_OBSERVATIONS) if every.in_transaction is None else None
     if single is not None:
         return single, "Users who never pause saturate at once; judge batch work by its own running time."

@@ -88,13 +88,13 @@ class Prediction:
     outcome
         ``cannot-tell``: see `reasons` and `advice`; nothing else is filled in then.
     unit
-        What a unit of work is: ``transaction``, or ``second of problem state``.
+        What a unit of work is: ``transaction``, or ``second of user time``.
     from_low, from_high
         The loads that the demands were estimated from.
     think_s, elsewhere_s
         Pause between units of work; delay outside the resources.
     supervisor_part
-        Part of the processor demand that is supervisor state.
+        Part of the processor demand that is system time.
     usl
         The universal scalability law fitted to the same loads, as a second opinion.
     by_class

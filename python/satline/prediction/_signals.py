@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from satline.diagnosis.steps import MOST_ENTITIES, Courses, Histories
+from satline.diagnosis import MOST_ENTITIES, Courses, Histories
 from satline.prediction._network import Floats
-from satline.reduction import Reduction, Source
-from satline.reduction.steps import texts
+from satline.reduction import Reduction, Source, texts
 
 # Devices made of others: what they are busy with, those are busy with too.
 _STACKED = re.compile(r"^(dm-|md|loop|bcache|drbd|zram|nbd\d+p)")
@@ -54,13 +53,13 @@ class Signals:
     work
         Units of work done per second.
     unit
-        What a unit of work is: ``transaction``, or ``second of problem state``.
+        What a unit of work is: ``transaction``, or ``second of user time``.
     in_transaction
         Users in a transaction; ``None`` where there are none.
     page_share
         Part of what was read that was paging.
     supervisor
-        Processors in supervisor state.
+        Processors in system time.
     stolen
         Mean processors that a hypervisor withheld; in `used` of the processors they are counted.
     closed
@@ -119,7 +118,7 @@ def signals(recording: Source, reduction: Reduction) -> Signals:
         batches=reduction.batches,
         seconds=reduction.seconds,
         work=rate if transactions else observed["problem_state"],
-        unit="transaction" if transactions else "second of problem state",
+        unit="transaction" if transactions else "second of user time",
         resources=tuple(resources),
         in_transaction=observed["users_in_transaction"] if transactions else None,
         page_share=observed["page_share"],

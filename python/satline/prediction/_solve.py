@@ -8,12 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from satline.prediction._approximate import linearizer, schweitzer
 from satline.prediction._bounds import pressure
 from satline.prediction._exact import exact_single
 from satline.prediction._lattice import MOST_CELLS, cells, exact_classes
-from satline.prediction._linearizer import linearizer
 from satline.prediction._network import Network
-from satline.prediction._schweitzer import schweitzer
 from satline.prediction._solution import Accuracy, Solution
 
 Method = Literal["auto", "exact", "linearizer", "schweitzer"]

@@ -15,10 +15,12 @@ users do now, as far as each has the same storage; of the draws as N/f^e, e from
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from satline.diagnosis import fit_hinge
 from satline.prediction._network import Floats
 
 BEND = 1.0
@@ -96,3 +98,17 @@ def sure(draws: Floats) -> bool:
     """Is it surely not 0: do 99 of 100 draws lie on one side, with the estimate?"""
     low, high = np.percentile(draws[1:], [0.5, 99.5])
     return bool((draws[0] > 0 and low > 0) or (draws[0] < 0 and high < 0))
+
+
+def bend_loads(seen: list[int], reach: int) -> list[int]:
+    """The loads that were recorded, where they reach far enough, else some up to `reach`."""
+    if len(seen) >= 4 and seen[-1] >= 0.7 * reach:
+        return seen
+    return [int(n) for n in np.unique(np.linspace(1, reach, 16).round())]
+
+
+def bend(rate: Floats, users: Sequence[int]) -> Floats:
+    """Where a broken line through throughput at these loads bends, by draw; `rate` is by load and draw."""
+    means = rate.T
+    weights = 1 / np.maximum(means[0], 0.2 * means[0].max())
+    return fit_hinge(np.array(users, dtype=np.float64), means, weights, origin=True).at

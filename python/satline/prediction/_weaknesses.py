@@ -89,7 +89,7 @@ def weaknesses(
         lines.append(f"{failed:.0%} of the transactions failed")
     if chosen.unit != "transaction":
         lines.append(
-            "no transactions were recorded: a second of problem-state time is the unit of work, and the pause"
+            "no transactions were recorded: a second of user time is the unit of work, and the pause"
             " between two of a user's holds all that is not seen as a demand"
         )
     if chosen.stolen > 0.02:
@@ -175,7 +175,7 @@ def _response(model: Model, made: Sums, widen: float) -> list[str]:
 
 
 def _storage(reduction: Reduction, model: Model, made: Sums) -> list[str]:
-    """Will storage be full before the first resource is, where no paging shows yet how that will be?"""
+    """Will memory be full before the first resource is, where no paging shows yet how that will be?"""
     if any(d.trend is not None and d.trend.paging.any() for d in model.demands):
         return []
     demanded = reduction.observations["storage_demanded_fraction"][reduction.number >= 0]
@@ -187,7 +187,7 @@ def _storage(reduction: Reduction, model: Model, made: Sums) -> list[str]:
     if part <= 0 or made.load[-1] / part > FULL * float(model.saturation_users[0]):
         return []
     return [
-        f"working sets took {part:.0%} of storage at {made.load[-1]:g} users: it may be full before"
+        f"working sets took {part:.0%} of memory at {made.load[-1]:g} users: it may be full before"
         f" {model.demands[model.first()].name} will, and how much paging comes then cannot be told from these"
         " loads"
     ]
@@ -201,7 +201,7 @@ def assumptions(found: tuple[Demand, ...], what_if: Sequence[tuple[Change, ...]]
     if grows and changed - {"storage"}:
         lines.append(
             "paging is taken to grow with the number of users only: faster service also changes for how long"
-            " each holds storage, and how many at once; what a change is worth about saturation and beyond"
+            " each holds memory, and how many at once; what a change is worth about saturation and beyond"
             " cannot be told"
         )
     if "storage" not in changed:
@@ -209,14 +209,14 @@ def assumptions(found: tuple[Demand, ...], what_if: Sequence[tuple[Change, ...]]
     if grows:
         return [
             *lines,
-            "N users with f times the storage are taken to page as N/f do: an assumption, not a measurement;"
-            " what more storage is worth about saturation and beyond cannot be told",
+            "N users with f times the memory are taken to page as N/f do: an assumption, not a measurement;"
+            " what more memory is worth about saturation and beyond cannot be told",
         ]
     shares = [float(d.page_share[0]) for d in found if d.name == CAP or d.name.startswith(DEVICE)]
     if not shares or max(shares) < PAGES:
-        return ["hardly anything that was read was paging: more storage changes nothing that was seen here"]
+        return ["hardly anything that was read was paging: more memory changes nothing that was seen here"]
     low, high = EXPONENTS
     return [
-        f"f times the storage is taken to divide paging by f to the power of {low:g} to {high:g} [Belady and"
+        f"f times the memory is taken to divide paging by f to the power of {low:g} to {high:g} [Belady and"
         " Kuehner 1969], and to leave processor time as it is: an assumption, not a measurement"
     ]

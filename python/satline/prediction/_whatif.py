@@ -69,19 +69,17 @@ def _change(part: str, text: str) -> Change:
         what.startswith(DEVICE) and len(what) > len(DEVICE)
     )
     if not sign or not amount or not known:
-        raise InputError(f"--what-if {text!r}", hint=f"write one of {WAYS}")
+        raise InputError(f"change {text!r}", hint=f"write one of {WAYS}")
     change = Change(what, float(amount[1]), bool(amount[2]))
     if not (0.01 <= change.amount <= 10_000):
-        raise InputError(
-            f"--what-if {text!r}: {change.amount:g} is no sensible amount", hint="write 2x, or 4"
-        )
+        raise InputError(f"change {text!r}: {change.amount:g} is no sensible amount", hint="write 2x, or 4")
     if not change.times:
         if what in ("cpu", "storage", "cap"):
             raise InputError(
-                f"--what-if {text!r}: {what} is changed by a factor", hint=f"write {what}={number}x"
+                f"change {text!r}: {what} is changed by a factor", hint=f"write {what}={number}x"
             )
         if what.startswith(DEVICE) and change.amount != int(change.amount):
-            raise InputError(f"--what-if {text!r}: no whole number of devices", hint=f"write {what}=2")
+            raise InputError(f"change {text!r}: no whole number of devices", hint=f"write {what}=2")
     return change
 
 
@@ -106,13 +104,13 @@ def _applied(demands: tuple[Demand, ...], change: Change, draws: int, seed: int)
     target = targets.get(change.what, change.what)
     if target == PROCESSORS and QUOTA in names:
         raise InputError(
-            f"--what-if {change.words}: a quota holds the load, not the processors", hint="quota=2x"
+            f"change {change.words}: a quota holds the load, not the processors", hint="quota=2x"
         )
     if target not in names:
         close = get_close_matches(target, names, n=2)
         seen = " or ".join(close) if close else ", ".join(names) or "nothing"
         raise InputError(
-            f"--what-if {change.words}: the recording shows no {target} in use",
+            f"change {change.words}: the recording shows no {target} in use",
             hint=f"did you mean {seen}?" if close else f"in use: {seen}",
         )
     made: list[Demand] = []
@@ -151,7 +149,7 @@ def _storage(demands: tuple[Demand, ...], change: Change, draws: int, seed: int)
             continue
         if not math.isfinite(float(d.page_share[0])):
             raise InputError(
-                f"--what-if {change.words}: the recording does not tell what part of its reading was paging",
+                f"change {change.words}: the recording does not tell what part of its reading was paging",
                 hint="record swap-ins, major faults and bytes read (table system)",
             )
         made.append(replace(d, seconds=d.seconds * (1 - d.page_share + d.page_share * factor)))

@@ -88,7 +88,8 @@ def answer_network(
     network = described.network
     if users is not None and len(network.classes) > 1:
         raise InputError(
-            f"--users with {len(network.classes)} classes: of which?", hint="set count in each [[users]]"
+            f"{len(network.classes)} classes: of which shall there be so many users?",
+            hint="set count in each [[users]]",
         )
     made = solve(network, method)
     stations = tuple(

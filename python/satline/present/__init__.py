@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from satline.present._sheet import Sheet, make_sheet
     from satline.present._table import print_sheet, sheet_content, sheets_csv
     from satline.present._text import print_blocks, print_table
+    from satline.present._vocabulary import in_words_of
     from satline.present._words import axis_words, implausible_lines, sentence, variable_words
     from satline.present._written import csv_text, html_table, markdown
     from satline.present.blocks import Block, Column, Curve, Headline, Note, Table, Tiles
@@ -41,6 +42,7 @@ __all__ = [
     "curves_table",
     "html_table",
     "implausible_lines",
+    "in_words_of",
     "make_plots",
     "make_sheet",
     "markdown",
@@ -71,6 +73,7 @@ __getattr__ = lazy_names(
         "_sheet": "Sheet, make_sheet",
         "_table": "print_sheet, sheet_content, sheets_csv",
         "_text": "print_blocks, print_table",
+        "_vocabulary": "in_words_of",
         "_words": "axis_words, implausible_lines, sentence, variable_words",
         "_written": "csv_text, html_table, markdown",
         "blocks": "Block, Column, Curve, Headline, Note, Table, Tiles",

@@ -12,8 +12,8 @@ from satline.present import _numbers, _words
 LONGEST_NAME = 40
 Rows = list[tuple[str, ...]]
 _WORK = {
-    "problem_state": "transaction, problem state",
-    "supervisor_state": "transaction, supervisor state",
+    "problem_state": "transaction, user time",
+    "supervisor_state": "transaction, system time",
     "total_cpu": "transaction, all of it",
 }
 

@@ -1,4 +1,4 @@
-"""Plots as static SVG: Altair describes them, vl-convert draws them, a last pass fits the drawing to a page.
+"""Plots as static SVG: described in Vega-Lite, drawn by vl-convert; a last pass fits the drawing to a page.
 
 Static SVG was chosen by measurement: a plot takes 60 ms and about 8 kB, the page needs no script, opens at
 once and prints. The JavaScript for the same is 0.8 MB, and the page could then not forbid scripts.
@@ -10,14 +10,14 @@ import json
 import re
 import textwrap
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-import altair as alt
-import vl_convert
-from altair.utils.schemapi import debug_mode
-
+from satline.extras import optional_library
 from satline.present._plot import Line, Plot
+
+_PURPOSE = "pictures are drawn with it"
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart, yellow and black left out; and grey. The
 # page's style sheet answers for dark mode and for the key, by the same order.
@@ -28,6 +28,8 @@ WIDTH, HEIGHT = 460, 290
 # The whole drawing is of one size, so that plots beside each other have letters of one size.
 # Midnight shows the date.
 _CLOCK = "utcFormat(datum.value, utchours(datum.value) + utcminutes(datum.value) ? '%H:%M' : '%d %b')"
+_SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+_TITLE = {"field": "title", "type": "nominal"}
 _CONFIG = {
     "view": {"stroke": None},
     "axis": {
@@ -62,8 +64,12 @@ def svg(plot: Plot) -> str:
     return _fitted(_drawing(plot), plot)
 
 
+def _drawer() -> Any:
+    return optional_library("vl_convert", _PURPOSE)
+
+
 def _drawing(plot: Plot) -> str:
-    drawing: str = vl_convert.vegalite_to_svg(_description(plot), allowed_base_urls=[])
+    drawing: str = _drawer().vegalite_to_svg(_description(plot), allowed_base_urls=[])
     # A title passes through an expression, in which a visible escape becomes the character again.
     return _CONTROL.sub("", drawing)
 
@@ -71,26 +77,25 @@ def _drawing(plot: Plot) -> str:
 def _description(plot: Plot) -> dict[str, Any]:
     """What is to be drawn, in the words of Vega-Lite.
 
-    The layers are put together here: Altair would copy all of them several times, and check each against the
-    schema, which takes longer than the drawing. vl-convert refuses what is wrong.
+    Written as it stands. Altair would say the same, but takes a fifth of a second to load, and as long to
+    check and copy the layers of a page; vl-convert refuses what is wrong.
     """
-    with debug_mode(False):
-        if plot.x_type == "name":
-            layers = _named_bars(plot)
-        else:
-            layers = _band(plot)
-            layers += _stack(plot) if plot.kind == "stacked" else _lines(plot)
-            layers += _limit(plot) + _hinge(plot)
-        parts = [layer.to_dict(validate=False) for layer in layers]
-    rows: dict[str, Any] = {}
-    for part in parts:
-        del part["$schema"], part["config"]
-        rows.update(part.pop("datasets", {}))
+    if plot.x_type == "name":
+        layers = _named_bars(plot)
+    else:
+        layers = _band(plot)
+        layers += _stack(plot) if plot.kind == "stacked" else _lines(plot)
+        layers += _limit(plot) + _hinge(plot)
+    rows: dict[str, str] = {}
+    for layer in layers:
+        # As texts, which pass through unlooked at; what several layers show stands there once.
+        name = rows.setdefault(layer["data"], f"rows {len(rows)}")
+        layer["data"] = {"name": name, "format": {"type": "json"}}
     return {
-        "$schema": alt.SCHEMA_URL,
-        "datasets": rows,
+        "$schema": _SCHEMA,
+        "datasets": {name: text for text, name in rows.items()},
         "config": _CONFIG,
-        "layer": parts,
+        "layer": layers,
         "width": WIDTH,
         "height": _height(plot),
         "background": "transparent",
@@ -98,9 +103,12 @@ def _description(plot: Plot) -> dict[str, Any]:
     }
 
 
-def _data(rows: list[dict[str, Any]]) -> Any:
-    # As one text: Altair copies what it is given at every step, row by row.
-    return alt.Chart(alt.InlineData(json.dumps(rows), format=alt.JsonDataFormat(type="json")))
+def _layer(
+    rows: list[dict[str, Any]], kind: str, look: Mapping[str, Any], only: str = "", **encoding: Any
+) -> dict[str, Any]:
+    """Marks of one kind, one for each of `rows`; only: those in which this has a value."""
+    chosen = {"transform": [{"filter": f"isValid(datum.{only})"}]} if only else {}
+    return {"data": json.dumps(rows), "mark": {"type": kind, **look}, "encoding": encoding, **chosen}
 
 
 def _height(plot: Plot) -> int:
@@ -111,79 +119,81 @@ def _height(plot: Plot) -> int:
     return max(120, 60 + len(plot.names) * max(18, 9 * bars))
 
 
-def _x(plot: Plot, name: str = "x") -> Any:
+def _x(plot: Plot, name: str = "x") -> dict[str, Any]:
     low, high = plot.span
+    told = {"field": name, "title": plot.x_label}
     if plot.x_type == "time":
         # The times are the clock's of the report's zone, drawn as they stand.
-        scale = alt.Scale(type="utc", domain=[low, high], nice=False)
-        axis = alt.Axis(grid=False, tickCount=6, labelOverlap=True, labelExpr=_CLOCK)
-        return alt.X(f"{name}:T", title=plot.x_label, scale=scale, axis=axis)
-    scale = alt.Scale(domain=[low, high], nice=False)
+        scale = {"type": "utc", "domain": [low, high], "nice": False}
+        axis = {"grid": False, "tickCount": 6, "labelOverlap": True, "labelExpr": _CLOCK}
+        return {**told, "type": "temporal", "scale": scale, "axis": axis}
+    scale = {"domain": [low, high], "nice": False}
     if "x" in plot.log:
         places = [mark.x for line in plot.lines for mark in line.marks if mark.x > 0]
-        scale = alt.Scale(type="log", domain=[min(places, default=1.0), high], nice=False)
-    return alt.X(f"{name}:Q", title=plot.x_label, scale=scale, axis=alt.Axis(grid=False, tickCount=8))
+        scale = {"type": "log", "domain": [min(places, default=1.0), high], "nice": False}
+    return {**told, "type": "quantitative", "scale": scale, "axis": {"grid": False, "tickCount": 8}}
 
 
-def _y(plot: Plot, name: str = "y") -> Any:
-    scale = alt.Scale(type="log") if "y" in plot.log else alt.Scale(zero=True)
-    return alt.Y(f"{name}:Q", title=plot.y_label, scale=scale, axis=alt.Axis(tickCount=5))
+def _y(plot: Plot, name: str = "y") -> dict[str, Any]:
+    scale = {"type": "log"} if "y" in plot.log else {"zero": True}
+    told = {"field": name, "type": "quantitative", "title": plot.y_label}
+    return {**told, "scale": scale, "axis": {"tickCount": 5}}
 
 
-def _lines(plot: Plot) -> list[Any]:
-    layers: list[Any] = []
+def _lines(plot: Plot) -> list[dict[str, Any]]:
+    layers: list[dict[str, Any]] = []
+    x, y, low, high = _x(plot), _y(plot), _y(plot, "low"), {"field": "high"}
     for line in plot.lines:
         if line.band:
-            area = _data([{"x": x, "low": low, "high": high} for x, low, high in line.band])
-            band = area.mark_area(color=COLOURS[line.slot], opacity=0.16)
-            layers.append(band.encode(x=_x(plot), y=_y(plot, "low"), y2=alt.Y2("high:Q")))
+            area = [{"x": at, "low": least, "high": most} for at, least, most in line.band]
+            look: dict[str, Any] = {"color": COLOURS[line.slot], "opacity": 0.16}
+            layers.append(_layer(area, "area", look, x=x, y=low, y2=high))
     for line in plot.lines:
         colour, shape = COLOURS[line.slot], SHAPES[line.slot]
         rows = _rows(line)
-        base = _data(rows).encode(x=_x(plot))
         if any(row["low"] is not None for row in rows):
-            bars = base.transform_filter("isValid(datum.low)")
-            layers.append(
-                bars.mark_rule(color=colour, strokeWidth=1.5).encode(y=_y(plot, "low"), y2=alt.Y2("high:Q"))
-            )
+            look = {"color": colour, "strokeWidth": 1.5}
+            layers.append(_layer(rows, "rule", look, "low", x=x, y=low, y2=high))
         if plot.kind == "scatter":
             # In the order of the load, which an ordinary line would lose: the curve may turn back.
-            path = base.mark_line(color=colour, strokeWidth=1, opacity=0.6)
-            layers.append(path.encode(y=_y(plot), order=alt.Order("number:Q")))
+            look = {"color": colour, "strokeWidth": 1, "opacity": 0.6}
+            order = {"field": "number", "type": "quantitative"}
+            layers.append(_layer(rows, "line", look, x=x, y=y, order=order))
         elif plot.kind == "lines" and not plot.hinge:
-            layers.append(base.mark_line(color=colour, strokeWidth=1.8).encode(y=_y(plot)))
+            layers.append(_layer(rows, "line", {"color": colour, "strokeWidth": 1.8}, x=x, y=y))
         if plot.kind == "bars":
-            bars = base.mark_bar(color=colour, opacity=0.55, size=_bar_width(plot))
-            layers.append(bars.encode(y=_y(plot)))
-        points = base.transform_filter("isValid(datum.y)")
-        layers.append(
-            points.mark_point(color=colour, filled=True, opacity=1, size=46, shape=shape).encode(
-                y=_y(plot), description=alt.Description("title:N")
-            )
-        )
+            look = {"color": colour, "opacity": 0.55, "size": _bar_width(plot)}
+            layers.append(_layer(rows, "bar", look, x=x, y=y))
+        look = {"color": colour, "filled": True, "opacity": 1, "size": 46, "shape": shape}
+        layers.append(_layer(rows, "point", look, "y", x=x, y=y, description=_TITLE))
     return layers
 
 
-def _stack(plot: Plot) -> list[Any]:
+def _stack(plot: Plot) -> list[dict[str, Any]]:
     rows = [row | {"layer": line.slot} for line in plot.lines for row in _rows(line)]
     rows = [row for row in rows if row["y"] is not None]
-    layers = [line.slot for line in plot.lines]
-    colours = [COLOURS[slot] for slot in layers]
-    bars = (
-        _data(rows)
-        .mark_bar(size=_bar_width(plot))
-        .encode(
+    y = {"field": "y", "type": "quantitative", "title": plot.y_label, "stack": "zero"}
+    layer = {"field": "layer", "type": "ordinal"}
+    return [
+        _layer(
+            rows,
+            "bar",
+            {"size": _bar_width(plot)},
             x=_x(plot),
-            y=alt.Y("y:Q", title=plot.y_label, stack="zero", axis=alt.Axis(tickCount=5)),
-            color=alt.Color("layer:O", legend=None, scale=alt.Scale(domain=layers, range=colours)),
-            order=alt.Order("layer:O"),
-            description=alt.Description("title:N"),
+            y={**y, "axis": {"tickCount": 5}},
+            color={**layer, "legend": None, "scale": _colours(plot)},
+            order=layer,
+            description=_TITLE,
         )
-    )
-    return [bars]
+    ]
 
 
-def _named_bars(plot: Plot) -> list[Any]:
+def _colours(plot: Plot) -> dict[str, Any]:
+    layers = [line.slot for line in plot.lines]
+    return {"domain": layers, "range": [COLOURS[slot] for slot in layers]}
+
+
+def _named_bars(plot: Plot) -> list[dict[str, Any]]:
     """Horizontal bars, a name each: values on top of each other, or below each other with their errors."""
     rows = [
         row | {"layer": line.slot, "name": str(place)}
@@ -191,28 +201,28 @@ def _named_bars(plot: Plot) -> list[Any]:
         for place, row in enumerate(_rows(line))
         if row["y"] is not None
     ]
-    layers = [line.slot for line in plot.lines]
     # Places stand in for the names, which two users may share; the axis shows the names again.
-    labels = alt.Axis(labelExpr=f"{json.dumps(plot.names)}[+datum.value]", labelLimit=160, ticks=False)
+    labels = {"labelExpr": f"{json.dumps(plot.names)}[+datum.value]", "labelLimit": 160, "ticks": False}
     places = [str(place) for place in range(len(plot.names))]
-    y = alt.Y("name:N", title=None, sort=places, scale=alt.Scale(domain=places), axis=labels)
-    colour = alt.Color(
-        "layer:N", legend=None, scale=alt.Scale(domain=layers, range=[COLOURS[slot] for slot in layers])
-    )
-    base = _data(rows)
+    y = {"field": "name", "type": "nominal", "title": None, "sort": places, "axis": labels}
     stacked = plot.kind == "stacked"
-    axis = alt.Axis(tickCount=5, grid=True)
-    x = alt.X("y:Q", title=plot.y_label, stack="zero" if stacked else None, axis=axis)
-    bars = base.mark_bar().encode(
-        x=x, y=y, color=colour, order=alt.Order("layer:Q"), description=alt.Description("title:N")
-    )
+    told = {"type": "quantitative", "title": plot.y_label}
+    axis = {"tickCount": 5, "grid": True}
+    encoding: dict[str, Any] = {
+        "x": {**told, "field": "y", "stack": "zero" if stacked else None, "axis": axis},
+        "y": {**y, "scale": {"domain": places}},
+        "color": {"field": "layer", "type": "nominal", "legend": None, "scale": _colours(plot)},
+        "order": {"field": "layer", "type": "quantitative"},
+        "description": _TITLE,
+    }
     if stacked:
-        return [bars]
-    offset = alt.YOffset("layer:N", sort=layers)
-    errors = base.transform_filter("isValid(datum.low)").mark_rule(color=INK, strokeWidth=1.2)
+        return [_layer(rows, "bar", {}, **encoding)]
+    offset = {"field": "layer", "type": "nominal", "sort": [line.slot for line in plot.lines]}
+    low, high = {**told, "field": "low"}, {"field": "high"}
+    look = {"color": INK, "strokeWidth": 1.2}
     return [
-        bars.encode(yOffset=offset),
-        errors.encode(x=alt.X("low:Q", title=plot.y_label), x2=alt.X2("high:Q"), y=y, yOffset=offset),
+        _layer(rows, "bar", {}, **encoding, yOffset=offset),
+        _layer(rows, "rule", look, "low", x=low, x2=high, y=encoding["y"], yOffset=offset),
     ]
 
 
@@ -225,28 +235,29 @@ def _bar_width(plot: Plot) -> float:
     return max(1.0, min(36.0, 0.8 * least))
 
 
-def _limit(plot: Plot) -> list[Any]:
+def _limit(plot: Plot) -> list[dict[str, Any]]:
     if plot.limit is None:
         return []
-    line = _data(_rows(plot.limit)).mark_line(color=INK, strokeDash=[5, 4], strokeWidth=1.4)
-    return [line.encode(x=_x(plot), y=_y(plot))]
+    look = {"color": INK, "strokeDash": [5, 4], "strokeWidth": 1.4}
+    return [_layer(_rows(plot.limit), "line", look, x=_x(plot), y=_y(plot))]
 
 
-def _hinge(plot: Plot) -> list[Any]:
+def _hinge(plot: Plot) -> list[dict[str, Any]]:
     if not plot.hinge:
         return []
     rows = [{"x": x, "y": y} for x, y in plot.hinge]
-    return [_data(rows).mark_line(color=INK, strokeWidth=1.4).encode(x=_x(plot), y=_y(plot))]
+    return [_layer(rows, "line", {"color": INK, "strokeWidth": 1.4}, x=_x(plot), y=_y(plot))]
 
 
-def _band(plot: Plot) -> list[Any]:
+def _band(plot: Plot) -> list[dict[str, Any]]:
     if plot.band is None:
         return []
     at, low, high = plot.band
-    base = _data([{"x": at, "low": low, "high": high}])
+    rows = [{"x": at, "low": low, "high": high}]
+    line = {"color": BAND, "strokeWidth": 1.4, "strokeDash": [2, 2]}
     return [
-        base.mark_rect(color=BAND, opacity=0.16).encode(x=_x(plot, "low"), x2=alt.X2("high:Q")),
-        base.mark_rule(color=BAND, strokeWidth=1.4, strokeDash=[2, 2]).encode(x=_x(plot)),
+        _layer(rows, "rect", {"color": BAND, "opacity": 0.16}, x=_x(plot, "low"), x2={"field": "high"}),
+        _layer(rows, "rule", line, x=_x(plot)),
     ]
 
 
@@ -319,7 +330,7 @@ def picture(plot: Plot) -> str:
 
 def png(plot: Plot, *, ppi: int = 192) -> bytes:
     """`picture` as PNG with so many pixels per inch; an inch is 96 units of the drawing."""
-    made: bytes = vl_convert.svg_to_png(picture(plot), scale=ppi / 96, ppi=72)
+    made: bytes = _drawer().svg_to_png(picture(plot), scale=ppi / 96, ppi=72)
     return made
 
 

@@ -36,7 +36,9 @@ def visible(text: object, *, longest: int | None = None) -> str:
     >>> visible("\x1b[31mred\n")
     '\\x1b[31mred\\n'
     """
-    shown = "".join(_one(character) for character in str(text))
+    shown = str(text)
+    if not (shown.isascii() and shown.isprintable()):
+        shown = "".join(_one(character) for character in shown)
     if longest is not None and len(shown) > longest:
         shown = shown[: max(longest - 1, 0)] + "…"
     return shown

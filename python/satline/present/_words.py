@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from satline.catalogue import labels
 from satline.diagnosis import (
     Alarm,
     Estimate,
@@ -19,10 +18,16 @@ from satline.diagnosis import (
     WaitingUser,
     WaitPart,
     WaitShares,
+    amount,
+    chance_words,
     load_units,
+    resource_words,
+    span_words,
+    times,
+    two_digits,
 )
-from satline.diagnosis.words import amount, chance_words, resource_words, span_words, times, two_digits
 from satline.present import _numbers
+from satline.present._vocabulary import label
 from satline.reduction import LoadClass
 
 AXES = {
@@ -61,7 +66,7 @@ def variable_words(variable: str) -> str:
     """`variable` in plain words; of a name that is in no table, the name without its underscores and unit."""
     base, member = split(variable)
     plain = base.removesuffix("_us").removesuffix("_bytes").replace("_", " ")
-    words = labels().get(base) or plain
+    words = label(base) or plain
     return f"{words} of {member}" if member else words
 
 
@@ -101,7 +106,7 @@ def saturation_lines(saturation: Saturation) -> list[str]:
         lines.append(f"Seen from {low} to {high} {axis}.")
     if saturation.throughput_variable and saturation.range_low is not None:
         of = saturation.throughput_variable
-        words = "CPU time in user mode" if of == "problem_state" else variable_words(of)
+        words = variable_words(of)
         lines.append(f"Throughput is judged by: {words}.")
     saturated = saturation.at is not None
     one = load_units(saturation.load_axis)[0]

@@ -26,6 +26,7 @@ Statistic = Literal[
 ]
 PlotKind = Literal["lines", "stacked", "scatter", "bars", "none"]
 
+SHIPPED = Path(__file__).resolve().parent / "definitions"
 THROUGHPUT = "throughput"  # the variable by which the verdict judges
 MEASURES = ("transaction_rate", "problem_state", "work_rate")  # of throughput, best first
 WHOLE = "diagnosis"  # the report without a name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -276,7 +276,7 @@ def results_csv(plan: Plan, results: Sequence[RunResult]) -> str:
 def content(outcome: Outcome) -> dict[str, Any]:
     """For JSON."""
     return {
-        "factors": {factor.name: list(factor.levels) for factor in outcome.plan.factors},
+        "factors": {factor.name: factor.levels for factor in outcome.plan.factors},
         "runs_planned": len(outcome.plan.runs),
         "answers": [
             line
@@ -288,11 +288,11 @@ def content(outcome: Outcome) -> dict[str, Any]:
                 "run": r.run.number,
                 "block": r.run.block,
                 "replicate": r.run.replicate,
-                "levels": dict(r.run.levels),
-                "flags": list(r.flags),
+                "levels": r.run.levels,
+                "flags": r.flags,
                 "seed": r.seed,
                 "recording": r.recording.name,
-                "classes": {one.class_name: _plain(asdict(one)) for one in r.figures},
+                "classes": {one.class_name: one for one in r.figures},
             }
             for r in outcome.results
         ],
@@ -310,13 +310,8 @@ def content(outcome: Outcome) -> dict[str, Any]:
             for part in outcome.parts
         ],
         "classes": classes(outcome.results),
-        "missing": list(outcome.missing),
-        "flagged": {str(run): list(flags) for run, flags in outcome.flagged.items()},
+        "missing": outcome.missing,
+        "flagged": outcome.flagged,
         "flagged_left_out": outcome.left_out_flagged,
-        "sensitivity": list(outcome.sensitivity),
+        "sensitivity": outcome.sensitivity,
     }
-
-
-def _plain(figures: dict[str, Any]) -> dict[str, Any]:
-    del figures["class_name"]
-    return figures

@@ -37,7 +37,7 @@ def plan_table(plan: Plan) -> Table:
 
 
 def plan_csv(plan: Plan) -> str:
-    """The table; add a column of results, and `satline anova` reads it."""
+    """The table; add a column of results, and `satline experiment anova` reads it."""
     return csv_text(plan_table(plan))
 
 
@@ -87,7 +87,7 @@ def words(plan: Plan) -> list[str]:
         lines.append(f"Given up for the blocks: {'; '.join(names(w, factors) for w in given)}.")
     if plan.replicates == 1:
         lines.append(
-            "Without replicates the error must come from high interactions (--pool) or Lenth's method."
+            "Without replicates the error must come from high interactions (pooled) or Lenth's method."
         )
     return lines
 
@@ -145,10 +145,10 @@ def _fraction_words(fraction: Fraction, factors: tuple[Factor, ...]) -> list[str
 
 
 def content(plan: Plan) -> dict[str, Any]:
-    """For JSON; `satline anova` reads it too, once each run has a response."""
+    """For JSON; `satline experiment anova` reads it too, once each run has a response."""
     factors, fraction = plan.factors, plan.fraction
     return {
-        "factors": {factor.name: list(factor.levels) for factor in factors},
+        "factors": {factor.name: factor.levels for factor in factors},
         "seed": plan.seed,
         "replicates": plan.replicates,
         "blocks": plan.blocks,
@@ -164,9 +164,9 @@ def content(plan: Plan) -> dict[str, Any]:
             ],
         },
         "confounded": [names(w, factors) for w in plan.confounded],
-        "not_run": [dict(one) for one in plan.skipped],
+        "not_run": plan.skipped,
         "runs": [
-            {"run": r.number, "block": r.block, "replicate": r.replicate, "levels": dict(r.levels)}
+            {"run": r.number, "block": r.block, "replicate": r.replicate, "levels": r.levels}
             for r in plan.runs
         ],
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import groupby
@@ -19,11 +19,13 @@ import satline
 from satline.atomic import replace_file
 from satline.diagnosis import Diagnosis
 from satline.errors import InputError
+from satline.extras import NOT_DRAWN, can_draw
 from satline.present import _conditions, _numbers, _words, terminal
 from satline.present._escape import visible
 from satline.present._plot import Plot, make_plots
 from satline.present._sheet import Sheet, make_sheet
 from satline.present._table import table_rows
+from satline.present._vocabulary import in_words_of
 from satline.present._written import html_table
 from satline.present.blocks import Block, Curve, Headline, Note, Table, Tiles
 from satline.present.definition import WHOLE, Definition, find
@@ -103,40 +105,41 @@ def render(
     now
         When it says it was made.
     """
-    saturation = diagnosis.saturation
-    findings, remarks = terminal.split_remarks(diagnosis.findings)
-    parts = [find(name) for name in (definition or find(WHOLE)).body.parts]
-    sheets = [make_sheet(part, curves, throughput=saturation.throughput_variable) for part in parts]
-    return fill_page(
-        "report.html.j2",
-        recording,
-        now,
-        diagnosis=diagnosis,
-        notes=notes,
-        selection=curves.filters,
-        findings=findings,
-        remarks=remarks,
-        left_out=_words.implausible_lines(diagnosis.implausible),
-        left_out_in_short=_words.implausible_line(diagnosis.implausible),
-        alarms=_words.alarm_lines(diagnosis.alarms),
-        unjudged=terminal.unjudged(diagnosis.others),
-        waits=_words.wait_rows(diagnosis.waits, _words.axis_words(saturation.load_axis)),
-        wait_notes=_words.wait_notes(diagnosis.waits),
-        uses=_words.use_rows(diagnosis.standing) if diagnosis.standing else (),
-        use_notes=_words.use_notes(diagnosis.standing) if diagnosis.standing else (),
-        bounds=_words.bound_rows(diagnosis.standing) if diagnosis.standing else (),
-        bound_notes=_words.bound_notes(diagnosis.standing) if diagnosis.standing else (),
-        curves=curves,
-        plots=[drawn for sheet in sheets for drawn in drawn_plots(make_plots(sheet, saturation))],
-        tasks=curves.tasks[:_MOST_TASKS] if isinstance(curves, Reduction) else (),
-        meanings=_meanings(sheets),
-        conditions=_conditions.sections(recording),
-        study=_conditions.study_files(recording),
-        saturation_lines=_words.saturation_lines(saturation),
-        outcome=_words.outcome_words(saturation.outcome),
-        axis=_words.axis_words(curves.load_axis),
-        observations=sum(c.observations for c in curves.classes),
-    )
+    with in_words_of(recording.description):
+        saturation = diagnosis.saturation
+        findings, remarks = terminal.split_remarks(diagnosis.findings)
+        parts = [find(name) for name in (definition or find(WHOLE)).body.parts]
+        sheets = [make_sheet(part, curves, throughput=saturation.throughput_variable) for part in parts]
+        return fill_page(
+            "report.html.j2",
+            recording,
+            now,
+            diagnosis=diagnosis,
+            notes=notes,
+            selection=curves.filters,
+            findings=findings,
+            remarks=remarks,
+            left_out=_words.implausible_lines(diagnosis.implausible),
+            left_out_in_short=_words.implausible_line(diagnosis.implausible),
+            alarms=_words.alarm_lines(diagnosis.alarms),
+            unjudged=terminal.unjudged(diagnosis.others),
+            waits=_words.wait_rows(diagnosis.waits, _words.axis_words(saturation.load_axis)),
+            wait_notes=_words.wait_notes(diagnosis.waits),
+            uses=_words.use_rows(diagnosis.standing) if diagnosis.standing else (),
+            use_notes=_words.use_notes(diagnosis.standing) if diagnosis.standing else (),
+            bounds=_words.bound_rows(diagnosis.standing) if diagnosis.standing else (),
+            bound_notes=_words.bound_notes(diagnosis.standing) if diagnosis.standing else (),
+            curves=curves,
+            plots=[drawn for sheet in sheets for drawn in drawn_plots(make_plots(sheet, saturation))],
+            tasks=curves.tasks[:_MOST_TASKS] if isinstance(curves, Reduction) else (),
+            meanings=_meanings(sheets),
+            conditions=_conditions.sections(recording),
+            study=_conditions.study_files(recording),
+            saturation_lines=_words.saturation_lines(saturation),
+            outcome=_words.outcome_words(saturation.outcome),
+            axis=_words.axis_words(curves.load_axis),
+            observations=sum(c.observations for c in curves.classes),
+        )
 
 
 def render_sheets(
@@ -147,22 +150,23 @@ def render_sheets(
     now: datetime | None = None,
 ) -> str:
     """The page of a report made by a definition; `sheets` are its own or those of its parts."""
-    shown = []
-    for sheet in sheets:
-        plots = make_plots(sheet) if sheet.definition.body.plot.kind != "none" else ()
-        table = table_rows(sheet) if sheet.columns else ()
-        shown.append((sheet, sheet.definition is not definition, drawn_plots(plots), table))
-    return fill_page(
-        "sheets.html.j2",
-        recording,
-        now,
-        title=definition.body.title,
-        what=definition.body.what,
-        selection="; ".join(dict.fromkeys(sheet.selection for sheet in sheets if sheet.selection)),
-        sheets=shown,
-        meanings=_meanings(sheets),
-        recording_name=recording.path,
-    )
+    with in_words_of(recording.description):
+        shown = []
+        for sheet in sheets:
+            plots = make_plots(sheet) if sheet.definition.body.plot.kind != "none" else ()
+            table = table_rows(sheet) if sheet.columns else ()
+            shown.append((sheet, sheet.definition is not definition, drawn_plots(plots), table))
+        return fill_page(
+            "sheets.html.j2",
+            recording,
+            now,
+            title=definition.body.title,
+            what=definition.body.what,
+            selection="; ".join(dict.fromkeys(sheet.selection for sheet in sheets if sheet.selection)),
+            sheets=shown,
+            meanings=_meanings(sheets),
+            recording_name=recording.path,
+        )
 
 
 def fill_page(template: str, recording: RecordingLike, now: datetime | None, **values: Any) -> str:
@@ -277,7 +281,11 @@ def _environment() -> jinja2.Environment:
 
 
 def drawn_plots(plots: Iterable[Plot]) -> list[tuple[Plot, Markup | None]]:
-    """The plots with their pictures."""
+    """The plots with their pictures; without what draws them, with a note that says so."""
+    if not can_draw():
+        return [
+            (replace(plot, notes=(*plot.notes, NOT_DRAWN)) if plot.lines else plot, None) for plot in plots
+        ]
     # Drawing takes longer to import than everything else together.
     from satline.present import _draw
 

@@ -1,4 +1,4 @@
-"""What `satline power` answers."""
+"""What `satline experiment power` answers."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from satline.experiment import Outlook
-    from satline.experiment.adaptive.path import Trail
+    from satline.experiment.adaptive import Trail
     from satline.experiment.search import Known, Window
 
 WIDTH = 80

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from satline.extras import can_draw
 from satline.present._numbers import Scale
 from satline.present._written import markdown
 from satline.present.blocks import Block, Curve, Headline, Note, Table
@@ -85,6 +86,8 @@ def write_study_page(result: StudyResult, path: Path) -> list[Path]:
 def write_figures(result: StudyResult, directory: Path) -> list[Curve]:
     """Draw every figure of the study into `directory`; their files are relative to where that lies.
 
+    None without what draws them.
+
     Raises
     ------
     InputError
@@ -92,7 +95,9 @@ def write_figures(result: StudyResult, directory: Path) -> list[Curve]:
     """
     from satline.present._draw import picture
 
-    written = []
+    written: list[Curve] = []
+    if not can_draw():
+        return written
     for plan in result.study.file.figure:
         drawn = plot(plan, result.arms)
         if any(line.marks for line in drawn.lines):

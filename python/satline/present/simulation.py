@@ -169,8 +169,8 @@ def content(simulated: Simulated) -> dict[str, Any]:
 
 
 def _plain(estimate: Estimate) -> dict[str, Any]:
-    plain = {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n}
-    return {**plain, "method": estimate.method, **({"note": estimate.note} if estimate.note else {})}
+    ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+    return {**ends, "n": estimate.n, "method": estimate.method, "note": estimate.note}
 
 
 def plot(plan: FigurePlan, arms: Mapping[str, Simulated]) -> Plot:

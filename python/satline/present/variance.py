@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from satline.experiment.variance import Analysis, Contrast
 from satline.present._numbers import number
 from satline.present.blocks import Block, Note, Table
+from satline.present.documents import plain
 
 Rows = list[tuple[str, ...]]
 _YATES_MOST = 32
@@ -180,24 +180,16 @@ def content(found: Analysis, class_name: str | None, before: Iterable[str]) -> d
         "adjust": found.adjust,
         "log": found.log,
         "pooled_from": found.pooled_from,
-        "variance": [
-            {**asdict(row), "f": _finite(row.f), "mean_square": row.mean_square} for row in found.rows
-        ],
-        "error_parts": [
-            {**asdict(row), "f": _finite(row.f), "mean_square": row.mean_square} for row in found.error_parts
-        ],
-        "effects": [asdict(one) for one in found.contrasts],
-        "means": [asdict(one) for one in found.means],
+        "variance": [{**plain(row), "mean_square": row.mean_square} for row in found.rows],
+        "error_parts": [{**plain(row), "mean_square": row.mean_square} for row in found.error_parts],
+        "effects": found.contrasts,
+        "means": found.means,
         "yates": [
-            {**asdict(row), "factors": [found.layout.names[i] for i in row.factors]} for row in found.yates
+            {**plain(row), "factors": [found.layout.names[i] for i in row.factors]} for row in found.yates
         ],
-        "lenth": None if found.lenth is None else asdict(found.lenth),
-        "checks": [asdict(one) for one in found.checks],
+        "lenth": found.lenth,
+        "checks": found.checks,
         "smallest_difference_seen": found.seen,
         "aliases": [{"effect": b, "same": a} for a, b in found.aliases],
         "notes": [*before, *found.notes],
     }
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

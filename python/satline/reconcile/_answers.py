@@ -30,7 +30,7 @@ LIKELY = 0.5
 
 @dataclass(frozen=True)
 class Allowed:
-    """What `satline plan` says: the load up to which a condition is rare enough.
+    """What `satline analyse plan` says: the load up to which a condition is rare enough.
 
     beyond
         The highest load seen, where even that is allowed.

@@ -15,17 +15,17 @@ Reasons = list[tuple[Reason, str]]
 # Component of a finding → what the model lacks of it.
 LACKING: Mapping[str, tuple[Reason, str]] = {
     "storage": (
-        "no storage in the model",
-        "it has no main storage that fills up: paging goes on in it as it grew over the loads seen",
+        "no memory in the model",
+        "it has no memory that fills up: paging goes on in it as it grew over the loads seen",
     ),
     "paging": (
-        "no storage in the model",
-        "it has no main storage that fills up and no admission: paging is a demand on devices in it, which"
+        "no memory in the model",
+        "it has no memory that fills up and no admission: paging is a demand on devices in it, which"
         " grows on as it grew over the loads seen",
     ),
     "paging and io": (
-        "no storage in the model",
-        "it has no main storage that fills up: paging goes on in it as it grew over the loads seen",
+        "no memory in the model",
+        "it has no memory that fills up: paging goes on in it as it grew over the loads seen",
     ),
     "admission": ("no admission in the model", "it has no admission: whoever wants to work is let in"),
     "lock": ("no locks in the model", "it has no locks"),
@@ -42,7 +42,7 @@ SURELY_FIRST = 0.95
 # Variables of throughput that count transactions, as the model does unless it has none.
 TRANSACTIONS = "transaction_rate"
 WORK: Mapping[str, str] = {
-    "problem_state": "useful work (problem state)",
+    "problem_state": "useful work (user time)",
     "work_rate": "the work of the transactions completed",
 }
 
@@ -60,7 +60,7 @@ def load_reasons(measured: Said, diagnosis: Diagnosis, prediction: Prediction) -
             found.append(LACKING[component])
     counts = verdict.throughput_variable == TRANSACTIONS
     if verdict.throughput_variable is not None and counts != (prediction.unit == "transaction"):
-        words = "it counts seconds of problem state, where throughput was judged by transactions"
+        words = "it counts seconds of user time, where throughput was judged by transactions"
         if not counts:
             judged = _plain(verdict.throughput_variable)
             words = f"it counts transactions, where throughput was judged by {judged}"

@@ -16,7 +16,7 @@ Reason = Literal[
     "beyond the loads seen",
     "same component",
     "paging is a demand",
-    "no storage in the model",
+    "no memory in the model",
     "no admission in the model",
     "no locks in the model",
     "no such server in the model",

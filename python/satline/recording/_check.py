@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -70,12 +70,6 @@ class CheckReport:
     def ok(self) -> bool:
         """Whether there is no problem; warnings do not count."""
         return not self.problems
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON; paths become text."""
-        content: dict[str, Any] = {"ok": self.ok, **asdict(self), "path": str(self.path)}
-        content["damage"] = [{**asdict(d), "path": str(d.path)} for d in self.damage]
-        return content
 
 
 def check(path: Path | str) -> CheckReport:

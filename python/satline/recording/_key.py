@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from satline.errors import InputError
+from satline.extras import optional_library
 
 _FORM = re.compile(rb"satline-key-1 (?P<secret>[0-9a-f]{64})\n?")
+PURPOSE = "names are turned into pseudonyms and back with it"
 _PREFIX = "p-"
 # 60 bits: of a million names two have one pseudonym once in two million keys, and that is an error.
 _CHARACTERS = 12
@@ -35,10 +37,11 @@ class Key:
 
     @cached_property
     def _derived(self) -> bytes:
-        from cryptography.hazmat.primitives.hashes import SHA256
-        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-
-        return HKDF(SHA256(), length=96, salt=None, info=b"satline pseudonyms 1").derive(self.secret)
+        hashes = optional_library("cryptography.hazmat.primitives.hashes", PURPOSE)
+        hkdf = optional_library("cryptography.hazmat.primitives.kdf.hkdf", PURPOSE)
+        made = hkdf.HKDF(hashes.SHA256(), length=96, salt=None, info=b"satline pseudonyms 1")
+        derived: bytes = made.derive(self.secret)
+        return derived
 
     @property
     def id(self) -> str:
@@ -60,9 +63,9 @@ class Key:
     @cached_property
     def cipher(self) -> Any:
         """AES-256-SIV: deterministic, so that a file of names is the same however often it is made."""
-        from cryptography.hazmat.primitives.ciphers.aead import AESSIV
-
-        return AESSIV(self._derived[32:])
+        return optional_library("cryptography.hazmat.primitives.ciphers.aead", PURPOSE).AESSIV(
+            self._derived[32:]
+        )
 
 
 def make_key(file: Path) -> Key:

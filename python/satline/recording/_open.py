@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +27,9 @@ _ATTEMPTS = 100
 # A database takes as long to make as many a query of a small recording. What is larger has databases of its
 # own, each with the memory that its reduction sets, and all threads.
 _SHARED_BYTES = 10 * 2**20
+# A table whose files are small is read whole once: each query of a file opens it anew, a millisecond or more.
+# Of larger ones the columns that nobody asks for cost as much.
+_WHOLE_BYTES = 2**18
 
 
 class Recording:
@@ -150,7 +154,7 @@ class Recording:
         """As `connect`, for those who make nothing but temporary tables and views.
 
         Of a small recording all such connections are of one database, made once while no file changes. Its
-        views are not to be changed; what is temporary is each connection's own.
+        tables are not to be changed; what is temporary is each connection's own.
         """
         return self._connect(tables, None, checked=True, shared=True)
 
@@ -179,9 +183,10 @@ class Recording:
                 name, rows = definition.name, in_flight.get(definition.name)
                 if rows is not None:
                     # Rows in segments change from call to call: this connection alone sees these.
-                    _make_view(connection, definition, at_rest[name], rows, temporary=True)
+                    _make_view(connection, definition, at_rest[name], rows, kind="TEMP VIEW")
                 elif name not in database.viewed:
-                    _make_view(database.connection, definition, at_rest[name], None)
+                    kind = "TABLE" if database.held[name] <= _WHOLE_BYTES else "VIEW"
+                    _make_view(database.connection, definition, at_rest[name], None, kind=kind)
                     database.viewed.add(name)
             return connection
         connection = connection or duckdb.connect()
@@ -203,7 +208,10 @@ class Recording:
         state = tuple((path, fact.st_size, fact.st_mtime_ns) for path, fact in facts)
         if self._database is None or self._database.state != state:
             # One thread: so little is read in one go anyway, and sums come in the same order every time.
-            self._database = _Database(state, duckdb.connect(config={"threads": 1}), set())
+            sizes: Counter[str] = Counter()
+            for file, (_, fact) in zip(files.rest, facts, strict=True):
+                sizes[file.table] += fact.st_size
+            self._database = _Database(state, duckdb.connect(config={"threads": 1}), sizes, set())
         return self._database
 
     def _load(self, names: frozenset[str], *, checked: bool) -> tuple[Layout, dict[str, pa.Table]]:
@@ -286,10 +294,12 @@ class _Loaded:
 
 @dataclass(frozen=True)
 class _Database:
-    """A database with views of files at rest: what these were then, and the tables that have their view."""
+    """A database of files at rest: what these were then, the bytes of each table's, and the tables that it
+    shows."""
 
     state: tuple[tuple[Path, int, int], ...]
     connection: duckdb.DuckDBPyConnection
+    held: Counter[str]
     viewed: set[str]
 
 
@@ -299,7 +309,7 @@ def _make_view(
     rest: list[Path],
     in_flight: pa.Table | None,
     *,
-    temporary: bool = False,
+    kind: str = "VIEW",
 ) -> None:
     import duckdb
 
@@ -314,7 +324,6 @@ def _make_view(
         name = f"segments of {definition.name}"
         connection.register(name, in_flight)
         parts.append(f"SELECT * FROM {quoted(name)}")
-    kind = "TEMP VIEW" if temporary else "VIEW"
     view = f"CREATE OR REPLACE {kind} {quoted(definition.name)} AS {' UNION ALL BY NAME '.join(parts)}"
     try:
         connection.execute(view)

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from satline.errors import InputError
-from satline.recording._key import PSEUDONYM, Key
+from satline.extras import optional_library
+from satline.recording._key import PSEUDONYM, PURPOSE, Key
 
 FILE = "names.sealed"
 _LINE = re.compile(rb"(?P<pseudonym>p-[a-z2-7]{12}) (?P<sealed>[A-Za-z0-9+/]{1,12000}={0,2})")
@@ -50,8 +51,7 @@ def read_names(file: Path, key: Key, wanted: Iterable[str] | None = None) -> dic
     InputError
         If there is no such file, it was made with another key, or a line is damaged.
     """
-    from cryptography.exceptions import InvalidTag
-
+    wrong_tag = optional_library("cryptography.exceptions", PURPOSE).InvalidTag
     try:
         with file.open("rb") as stream:
             lines = stream.read(_MAX_FILE_BYTES).split(b"\n")
@@ -75,7 +75,7 @@ def read_names(file: Path, key: Key, wanted: Iterable[str] | None = None) -> dic
                 raise ValueError("no such line")
             padded = key.cipher.decrypt(base64.b64decode(match["sealed"]), [pseudonym.encode()])
             found[pseudonym] = padded[4 : 4 + int.from_bytes(padded[:4], "big")].decode("utf-8", "replace")
-        except (ValueError, InvalidTag, binascii.Error) as error:
+        except (ValueError, wrong_tag, binascii.Error) as error:
             raise InputError(f"{file}: line {number} is damaged", hint="bring it back from a copy") from error
     return found
 

@@ -1,18 +1,23 @@
 """Reduction: readings → observations → load classes → curves against load [Bard]."""
 
-from satline.reduction._axes import LOAD_AXES, Axis, axis_named
-from satline.reduction._classes import Classing
-from satline.reduction._filters import DAYS, Filters
+from satline.reduction._axes import LOAD_AXES, Axis, axis_named, usual_axis
+from satline.reduction._classes import Classing, assign, distinct_classes, make_classes, merged_classes
+from satline.reduction._curves import PARTS as SHARE_PARTS
+from satline.reduction._curves import make_batches, members
+from satline.reduction._filters import DAYS, Filters, has_rows, recorded, texts, users_condition
+from satline.reduction._group_times import stretches
 from satline.reduction._group_users import user_variables
 from satline.reduction._groups import By, Groups, group
+from satline.reduction._observations import differenced, make_scopes
+from satline.reduction._periods import Plan, make_observations, plan, whole
 from satline.reduction._reclass import on_axis, reclassed
 from satline.reduction._reduce import Reduction, needed_columns, reduce
 from satline.reduction._results import Curve, Curves, LoadClass, Point
-from satline.reduction._shares import PARTS as SHARE_PARTS
 from satline.reduction._source import Settings, Source, reading
 from satline.reduction._tasks import BusyTask
+from satline.reduction._transactions import make_transactions
 from satline.reduction._trend import Trend, trend
-from satline.reduction._values import floats, numbers_table
+from satline.reduction._values import bound_memory, floats, make_values, numbers_table, weight_column
 from satline.reduction._variables import Derived, Variables, variables
 
 __all__ = [
@@ -29,22 +34,44 @@ __all__ = [
     "Filters",
     "Groups",
     "LoadClass",
+    "Plan",
     "Point",
     "Reduction",
     "Settings",
     "Source",
     "Trend",
     "Variables",
+    "assign",
     "axis_named",
+    "bound_memory",
+    "differenced",
+    "distinct_classes",
     "floats",
     "group",
+    "has_rows",
+    "make_batches",
+    "make_classes",
+    "make_observations",
+    "make_scopes",
+    "make_transactions",
+    "make_values",
+    "members",
+    "merged_classes",
     "needed_columns",
     "numbers_table",
     "on_axis",
+    "plan",
     "reading",
     "reclassed",
+    "recorded",
     "reduce",
+    "stretches",
+    "texts",
     "trend",
     "user_variables",
+    "users_condition",
+    "usual_axis",
     "variables",
+    "weight_column",
+    "whole",
 ]

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 
 import duckdb
 import numpy as np
 
-from satline.reduction._results import Curve
-from satline.reduction._shares import PARTS, whole_shares
+from satline.reduction._results import Curve, Point
 from satline.reduction._statistics import Floats, Grouped, Integers
 from satline.reduction._values import Columns, floats, weight_column
 from satline.reduction._variables import Derived
 
 _MANY = 1_000_000
+PARTS = ("run", "cpu_wait", "page_wait", "io_wait", "throttled", "eligible")
 _SHARES = tuple(f"share_{part}" for part in PARTS)
 
 
@@ -118,3 +119,51 @@ def make_batches(stretch: Floats) -> Integers:
     before = np.concatenate([[0], np.cumsum(blocks)[:-1]])
     place = np.arange(len(stretch)) - np.repeat(first, sizes)
     return np.asarray(np.repeat(before, sizes) + place // np.repeat(lengths, sizes), dtype=np.int64)
+
+
+def whole_shares(curves: dict[str, Curve]) -> dict[str, Curve]:
+    """The curves, with the `share_` curves of each class scaled down where their sum is above 1.
+
+    Delay clocks can count more than the time there was: on a virtual machine, waits for a capped device were
+    seen a fifth too long on average. A single observation may rightly exceed the whole (a wait is counted
+    when it ends), so the correction is made on the means of a class.
+    """
+    parts = [f"share_{part}" for part in PARTS if f"share_{part}" in curves]
+    if not parts:
+        return curves
+    sums = [
+        sum(point.mean or 0.0 for point in points)
+        for points in zip(*(curves[p].points for p in parts), strict=True)
+    ]
+    scaled = dict(curves)
+    for name in parts:
+        points = zip(curves[name].points, sums, strict=True)
+        scaled[name] = replace(
+            curves[name], points=tuple(_times(p, 1 / total) if total > 1 else p for p, total in points)
+        )
+    if (other := curves.get("share_other")) is not None:
+        scaled["share_other"] = replace(
+            other,
+            points=tuple(
+                replace(p, mean=0.0) if total > 1 and p.mean is not None else p
+                for p, total in zip(other.points, sums, strict=True)
+            ),
+        )
+    return scaled
+
+
+def _times(point: Point, factor: float) -> Point:
+    def times(value: float | None) -> float | None:
+        return None if value is None else value * factor
+
+    return replace(
+        point,
+        mean=times(point.mean),
+        sd=times(point.sd),
+        standard_error=times(point.standard_error),
+        honest_error=times(point.honest_error),
+        percentiles={at: value * factor for at, value in point.percentiles.items()},
+        percentile_intervals={
+            at: (times(low), times(high)) for at, (low, high) in point.percentile_intervals.items()
+        },
+    )

@@ -80,18 +80,24 @@ def differenced(
     counters: tuple[str, ...],
     others: tuple[str, ...] = (),
     where: str = "TRUE",
+    empty: frozenset[str] = frozenset(),
 ) -> str:
     """SELECT of entity columns, d_X of each counter and the other columns.
 
     One row per entity and period in an observation.
 
     d_X is null where there was no reading of this entity in the sample before, or the counter fell.
+
+    empty
+        Columns of numbers that hold nothing: they are null without being read, kept and joined.
     """
-    columns = ", ".join(f'r."{c}"' for c in (*entities, *counters, *others))
+    columns = ", ".join(f'r."{c}"' for c in (*entities, *counters, *others) if c not in empty)
     same = "".join(f' AND a."{e}" = b."{e}"' for e in entities)
-    kept = "".join(f', a."{c}"' for c in (*entities, *others))
+    kept = "".join(f', NULL::BIGINT AS "{c}"' if c in empty else f', a."{c}"' for c in (*entities, *others))
     differences = "".join(
-        f', CASE WHEN a."{c}" >= b."{c}"{_possible(table, c)} THEN a."{c}" - b."{c}" END AS "d_{c}"'
+        f', NULL::BIGINT AS "d_{c}"'
+        if c in empty
+        else f', CASE WHEN a."{c}" >= b."{c}"{_possible(table, c)} THEN a."{c}" - b."{c}" END AS "d_{c}"'
         for c in counters
     )
     # A join with the sample before takes half the time of a window that sorts by entity and time.
@@ -99,6 +105,13 @@ def differenced(
         WITH readings AS MATERIALIZED ({keyed(table, interval_s, columns, where)})
         SELECT a.obs{kept}{differences} FROM readings a
         LEFT JOIN readings b ON a.run = b.run AND a.seq = b.seq + 1{same} WHERE a.obs IS NOT NULL"""
+
+
+def _empty(connection: duckdb.DuckDBPyConnection, table: str, columns: tuple[str, ...]) -> frozenset[str]:
+    """Those of these columns of numbers that hold nothing."""
+    counts = ", ".join(f'count("{c}")' for c in columns)
+    (row,) = connection.execute(f'SELECT {counts} FROM "{table}"').fetchall()
+    return frozenset(c for c, count in zip(columns, row, strict=True) if not count)
 
 
 def _mean(levels: tuple[str, ...], prefix: str = "") -> tuple[str, ...]:
@@ -159,7 +172,8 @@ def make_scopes(
         create("cgroup", (*whole(counters, "cgroup_"), *_mean(levels, "cgroup_")), source)
     if "device" in columns:
         counters, levels = of("device", "busy_us", *REQUEST_TIMES)
-        source = differenced("device", interval, ("device",), counters, (*levels, "device_kind"))
+        empty = _empty(connection, "device", (*counters, *levels))
+        source = differenced("device", interval, ("device",), counters, (*levels, "device_kind"), empty=empty)
         kind = "any_value(device_kind) AS device_kind"
         create("device", (kind, *whole(counters), *_mean(levels)), source, "obs, device")
     if "lock" in columns:
@@ -187,7 +201,9 @@ def make_scopes(
         create("task", (*words, *sums), source, "obs, pid, tid, start_ticks")
     if "user" in columns:
         counters, levels = of("user", "cpu_us", "processes")
-        source = differenced("user", interval, ("user",), counters, levels, users)
+        # Of how many processes the waits are bounds them, known or not.
+        empty = _empty(connection, "user", (*counters, *levels)) - {"processes"}
+        source = differenced("user", interval, ("user",), counters, levels, users, empty)
         if the_plan.several:
             parts = (*whole(counters), *_mean(levels))
             source = f'SELECT obs, "user", {", ".join(parts)} FROM ({source}) GROUP BY obs, "user"'

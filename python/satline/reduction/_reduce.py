@@ -10,11 +10,10 @@ from satline.errors import InputError
 from satline.reduction._axes import axis_named, usual_axis
 from satline.reduction._classes import Classing, make_classes
 from satline.reduction._curves import make_batches, make_curves, with_shares
-from satline.reduction._filters import Filters
+from satline.reduction._filters import Filters, has_rows, recorded, users_condition
 from satline.reduction._missing import missing_variables
 from satline.reduction._observations import make_scopes
 from satline.reduction._periods import make_observations, plan
-from satline.reduction._recorded import has_rows, recorded, users_condition
 from satline.reduction._results import Curves
 from satline.reduction._source import Settings, Source, reading
 from satline.reduction._statistics import Floats, Integers
@@ -183,7 +182,9 @@ def _wanted(
         if d is None:
             close = get_close_matches(base, catalogue.names(), n=3)
             hint = (
-                f"did you mean {' or '.join(close)}?" if close else "`satline reduce --csv` shows all names"
+                f"did you mean {' or '.join(close)}?"
+                if close
+                else "`satline analyse reduce --csv` shows all names"
             )
             raise InputError(f"there is no variable {base}", hint=hint)
         wanted[base] = d

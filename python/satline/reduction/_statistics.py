@@ -76,27 +76,13 @@ def point(values: Floats, batches: Integers, weights: Floats | None = None) -> P
     return Grouped(np.zeros(len(values), dtype=np.int64), batches, 1).points(values, weights)[0]
 
 
-def batch_error(values: Floats, batches: Integers, weights: Floats | None = None) -> float | None:
+def _batch_error(sums: Floats, total: float) -> float:
     """Standard error of a mean of autocorrelated observations, by batch means.
 
     Observations of one batch (a block of successive ones) may depend on each other as they like; batches are
     taken as independent. With batch totals e_g = Σ w (x − m) over G batches of unequal size,
     SE² = G/(G−1) · Σ e_g² / (Σ w)², which for equal batches is the textbook's batch-means estimate.
-
-    Returns ``None`` with fewer than two batches.
     """
-    _, position = np.unique(batches, return_inverse=True)
-    groups = int(position.max()) + 1 if len(position) else 0
-    if groups < 2:
-        return None
-    weight = np.ones_like(values) if weights is None else weights
-    total = float(weight.sum())
-    mean = float((weight * values).sum()) / total
-    sums = np.bincount(position, weights=weight * (values - mean)).astype(np.float64)
-    return _batch_error(sums, total)
-
-
-def _batch_error(sums: Floats, total: float) -> float:
     groups = len(sums)
     return math.sqrt(groups / (groups - 1) * float((sums**2).sum())) / total
 

@@ -1,10 +1,9 @@
 """Simulated machines: runs with intervals, comparisons under common random numbers, sweeps, studies."""
 
-from satline.simulation._against import ArmRow, against
-from satline.simulation._batches import batch_means
+from satline.simulation._batches import Truncation, batch_means, mser
 from satline.simulation._designed import is_designed, run_designed
-from satline.simulation._estimate import Estimate
-from satline.simulation._factorial import Effects, effects
+from satline.simulation._estimate import Difference, Estimate, mean_interval, paired
+from satline.simulation._factorial import ArmRow, Effects, against, effects
 from satline.simulation._files import (
     about,
     find_calibration,
@@ -18,8 +17,6 @@ from satline.simulation._files import (
 )
 from satline.simulation._grid import parse_set, parse_users, parse_vary
 from satline.simulation._measures import MEASURES, USUAL, Measure, is_measure, measure
-from satline.simulation._mser import Truncation, mser
-from satline.simulation._paired import Difference, paired
 from satline.simulation._precise import Goal
 from satline.simulation._replications import Point, Warmup
 from satline.simulation._run_study import Planted, StudyResult, run_simulated_study
@@ -62,6 +59,7 @@ __all__ = [
     "find_workload",
     "is_designed",
     "is_measure",
+    "mean_interval",
     "measure",
     "mser",
     "paired",

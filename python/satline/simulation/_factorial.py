@@ -1,4 +1,7 @@
-"""Effects of the factors of a simulated study: each part switched off and on, in all combinations."""
+"""Effects of the factors of a simulated study: each part switched off and on, in all combinations.
+
+Also its arms held against the first of them, at equal load, with common random numbers.
+"""
 
 from __future__ import annotations
 
@@ -160,3 +163,36 @@ def change(base: Sequence[float | None], other: Sequence[float | None]) -> Estim
     if any(a <= 0.0 or b <= 0.0 for a, b in pairs):
         return Estimate(None, None, 0, "ratio", "not above 0 everywhere")
     return _as_part(_interval([math.log(b / a) for a, b in pairs], 1))
+
+
+@dataclass(frozen=True)
+class ArmRow:
+    """One measure of two arms at one place (users and varied keys).
+
+    change
+        How much more the other has, as a part of the first; with its interval.
+    """
+
+    label: Mapping[str, str]
+    measure: str
+    base: Estimate
+    other: Estimate
+    change: Estimate
+
+
+def against(base: Simulated, other: Simulated, names: Sequence[str]) -> list[ArmRow]:
+    """A row for each place that both have, and each measure."""
+    places = {tuple(point.label.items()): point for point in base.points}
+    rows = []
+    for point in other.points:
+        first = places.get(tuple(point.label.items()))
+        if first is None:
+            continue
+        cut = max(first.truncation, point.truncation)
+        count = min(len(first.results), len(point.results))
+        for name in names:
+            pair = first.values(name, cut)[:count], point.values(name, cut)[:count]
+            rows.append(
+                ArmRow(dict(point.label), name, first.estimate(name), point.estimate(name), change(*pair))
+            )
+    return rows

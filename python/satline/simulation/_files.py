@@ -1,13 +1,22 @@
-"""Machine and workload files: those shipped, by name, and anybody's, by path."""
+"""Machine and workload files: those shipped, by name, and anybody's, by path.
+
+Also what files of studies and of calibrations share: settings by dotted key, names of measures.
+"""
 
 from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator
 
 from satline import share
+from satline.dotted import flat
 from satline.outside import parse_toml, read_text
 from satline.problems import none_such
+from satline.simulation._measures import USUAL, is_measure
+from satline.simulation._runner import Setting
 
 _NO_MACHINES = frozenset({"processors"})
 
@@ -77,3 +86,13 @@ def _find(name_or_file: str | Path, shipped: list[Path], kind: str, beside: Path
     if name in names:
         return names[name]
     raise none_such(name, names, kind=kind, listed_by="satline simulate --list")
+
+
+def _known(name: str) -> str:
+    if not is_measure(name):
+        raise ValueError(f'there is no measure "{name}"; some are: {", ".join(USUAL)}')
+    return name
+
+
+Sets = Annotated[dict[str, Setting], BeforeValidator(flat)]
+MeasureName = Annotated[str, AfterValidator(_known)]

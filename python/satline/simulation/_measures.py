@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from satline.simulation._mser import BATCH
+from satline.simulation._batches import BATCH
 
 Floats = NDArray[np.float64]
 Series = Mapping[str, Sequence[float | None]]

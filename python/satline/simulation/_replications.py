@@ -8,11 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from satline.simulation._batches import batch_means
-from satline.simulation._estimate import Estimate, mean_interval
+from satline.simulation._batches import Truncation, batch_means, mser
+from satline.simulation._estimate import Difference, Estimate, mean_interval, paired
 from satline.simulation._measures import SETTLES, Floats, amounts, mean_after, names_of
-from satline.simulation._mser import Truncation, mser
-from satline.simulation._paired import Difference, paired
 from satline.simulation._runner import Result
 
 FINEST = 1e-3

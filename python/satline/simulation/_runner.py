@@ -19,7 +19,7 @@ from typing import Any
 from satline.errors import InputError, SatlineError
 from satline.outside import parse_json, parse_toml
 from satline.simulation._measures import in_batches
-from satline.systems.binaries import find_binary
+from satline.systems.binaries import end, find_binary
 
 PROGRAM = "satline-machine"
 PATIENCE_S = 10.0
@@ -94,24 +94,12 @@ class Result:
 
     def plain(self) -> dict[str, Any]:
         """For JSON; `from_plain` reads it."""
-        return {
-            "batch_s": self.batch_s,
-            "series": dict(self.series),
-            "steps": self.steps,
-            "events": self.events,
-            "unverified": list(self.unverified),
-        }
+        return {**vars(self), "series": dict(self.series), "unverified": list(self.unverified)}
 
     @staticmethod
     def from_plain(content: Mapping[str, Any]) -> Result:
         """The result that `plain` wrote."""
-        return Result(
-            content["batch_s"],
-            content["series"],
-            content["steps"],
-            content["events"],
-            tuple(content["unverified"]),
-        )
+        return Result(**{**content, "unverified": tuple(content["unverified"])})
 
 
 class Program:
@@ -219,13 +207,7 @@ class Program:
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         """Whatever happened, the process is gone afterwards."""
-        if process.poll() is None:
-            process.terminate()
-            try:
-                process.wait(PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        end(process, PATIENCE_S)
         if process.stderr is not None:
             process.stderr.close()
         with self._lock:

@@ -13,9 +13,8 @@ from satline.dotted import flat
 from satline.errors import InputError
 from satline.experiment.designed import DesignPart, FactorPart
 from satline.problems import Place, key_words, line_of, read_toml
-from satline.simulation._files import find_machine, find_workload
+from satline.simulation._files import MeasureName, Sets, find_machine, find_workload
 from satline.simulation._grid import MOST_USERS, parse_users
-from satline.simulation._keys import MeasureName, Sets
 from satline.simulation._measures import MEASURES, USUAL
 from satline.simulation._runner import Setting
 

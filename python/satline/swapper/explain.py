@@ -1,12 +1,11 @@
-"""Why a user is in his state, and what a policy means."""
+"""Why a user is in its state, and what a policy means."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
-
-from pydantic import BaseModel
+from typing import Any
 
 from satline.errors import InputError
 from satline.swapper.policy import Policy
@@ -28,7 +27,7 @@ def explain_user(status: Status, name: str, proc: Path = Path("/proc")) -> list[
     Parameters
     ----------
     proc
-        Where the kernel tells of his processes.
+        Where the kernel tells of its processes.
 
     Raises
     ------
@@ -53,16 +52,16 @@ def _sentences(status: Status, user: UserStatus, proc: Path) -> Iterator[str]:
             yield f"{_mib(size_bytes)} are {what}: they are left out."
     if user.working_set_bytes is None:
         yield (
-            "His working set is not known: only by coming back after a swap-out do pages show that they "
-            'were touched. Until then the kernel alone writes him out (unless swap_out.unknown is "address").'
+            "Its working set is not known: only by coming back after a swap-out do pages show that they "
+            'were touched. Until then the kernel alone writes it out (unless swap_out.unknown is "address").'
         )
     else:
         size = _mib(user.working_set_bytes)
-        yield f"His working set is {size} in {user.working_set_runs:,} runs of pages."
+        yield f"Its working set is {size} in {user.working_set_runs:,} runs of pages."
     if user.resumes:
         mean_ms = user.resume_us / user.resumes / 1e3
         yield (
-            f"He came back {_times(user.resumes)} from outside, {mean_ms:,.0f} ms from the first touch to "
+            f"It came back {_times(user.resumes)} from outside, {mean_ms:,.0f} ms from the first touch to "
             "the last major fault in the mean."
         )
     if user.prepaged_pages:
@@ -87,29 +86,36 @@ def _status_bytes(process: Path, key: str) -> int:
 
 
 def explain_policy(policy: Policy) -> list[str]:
-    """Every key, its value and its meaning, one line each."""
-    return list(_keys(policy, ""))
+    """Every key, its value and its meaning, one line each; of a watch only what it states."""
+    lines = []
+    meanings = dict(policy.meanings)
+    for number, watch in enumerate(policy.tables["watch"], 1):
+        for key, value in watch.items():
+            if value is not None:
+                lines.append(f"watch {number}: {key} = {_as_written(value)}: {meanings[f'watch.{key}']}")
+    for key, meaning in policy.meanings:
+        *tables, name = key.split(".")
+        if tables[0] != "watch" and (table := _table(policy, tables)) is not None:
+            value = table[name]
+            # What a table of its own says stands in its own lines.
+            if not isinstance(value, dict):
+                lines.append(f"{key} = {'absent' if value is None else _as_written(value)}: {meaning}")
+    return lines
 
 
-def _keys(part: BaseModel, prefix: str) -> Iterator[str]:
-    for name, field in type(part).model_fields.items():
-        value = getattr(part, name)
-        key = f"{prefix}{name}"
-        if isinstance(value, BaseModel):
-            yield from _keys(value, f"{key}.")
-        elif isinstance(value, list) and value and isinstance(value[0], BaseModel):
-            for number, one in enumerate(value, 1):
-                yield from (line for line in _keys(one, f"{key} {number}: ") if "absent" not in line[:80])
-        else:
-            said = "absent" if value is None else _as_written(value)
-            yield f"{key} = {said}: {field.description}" if field.description else f"{key} = {said}"
+def _table(policy: Policy, names: list[str]) -> Any:
+    """The table of these names; None: absent."""
+    table: Any = policy.tables
+    for name in names:
+        table = table and table[name]
+    return table
 
 
 def _as_written(value: object) -> str:
     """A value as a policy file has it."""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, str | Path):
+    if isinstance(value, str):
         return f'"{value}"'
     if isinstance(value, list):
         return f"[{', '.join(map(_as_written, value))}]"

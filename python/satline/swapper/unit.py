@@ -81,7 +81,8 @@ def make_unit(program: Path, policy_file: Path, policy: Policy, metrics: str | N
             raise InputError(
                 f"{path} cannot stand in a unit file", hint="choose a path of letters, digits, - . _ /"
             )
-    for path in (program, policy_file, *(one.pid_file for one in policy.watch if one.pid_file is not None)):
+    lists = [Path(one["pid_file"]) for one in policy.tables["watch"] if one["pid_file"] is not None]
+    for path in (program, policy_file, *lists):
         if any(path.is_relative_to(hidden) for hidden in _HIDDEN):
             raise InputError(
                 f"{path} cannot be seen by the unit, which has a /tmp and a /var/tmp of its own (PrivateTmp)",
@@ -99,7 +100,8 @@ def make_unit(program: Path, policy_file: Path, policy: Policy, metrics: str | N
 
 def _rights(policy: Policy) -> str:
     rights, why = _RIGHTS, ""
-    if policy.storage.pressure_share is not None and policy.storage.cgroup is None:
+    storage = policy.tables["storage"]
+    if storage["pressure_share"] is not None and storage["cgroup"] is None:
         why = "# SYS_RESOURCE: a pressure trigger of the whole host. Linux 6.5 and newer grant it without.\n"
         rights += " CAP_SYS_RESOURCE"
     return f"{why}CapabilityBoundingSet={rights}\n"
@@ -108,11 +110,12 @@ def _rights(policy: Policy) -> str:
 def _writable(policy: Policy) -> str:
     """What the policy wants written of what the rest of the unit makes read-only."""
     lines = ""
-    if policy.tiers.zram:
-        files = [f"-/sys/block/{name}/{file}" for name in policy.tiers.zram for file in ("idle", "writeback")]
+    storage, zram = policy.tables["storage"], policy.tables["tiers"]["zram"]
+    if zram:
+        files = [f"-/sys/block/{name}/{file}" for name in zram for file in ("idle", "writeback")]
         lines += "# [tiers]: these must be there when the daemon starts.\n"
         lines += f"ReadWritePaths={' '.join(files)}\n"
-    if policy.storage.pressure_share is not None and policy.storage.cgroup is not None:
+    if storage["pressure_share"] is not None and storage["cgroup"] is not None:
         # Not ReadWritePaths of the one file: a slice that goes and comes again would have another, read-only.
         lines += "# storage.pressure_share is a trigger that is written into a file of the group's.\n"
         return f"{lines}ProtectControlGroups=no\n"

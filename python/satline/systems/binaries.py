@@ -1,14 +1,18 @@
-"""Where Satline's own programs are."""
+"""Satline's own programs: where they are; as children that are told to end, and never left behind."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
+import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from satline.errors import SatlineError
+
+STOP_TIMEOUT_S = 30.0
 
 
 def find_binary(
@@ -34,3 +38,33 @@ def find_binary(
             hint="`pip install .` builds it; or build with cargo and set SATLINE_BIN_DIR=target/release",
         )
     return Path(found).absolute()
+
+
+def end(process: subprocess.Popen[bytes], timeout_s: float = STOP_TIMEOUT_S) -> None:
+    """Have it finish, as a monitor its part of the recording; kill it when it does not."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def end_with_parent() -> Callable[[], None]:
+    """For `preexec_fn`: SIGTERM when this process dies, so that no monitor stays behind.
+
+    Call it in the thread that starts the child, and that lives as long as the child is to.
+    """
+    import ctypes
+
+    pr_set_pdeathsig = 1
+    parent = os.getpid()
+    prctl = ctypes.CDLL(None).prctl
+
+    def in_child() -> None:
+        prctl(pr_set_pdeathsig, int(signal.SIGTERM))
+        if os.getppid() != parent:  # it died before it was asked for
+            os._exit(1)
+
+    return in_child

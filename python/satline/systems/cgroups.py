@@ -148,7 +148,6 @@ class GroupV2:
     CONTROLLERS = ("cpu", "cpuset", "memory", "io")
 
     def __init__(self, root: Path, parent: Path, name: str) -> None:
-        self._parent = parent
         self._directory = parent / name
         self.path = "/" + str(self._directory.relative_to(root))
         self.directories = [self._directory]

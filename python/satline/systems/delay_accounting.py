@@ -16,7 +16,7 @@ from pathlib import Path
 
 from satline.errors import InputError
 from satline.interruption import signals_held
-from satline.systems.janitor_process import JanitorProcess, clean_stale
+from satline.systems.janitor import JanitorProcess, clean_stale
 from satline.systems.ledger import Ledger
 from satline.systems.shared_switch import SharedSwitch
 
@@ -71,12 +71,12 @@ def switched_on(
     now = is_on(proc)
     if now is None:
         raise InputError(
-            f"--delay-accounting: {proc / SWITCH} does not exist",
+            f"delay accounting: {proc / SWITCH} does not exist",
             hint="it needs a kernel with CONFIG_TASK_DELAY_ACCT, 5.14 or later; else boot with delayacct",
         )
     if not now and not os.access(proc / SWITCH, os.W_OK):
         raise InputError(
-            f"--delay-accounting: {proc / SWITCH} may not be written by this user",
+            f"delay accounting: {proc / SWITCH} may not be written by this user",
             hint="it needs root: sudo satline record …; or leave it out",
         )
     clean_stale(state)  # what a recorder left behind that was killed together with its janitor
@@ -88,7 +88,7 @@ def switched_on(
     try:
         if not switch_on(janitor.ledger, proc, run):
             raise InputError(
-                f"--delay-accounting: {proc / SWITCH} does not take 1",
+                f"delay accounting: {proc / SWITCH} does not take 1",
                 hint="is it a container? Switch it on outside: sysctl kernel.task_delayacct=1",
             )
         yield problems

@@ -84,7 +84,7 @@ class Ledger:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         ledger = cls(directory / f"{run_id}.ledger")
         owner = os.getpid() if pid is None else pid
-        # It gets its name with its owner in it: one without would look like a dead run's to `satline clean`.
+        # It gets its name with its owner in it: without, `experiment clean` would take it for a dead run's.
         begun = cls(directory / f".{run_id}.new")
         try:
             begun.add("owner", pid=owner, start_ticks=start_ticks(owner), boot_id=boot_id(), run_id=run_id)

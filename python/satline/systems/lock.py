@@ -1,10 +1,16 @@
-"""A directory, or the host, that one command at a time may use."""
+"""A directory, or the host, that one command at a time may use; where its user's ledgers may be.
+
+A run that was killed together with its janitor leaves a ledger in the state directory of its environment. The
+next run may have another: so each directory is noted in a file of its user's beside the host's lock, and
+looked into before a study begins.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +18,7 @@ from satline.errors import InputError
 
 # Of the host's locks that this process holds.
 _descriptors: list[int] = []
+_MOST_BYTES = 1 << 20
 
 
 def inherited_locks() -> tuple[int, ...]:
@@ -112,3 +119,44 @@ def _opened(path: Path) -> int:
             os.fchmod(descriptor, 0o644)
             return descriptor
     return os.open(path, flags)
+
+
+def note_state(directory: Path) -> None:
+    """Note a state directory of this user's; those that are gone are forgotten.
+
+    Call it with the host's lock held. Where nothing can be noted nothing is: the directory of the environment
+    is looked into all the same.
+    """
+    known = [*(d for d in noted_states() if d != directory and d.is_dir()), directory]
+    with contextlib.suppress(OSError):
+        descriptor = _states_file(os.O_RDWR | os.O_CREAT)
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, b"".join(os.fsencode(d) + b"\0" for d in known), 0)
+        finally:
+            os.close(descriptor)
+
+
+def noted_states() -> list[Path]:
+    """State directories that were noted for this user."""
+    try:
+        descriptor = _states_file(os.O_RDONLY)
+    except OSError:
+        return []
+    try:
+        data = os.pread(descriptor, _MOST_BYTES, 0)
+    finally:
+        os.close(descriptor)
+    found = [Path(os.fsdecode(name)) for name in data.split(b"\0")[:-1]]
+    return [directory for directory in found if directory.is_absolute()]
+
+
+def _states_file(flags: int) -> int:
+    """The file; OSError where it is not this user's own: another might have put it there."""
+    path = lock_directory() / f"satline-states-{os.geteuid()}"
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        os.close(descriptor)
+        raise PermissionError(f"{path} is not this user's")
+    return descriptor

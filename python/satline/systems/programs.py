@@ -15,7 +15,7 @@ from string import Template
 from satline import share
 from satline.errors import InputError, SatlineError
 from satline.systems import Conditions, Monitoring, Server
-from satline.systems.child import end, end_with_parent
+from satline.systems.binaries import end, end_with_parent
 from satline.systems.lock import inherited_locks
 
 STOP_TIMEOUT_S = 15.0

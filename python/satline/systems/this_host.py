@@ -13,7 +13,7 @@ from satline.systems import Conditions, Configuration, Monitoring, Server, resou
 from satline.systems.cgroups import Group, UnsettableError, plan_group
 from satline.systems.delay_accounting import switch_on
 from satline.systems.event_trace import EventTrace
-from satline.systems.janitor_process import JanitorProcess
+from satline.systems.janitor import JanitorProcess
 from satline.systems.knobs import swap_bytes_of, turn
 from satline.systems.programs import Programs
 from satline.systems.swapdevices import KINDS, Making
@@ -94,7 +94,7 @@ class ThisHost:
         except OSError as error:
             raise SatlineError(
                 f"{directory} cannot be made: {error.strerror}",
-                hint="name another directory on a local disk with --scratch",
+                hint="name another directory on a local disk for scratch files",
             ) from None
         return directory.absolute()
 

@@ -49,7 +49,7 @@ def undo(ledger: Ledger, *, lock_timeout_s: float = 60.0, proc: Path = Path("/pr
         # Root must not do what another user's file says.
         owner = os.fstat(descriptor).st_uid
         if owner != os.geteuid():
-            return [f"{ledger.path} belongs to user id {owner}, who can undo it with `satline clean`"]
+            return [f"{ledger.path} belongs to user id {owner}, who can `satline experiment clean`"]
         if not _locked(descriptor, lock_timeout_s):
             return [f"{ledger.path}: another process has been undoing it for {lock_timeout_s:.0f} s"]
         problems = []
@@ -139,8 +139,7 @@ def _group_members(directory: Path) -> list[int]:
     return [pid for pid in pids if pid not in (0, os.getpid())]
 
 
-def _undo_cgroup(entry: Entry, proc: Path) -> None:
-    del proc
+def _undo_cgroup(entry: Entry, _proc: Path) -> None:
     directories = [Path(name) for name in entry["directories"]]
     for directory in directories:
         _check_name(directory)
@@ -171,8 +170,7 @@ def _remove_group(directory: Path) -> None:
             return
 
 
-def _undo_controllers(entry: Entry, proc: Path) -> None:
-    del proc
+def _undo_controllers(entry: Entry, _proc: Path) -> None:
     try:
         Path(entry["path"]).write_text(" ".join(f"-{name}" for name in entry["names"]))
     except OSError as error:
@@ -210,8 +208,7 @@ def _check_name(path: Path) -> None:
         raise NotUndoneError(f"{path} does not have a name that a run gives")
 
 
-def _undo_directory(entry: Entry, proc: Path) -> None:
-    del proc
+def _undo_directory(entry: Entry, _proc: Path) -> None:
     path = Path(entry["path"])
     _check_name(path)
     if path.is_symlink():
@@ -223,27 +220,23 @@ def _undo_directory(entry: Entry, proc: Path) -> None:
             shutil.rmtree(path)  # something went away by itself during the first
 
 
-def _undo_sysctl(entry: Entry, proc: Path) -> None:
-    del proc
+def _undo_sysctl(entry: Entry, _proc: Path) -> None:
     path = Path(entry["path"])
     if path.exists() and path.read_text().strip() != entry["old"]:
         path.write_text(entry["old"])
 
 
-def _undo_shared(entry: Entry, proc: Path) -> None:
-    del proc
+def _undo_shared(entry: Entry, _proc: Path) -> None:
     SharedSwitch(Path(entry["setting"]), Path(entry["register"])).release(str(entry["name"]))
 
 
-def _undo_tracer(entry: Entry, proc: Path) -> None:
-    del proc
+def _undo_tracer(entry: Entry, _proc: Path) -> None:
     path = Path(entry["path"])
     _check_name(path)
     event_trace.remove(path)
 
 
-def _undo_tracefs(entry: Entry, proc: Path) -> None:
-    del proc
+def _undo_tracefs(entry: Entry, _proc: Path) -> None:
     event_trace.unmount(Path(entry["path"]))
 
 

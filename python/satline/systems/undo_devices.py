@@ -19,9 +19,8 @@ MNT_DETACH = 2
 BUSY_TIMEOUT_S = 15.0
 
 
-def undo_loop(entry: Entry, proc: Path) -> None:
+def undo_loop(entry: Entry, _proc: Path) -> None:
     """Let go of the file, if it is still that file that the loop device is on."""
-    del proc
     device = Path(entry["path"])
     try:
         backing = (Path("/sys/block") / device.name / "loop/backing_file").read_text().strip()
@@ -61,9 +60,8 @@ def _unmount(path: str) -> None:
         raise OSError(number, f"{path} cannot be unmounted: {os.strerror(number)}")
 
 
-def undo_zram(entry: Entry, proc: Path) -> None:
+def undo_zram(entry: Entry, _proc: Path) -> None:
     """Empty the device, if it has still the size that the run gave it."""
-    del proc
     place, size = Path(entry["sys"]), str(entry["bytes"])
     if not (place / "disksize").exists():
         return

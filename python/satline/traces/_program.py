@@ -12,6 +12,7 @@ from typing import Any
 
 from satline.errors import InputError, SatlineError
 from satline.outside import parse_json
+from satline.systems.binaries import end as end_process
 from satline.systems.binaries import find_binary
 
 PROGRAM = "satline-traces"
@@ -114,13 +115,7 @@ class Running:
 
 def end(running: Running) -> None:
     """Whatever happened, the process is gone afterwards."""
-    if running.process.poll() is None:
-        running.process.terminate()
-        try:
-            running.process.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            running.process.kill()
-            running.process.wait()
+    end_process(running.process, PATIENCE_S)
     if running.process.stderr is not None:
         running.process.stderr.close()
     running.output.close()

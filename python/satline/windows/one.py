@@ -18,7 +18,6 @@ lasted as long, so that both agree in the mean.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -178,36 +177,6 @@ def window_of(
         return replace(_between((bounds[0], bounds[1]), blocks, *asked), settled=steady is not False)
     found = _between((cut_ns, bounds[1]), blocks, *asked)
     return replace(found, cut_s=(cut_ns - begin_ns) / 1e9)
-
-
-def ramp_of(
-    connection: duckdb.DuckDBPyConnection,
-    step: int,
-    *,
-    run: int | None = None,
-    about: About | None = None,
-    work: Work | None = None,
-    elasticity: float | None = None,
-    least_s: float = 2.0,
-) -> list[Parts]:
-    """Stretches of a step's ramp, of at least so many seconds, in which as many users were logged on.
-
-    They are not settled. Of a ramp on which users log off nothing is known: only log-ons are events.
-    """
-    which = _Step(step, run)
-    marks = connection.execute(
-        f"SELECT monotonic_ns, value FROM event WHERE {which.where()} AND event = 'logged-on' "
-        "AND source = 'terminal' ORDER BY monotonic_ns"
-    ).fetchall()
-    light = light_work(connection) if work is None else dict(work)
-    found = []
-    for (begin_ns, users), (end_ns, _) in itertools.pairwise(marks):
-        if users is not None and users >= 1 and end_ns - begin_ns >= least_s * 1e9:
-            parts = _between(
-                (begin_ns, end_ns), None, connection, which, int(users), about or About(), light, elasticity
-            )
-            found.append(replace(parts, settled=False))
-    return found
 
 
 def _ramp_end(connection: duckdb.DuckDBPyConnection, step: _Step, start_ns: int) -> int:

@@ -78,7 +78,7 @@ def read_asciicast(path: Path, text: str) -> Terminal:
         said = f"version {version!r}" if isinstance(header, dict) else "no header"
         raise InputError(
             f"{path}:1: {said}: not an asciicast of version 2 or 3",
-            hint="`asciinema convert` brings version 1 to 2; `satline record-session` writes version 3",
+            hint="`asciinema convert` brings version 1 to 2; `satline workload record` writes version 3",
         )
     terminal = Terminal(str(path), _columns(header))
     ours = header.get("satline")

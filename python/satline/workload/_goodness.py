@@ -209,15 +209,12 @@ def draws_of_recording(path: Path) -> Draws:
         raise SatlineError(
             f"{path}: no transactions", hint="name a recording of emulated users, as `satline study` makes"
         )
-    connection = recording.connect()
-    try:
+    with recording.connect() as connection:
         rows = connection.execute(
             """SELECT "user", class, think_us / 1e6, typing_us / 1e6, input_characters, output_bytes
             FROM "transaction" WHERE class <> 'setup' AND outcome <> 'cut' AND phase <> 'logon'
             ORDER BY "user", monotonic_ns"""
         ).fetchall()
-    finally:
-        connection.close()
     draws = Draws()
     for user, klass, think, typing, characters, output in rows:
         draws.first.append(not draws.user or draws.user[-1] != user)

@@ -1,4 +1,4 @@
-"""A person's shell on a pseudo-terminal between his terminal and a file: both directions with their times.
+"""A person's shell on a pseudo-terminal between its terminal and a file: both directions with their times.
 
 What of it may be stored is for `_writer` to say.
 """

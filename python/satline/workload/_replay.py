@@ -1,6 +1,6 @@
 """A session as a workload.
 
-The same lines in the same order, after the user's own think times, at his typing rate.
+The same lines in the same order, after the user's own think times, at its typing rate.
 """
 
 from __future__ import annotations

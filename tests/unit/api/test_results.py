@@ -146,7 +146,7 @@ def test_a_prediction_has_what_was_measured_beside_it(steps: api.OpenRecording) 
     assert len(found.demands()) == len(found.result.demands)
     assert all(r["utilisation"] >= 0 for r in found.utilisation().to_arrow().to_pylist())
     assert_harmless(found)
-    with pytest.raises(satline.InputError, match="--what-if 'cpu'"):
+    with pytest.raises(satline.InputError, match="change 'cpu'"):
         steps.predict("cpu")
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from satline.correlation import _spectrum
+from satline.correlation import _kernel
 from satline.correlation._kernel import One
 from satline.correlation._prepare import Preparation
 from satline.correlation._ranks import ranks
@@ -47,9 +47,9 @@ def series(random, n):
 
 
 @pytest.mark.parametrize(("n", "placed"), [(4000, True), (10_001, True), (4000, False)])
-def test_it_is_that_of_the_whole_spectrum(n, placed, monkeypatch):
+def test_it_is_that_of_the_whole_kernel(n, placed, monkeypatch):
     """Without a place to put transforms, as of numpy 1, too."""
-    monkeypatch.setattr(_spectrum, "_PLACED", placed and _spectrum._PLACED)
+    monkeypatch.setattr(_kernel, "_PLACED", placed and _kernel._PLACED)
     values = series(np.random.default_rng(n), n)
     for place in range(len(values)):
         ones = One(values[place], AT), One(ranks(values[place : place + 1])[0], AT)

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from satline.correlation import Name, Panel, correlate, layers
 from satline.correlation._chance import fold
 from satline.correlation._given import residuals
-from satline.correlation._kernel import One, centred, lagged
+from satline.correlation._kernel import One, centred, fast_length, lagged
 from satline.correlation._panel import even
 from satline.correlation._ranks import ranks
 from satline.correlation._shifts import shift_of
-from satline.correlation._spectrum import fast_length
 from satline.errors import InputError
 from satline.stats import false_discoveries
 

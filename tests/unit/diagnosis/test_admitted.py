@@ -27,7 +27,7 @@ def test_admission_that_leaves_storage_free_is_named() -> None:
     assert found.state == "holds"
     assert answer.findings[0] is found
     assert found.chance == pytest.approx(0.92, abs=0.01)
-    assert "holds 4.0 users until their working sets fit, while 70% of the storage" in found.summary
+    assert "holds 4.0 users until their working sets fit, while 70% of the memory" in found.summary
     assert "storage_share" in found.remedies[0]
     assert "Admission by the swapper was short for 100 %" in answer.headline
 

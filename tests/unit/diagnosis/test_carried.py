@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from made_recording import MadeRecording, at
 
-from satline.diagnosis import Diagnosis, diagnose, to_dict
+from satline.diagnosis import Diagnosis, diagnose
 from satline.diagnosis._results import Carried, ResourceUse
+from satline.present.documents import plain
 
 pytestmark = pytest.mark.slow
 
@@ -312,6 +312,6 @@ def test_connections_that_were_held_at_once_bound_what_it_carries() -> None:
 
 
 def test_bounds_are_in_the_plain_data() -> None:
-    standing = json.loads(json.dumps(to_dict(host(steps((40, 20)), SSD))))["standing"]
+    standing = plain(host(steps((40, 20)), SSD))["standing"]
     assert standing["carried"][0]["kind"] == "carried"
     assert standing["carried"][0]["unit"] == "requests/s"

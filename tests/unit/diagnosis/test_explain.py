@@ -1,4 +1,4 @@
-"""`satline explain`."""
+"""`satline analyse explain`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def test_the_list_has_every_rule_in_80_columns() -> None:
     lines = run("--list").splitlines()
     assert [line.split()[0] for line in lines] == [rule.name for rule, _ in RULES]
     assert all(len(line) <= 80 for line in lines)
-    assert [one["rule"] for one in json.loads(run("--list", "--json"))] == [rule.name for rule, _ in RULES]
+    assert [one["rule"] for one in json.loads(run("--list", "--json"))["findings"]] == [
+        rule.name for rule, _ in RULES
+    ]
 
 
 @pytest.mark.parametrize("rule", [rule.name for rule, _ in RULES])
@@ -53,7 +55,7 @@ def test_every_rule_is_explained_in_80_columns_with_its_sources_in_full(rule: st
     assert content["rule"] == rule
     assert content["signs"]
     assert content["remedies"]
-    assert "judgement" not in content
+    assert content["judgement"] is None
 
 
 def test_names_may_be_written_as_one_speaks_and_near_ones_are_suggested() -> None:
@@ -75,6 +77,25 @@ def test_a_finding_or_the_list_must_be_asked_for_and_not_both() -> None:
         assert "--list" in result.output
 
 
+def test_filters_are_of_a_recording() -> None:
+    for arguments in (["--hours", "9-17"], ["--load", "users"]):
+        result = CliRunner().invoke(explain, ["io_bound", *arguments])
+        assert result.exit_code == 2
+        assert "give --recording too" in result.output
+
+
+def test_a_filter_chooses_what_is_judged(tmp_path: Path) -> None:
+    made = Made(cpu=0.02, station=0.2, kind="page", memory_fraction=0.99)
+    path = on_disk(made.make(), tmp_path / "r.satline", {"kind": "linux"})
+    judged = {}
+    for users in ("nobody-of-this-name", None):
+        arguments = ["io_bound", "--recording", str(path), "--json", *(["--users", users] if users else [])]
+        result = CliRunner().invoke(explain, arguments)
+        assert result.exit_code == 0, result.output
+        judged[users] = result.output
+    assert judged["nobody-of-this-name"] != judged[None]
+
+
 def test_with_a_recording_its_judgement_and_evidence_are_shown_and_names_are_harmless(tmp_path: Path) -> None:
     made = Made(cpu=0.02, station=0.2, kind="page", memory_fraction=0.99)
     recording = made.make()
@@ -94,3 +115,11 @@ def test_with_a_recording_its_judgement_and_evidence_are_shown_and_names_are_har
     blind = run("lock_bound", "--recording", str(path))
     assert "It cannot be judged: not recorded: lock_spin_fraction" in blind
     assert "perf lock contention" in blind
+
+
+def test_titles_and_remedies_of_virtual_machines_are_in_their_own_terms() -> None:
+    rule = named("thrashing")
+    told = rule.in_vm_words(rule.finding("holds", "user time falls", strength=1.0))
+    assert told.title == "thrashing: too many users at once in storage"
+    assert told.remedies == rule.vm_remedies
+    assert rule.title == "thrashing: too many users at once in memory"

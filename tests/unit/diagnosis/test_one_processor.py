@@ -30,7 +30,7 @@ def test_a_master_processor_that_fills_up_while_users_wait_is_a_serialised_serve
     found = judged(with_master(), "serialised_server")
     assert found.state == "holds", found.summary
     assert found.summary.startswith("processor 0 is 9")
-    assert "0% in users' problem state" in found.summary
+    assert "0% in users' own code" in found.summary
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from satline.diagnosis import diagnose, to_dict
+from satline.diagnosis import diagnose
+from satline.present.documents import plain
 from satline.recording import (
     NAMES,
     Key,
@@ -51,7 +52,7 @@ def rounded(value: Any) -> Any:
 
 def answer(path: Path, names: dict[str, str]) -> Any:
     """The whole diagnosis, with NAME for each name: of equal users the first few are told, by their names."""
-    told = to_dict(diagnose(Recording.open(path)))
+    told = plain(diagnose(Recording.open(path)))
     told["conditions"].pop("host", None)
     told.pop("recording")
     text = with_names(json.dumps(told, default=str, ensure_ascii=False), dict.fromkeys(names, "NAME"))

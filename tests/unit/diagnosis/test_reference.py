@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from satline.diagnosis.reference import reference_page, sections
+from satline.diagnosis.reference import in_full, reference_page, sections
 from satline.diagnosis.rules import RULES
-from satline.diagnosis.works import in_full
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "rules.md"
 

@@ -8,7 +8,9 @@ import pytest
 from made_recording import at
 from made_study import Made
 
-from satline.diagnosis import RULES, Diagnosis, Finding, diagnose, to_dict, to_json
+from satline.diagnosis import RULES, Diagnosis, Finding, diagnose
+from satline.present.documents import plain
+from satline.present.documents import text as as_text
 
 pytestmark = pytest.mark.slow
 
@@ -251,7 +253,7 @@ def test_every_fact_that_is_said_to_support_a_finding_does(diagnoses: dict[str, 
     found = finding(diagnose(recording), "cpu_bound")
     assert {e.threshold for e in found.evidence if not e.supports} == {
         "most of total CPU",
-        "less than problem state",
+        "less than user time",
     }
 
 
@@ -299,8 +301,8 @@ def test_a_cap_stays_the_first_remedy_in_those_words_too() -> None:
 
 def test_json_is_whole_and_stable(diagnoses: dict[str, Diagnosis]) -> None:
     answer = diagnoses["paging_bound"]
-    text = to_json(answer)
-    assert text == to_json(diagnose(CASES["paging_bound"].make()))
-    assert json.loads(text) == to_dict(answer)
+    text = as_text(plain(answer))
+    assert text == as_text(plain(diagnose(CASES["paging_bound"].make())))
+    assert json.loads(text) == plain(answer)
     assert json.loads(text)["findings"][0]["rule"] == "paging_bound"
     assert [w["load_low"] for w in json.loads(text)["waits"]] == list(CASES["paging_bound"].levels)

@@ -84,7 +84,7 @@ def test_less_work_with_more_users_at_once_and_more_paging_is_thrashing() -> Non
     found = finding(answer, "thrashing")
     assert found.state == "holds", found.summary
     assert [f.rule for f in answer.findings[:2]] == ["paging_bound", "thrashing"]
-    assert "problem state falls" in found.summary
+    assert "user time falls" in found.summary
     assert "also thrashing" in answer.headline
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from satline.diagnosis import Saturation
-from satline.diagnosis._blocks import lengthen, student
+from satline.diagnosis._series import lengthen, student
 from satline.diagnosis.saturation import Series, judge
 from satline.reduction._classes import assign, merged_classes
 

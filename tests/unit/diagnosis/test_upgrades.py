@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 
 from satline.diagnosis import RULES, Estimate, Finding, Saturation
 from satline.diagnosis._answer import headline, together_words
-from satline.diagnosis._chances import Chances
 from satline.diagnosis._observed import NEWER, Observed, _newer
 from satline.diagnosis._results import Together
 from satline.diagnosis._steals import Steals
 from satline.diagnosis._upgrades import KINDS, UNUSED, admitted, gains, joint_gains, schweitzer
 from satline.diagnosis.rules import Context
-from satline.diagnosis.rules._worth import REMEDIES, together, undecided, weighed
+from satline.diagnosis.rules._worth import REMEDIES, Chances, together, undecided, weighed
 from satline.present._words import sure_words
 from satline.reduction import Reduction
 
@@ -234,7 +233,11 @@ def test_errors_that_go_together_leave_less_doubt_between_the_two() -> None:
 def weigh(reduction: Reduction, *holding: str) -> list[Finding]:
     """What is left of findings that hold by their signs with strength 0.5, the strongest first."""
     context = SimpleNamespace(
-        saturated=True, reduction=reduction, filled_by_users=False, where=lambda _: "at the top"
+        saturated=True,
+        reduction=reduction,
+        gains=gains(reduction),
+        filled_by_users=False,
+        where=lambda _: "at the top",
     )
     judged = [
         (rule, rule.finding("holds" if rule.name in holding else "does-not-hold", "signs", strength=0.5))
@@ -337,7 +340,8 @@ def test_signs_and_the_chance_of_the_remedy_are_told_apart() -> None:
 
 
 def judged_together(system: System) -> Together | None:
-    context = SimpleNamespace(saturated=True, basis="load", reduction=system.reduction())
+    reduction = system.reduction()
+    context = SimpleNamespace(saturated=True, basis="load", reduction=reduction, gains=gains(reduction))
     return together(cast(Context, context), {rule.name: rule.title for rule, _ in RULES})
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from satline.diagnosis._json import as_plain
 from satline.diagnosis._usl import NO_PEAK, fit_usl, peak_of, usl
 from satline.diagnosis.saturation import Series, judge
 from satline.present._words import _usl_lines
+from satline.present.documents import plain
 
 RAYTRACER = Path(__file__).parents[4] / "shared/data/usl/raytracer.csv"
 
@@ -110,7 +110,7 @@ def test_a_peak_that_some_fits_do_not_have_has_no_upper_limit() -> None:
     assert fit.peak.value == pytest.approx(np.sqrt(0.95 / 0.0004), rel=1e-3)
     assert fit.peak.high == math.inf
     assert not fit.peak_in_range
-    assert as_plain(fit)["peak"]["high"] is None
+    assert plain(fit)["peak"]["high"] is None
     (line,) = (t for t in _usl_lines(fit) if "greatest" in t)
     assert "48.7 or more, no upper limit" in line
     assert "1,000" not in line

@@ -21,10 +21,12 @@ def named(
     """The findings that hold, first the strongest: of gains and their errors by kind (others bring nothing),
     and of rules that hold by their signs with these strengths."""
     known = dict.fromkeys(KINDS, (0.0, 0.01)) | told
-    patch.setattr(_worth, "gains", lambda _: {kind: gain for kind, (gain, _) in known.items()})
     patch.setattr(_worth, "errors", lambda *_: {kind: error for kind, (_, error) in known.items()})
     context = SimpleNamespace(
-        saturated=True, reduction=SimpleNamespace(classes=(1, 2)), where=lambda _: "at the top"
+        saturated=True,
+        reduction=SimpleNamespace(classes=(1, 2)),
+        gains={kind: gain for kind, (gain, _) in known.items()},
+        where=lambda _: "at the top",
     )
     judged = [
         (

@@ -11,13 +11,12 @@ from rich.console import Console
 
 from satline.cli import run
 from satline.errors import InputError
+from satline.experiment.adaptive import trail_of
 from satline.experiment.adaptive.driver import Adaptive, Outlook
-from satline.experiment.adaptive.path import trail_of
 from satline.experiment.adaptive.plan import SearchPlan, StepTimes, has_room, usual_most
 from satline.experiment.adaptive.resume import check_resumable, earlier_runs, go_on
-from satline.experiment.adaptive.steps import StepLine
 from satline.experiment.adaptive.targets import parse_target, parse_time
-from satline.experiment.emulator import Progress, command_line
+from satline.experiment.emulator import Progress, StepLine, command_line
 from satline.experiment.study import Load, Study, read_study, with_steps
 from satline.present.progress import LiveView, PlainView
 from satline.present.search import decision_lines, live_lines, path_lines

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from documents import read
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_runs import S, record_run
 
+from satline.cli.experiment.designed import finish
 from satline.diagnosis.peak import peak_of
-from satline.experiment.designed import DesignPart
+from satline.experiment.designed import Carried, DesignPart, Look, Store
 from satline.experiment.designed._analysis import Outcome, outcome_of, verdicts
 from satline.experiment.designed._results import (
     ALL,
@@ -25,6 +27,7 @@ from satline.experiment.designed._results import (
     results_of,
 )
 from satline.experiment.designs import Factor, Plan, make_plan
+from satline.experiment.search.replicates import Effect
 from satline.experiment.series import steps_of
 from satline.experiment.study import Load
 from satline.present import print_blocks
@@ -37,6 +40,7 @@ from satline.present.designed import (
     results_csv,
     write_outcome,
 )
+from satline.present.documents import plain
 from satline.recording import Recording, RecordingWriter, describe
 from satline.windows.steady import steadiness
 
@@ -214,7 +218,7 @@ def test_the_table_of_results_feeds_anova(tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "results.csv").write_text(text)
     names = ["--response", "response_s", "--factors", "memory,disks,read", "--by", "class", "--json"]
     assert run(["anova", str(tmp_path / "results.csv"), *names]) == 0
-    classes = json.loads(capsys.readouterr().out)
+    classes = json.loads(capsys.readouterr().out)["classes"]
     assert [one["class"] for one in classes] == ["all", "edit"]
     memory = next(row for row in classes[0]["variance"] if row["source"] == "memory")
     assert memory["chance"] < 0.001
@@ -244,7 +248,24 @@ def test_the_page_and_the_terminal_hold_hostile_names(tmp_path: Path) -> None:
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "\x1b[31m" not in shown
     assert max(map(len, shown.splitlines())) <= 80
-    json.dumps(content(outcome))
+    json.dumps(plain(content(outcome)))
+
+
+def test_the_json_of_a_real_design_has_what_became_of_its_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = make_plan([MEMORY, DISKS], seed=3, replicates=2)
+    look = Look(None, "all is decided", (Effect("disks 1 → 2", -0.5, -math.inf, -0.4, "there"),), True)
+    carried = Carried(Store(tmp_path), plan, "", failed={3: "no samples"}, late=[2], repeated=1, decided=look)
+    outcome = found(plan, made(plan, drop=(3,), flag=(2,)))
+    finish(outcome, tmp_path, "title", "why?", "", 2.0, True, carried)
+    told = read(capsys.readouterr().out)
+    assert told["kind"] == "study-design"
+    assert (told["failed"], told["late"], told["repeated"]) == ({"3": "no samples"}, [2], 1)
+    (effect,) = told["sequential"]["effects"]
+    assert (effect["low"], effect["high"]) == (None, -0.4)
+    assert [run["run"] for run in told["runs"]] == [1, 2, 4, *range(5, 13)]
+    assert told["flagged"] == {"2": ["warm"]}
 
 
 def test_cells_are_in_the_order_of_their_levels() -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from satline.errors import InputError, SatlineError
 from satline.experiment.emulator import Emulator, Progress, command_line
-from satline.experiment.guard import only_one
+from satline.experiment.feasibility import only_one
 from satline.experiment.progress import clock, limits_in_words
 from satline.experiment.study import Load
 from satline.present.progress import LiveView, PlainView, make_view
@@ -159,7 +159,7 @@ def test_one_study_at_a_time(tmp_path: Path) -> None:
     script = f"""
 import sys
 from pathlib import Path
-from satline.experiment.guard import only_one
+from satline.experiment.feasibility import only_one
 try:
     with only_one(Path({str(tmp_path)!r})): sys.exit(0)
 except Exception as error: sys.exit(error.message)

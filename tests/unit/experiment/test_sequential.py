@@ -81,7 +81,7 @@ def test_an_effect_of_logarithms_is_a_factor() -> None:
     values = {number: value * (1 + 0.01 * number) for number, value in values.items()}
     found = look(plan_of(), values, design)
     assert found.lines()[0].startswith("memory 32 → 48: ×")
-    assert found.as_json()["effects"][0]["value"] == pytest.approx(math.log(2), rel=0.1)
+    assert found.effects[0].value == pytest.approx(math.log(2), rel=0.1)
     with pytest.raises(InputError, match="no logarithm"):
         look(plan_of(), {**values, 1: 0.0}, design)
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from satline.errors import InputError, SatlineError
-from satline.experiment.study import designed_study, read_study
+from satline.experiment.study import StudySwapper, designed_study, read_study
 from satline.experiment.swapper import Swapper, beside_the_load, policy_for
-from satline.experiment.swapper_settings import StudySwapper
 from satline.systems import Conditions
 
 STUDY = """title = "x"

@@ -10,8 +10,8 @@ from satline.experiment.feasibility import check_feasible
 from satline.experiment.study import Study, read_study
 from satline.experiment.targets import required_programs, target_settings, workload_for
 from satline.systems import Conditions
-from satline.systems.guest.settings import GuestSettings
-from satline.systems.remote.settings import RemoteSettings
+from satline.systems.guest import GuestSettings
+from satline.systems.remote import RemoteSettings
 
 BASE = 'title = "t"\nworkload = "compute"\ntarget = "{target}"\n{table}[load]\nusers = [1]\n'
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from satline.experiment.window_trace import WindowTrace
+from satline.experiment.emulator import WindowTrace
 
 
 class Tracer:

@@ -402,7 +402,7 @@ def test_a_wrong_mapping_is_told_with_its_key(tmp_path: Path, mapping: str, mess
     [
         ('name = "%b"\nto = "system.forks"', "column %b is not there"),
         ('name = "a"\nto = "processor.user_us"\nkind = "percent"', "of how many processors"),
-        ('name = "a"\nto = "system.mem_free_bytes"\nkind = "percent"', "how much main storage"),
+        ('name = "a"\nto = "system.mem_free_bytes"\nkind = "percent"', "how much memory"),
         ('name = "a"\nto = "system.tasks_total"\nkind = "percent"', "cannot be made"),
     ],
 )

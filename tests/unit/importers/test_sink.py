@@ -9,7 +9,6 @@ import pytest
 
 from satline.errors import InputError
 from satline.importers import Sink
-from satline.importers._sink import clean_times, integrate
 from satline.recording import Recording
 
 S = 1_000_000_000
@@ -23,18 +22,6 @@ def made(tmp_path: Path) -> Sink:
 
 def rows(sink: Sink, query: str) -> list[tuple[object, ...]]:
     return Recording.open(sink.path).connect().execute(query).fetchall()
-
-
-def test_differences_of_integrated_rates_are_rate_times_length() -> None:
-    counter = integrate(np.array([5.0, 2.0, 4.0]), np.array([10.0, 20.0, 10.0]))
-    assert np.diff(counter).tolist() == [40.0, 40.0]
-
-
-def test_a_missing_rate_is_a_hole_and_never_a_zero() -> None:
-    counter = integrate(np.array([[1.0, 1.0], [np.nan, 1.0], [1.0, 1.0]]), np.full(3, 10.0))
-    assert np.isnan(counter[1, 0])
-    assert np.isnan(np.diff(counter, axis=0)[:, 0]).all(), "neither side of the hole has a difference"
-    assert np.diff(counter, axis=0)[:, 1].tolist() == [10.0, 10.0]
 
 
 def test_nan_becomes_null_and_a_column_without_values_is_left_out(tmp_path: Path) -> None:
@@ -108,9 +95,3 @@ def test_nothing_read_is_an_error_that_names_the_source(tmp_path: Path) -> None:
     sink.origin(files=["empty.txt"])
     with pytest.raises(InputError, match=r"empty\.txt"):
         sink.finish()
-
-
-def test_of_readings_at_one_instant_the_last_is_kept_and_time_that_falls_cuts() -> None:
-    keep, runs = clean_times(np.array([1, 2, 2, 3, 1, 2]))
-    assert keep.tolist() == [0, 2, 3, 4, 5]
-    assert [(r.start, r.stop) for r in runs] == [(0, 3), (3, 5)]

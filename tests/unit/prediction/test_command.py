@@ -1,4 +1,4 @@
-"""`satline predict` on a recording: what it prints."""
+"""`satline analyse predict` on a recording: what it prints."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_without_transactions_the_pause_is_found_from_work_per_user() -> None:
     signals = record(SYSTEM, LIGHT, 200, 8)
     busy = signals.resources[0].used
     # a unit of work is then a second of processor time
-    plain = replace(signals, work=busy, in_transaction=None, unit="second of problem state")
+    plain = replace(signals, work=busy, in_transaction=None, unit="second of user time")
     model = model_of(plain)
     assert model.demands[0].seconds[0] == pytest.approx(1.0, rel=0.01)
     # a user computes 0.1 s for each second of thinking

@@ -129,7 +129,7 @@ def test_an_approximation_states_its_error(tmp_path: Path, capsys: pytest.Captur
         (["--network", "FILE", "--users", "many"], "--users 'many'"),
         (["nowhere.satline", "--from-loads", "9..2"], "9 is above 2"),
         (["nowhere.satline", "--from-loads", "half"], "--from-loads 'half'"),
-        (["nowhere.satline", "--what-if", "gpu=2x"], "--what-if 'gpu=2x'"),
+        (["nowhere.satline", "--what-if", "gpu=2x"], "change 'gpu=2x'"),
         (["nowhere.satline", "--method", "linearizer"], "--method is for --network"),
         (["nowhere.satline"], "nowhere.satline"),
     ],

@@ -102,7 +102,7 @@ def test_without_transactions_the_unit_of_work_is_problem_state(compute: Study) 
     recording, _ = compute
     silent = MadeRecording({**recording.rows, "transaction": []}, recording.description, recording.sources)
     answer = predict(silent, reduce(silent), half=True)
-    assert answer.unit == "second of problem state"
+    assert answer.unit == "second of user time"
     assert answer.base is not None
     assert answer.base.ceiling.value == pytest.approx(0.9, rel=0.1)  # of which a tenth is supervisor state
     assert answer.base.saturation_users.value == pytest.approx(Made(cpu=0.12).saturation, rel=0.25)

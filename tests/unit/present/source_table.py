@@ -1,6 +1,6 @@
 """Which report has what from which source: the table in docs/guides/reports.md.
 
-``python tests/unit/report/source_table.py`` writes it anew; test_sources.py holds it against recordings.
+``python tests/unit/present/source_table.py`` writes it anew; test_sources.py holds it against recordings.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ def test_a_plot_holds_the_numbers_with_their_errors(curves: Curves, diagnosis: D
     assert memory.marks[0].x == 1.0
     assert memory.marks[0].y == pytest.approx(60e6 / 2**20)
     assert memory.marks[0].high == pytest.approx(63e6 / 2**20)
-    assert memory.marks[0].title == "storage of the load, 1 users logged on: 57.2 ± 2.9 MiB, n = 120"
-    assert plot.rows[0][:3] == ("users logged on", "observations", "storage of the load, MiB")
+    assert memory.marks[0].title == "memory of the load, 1 users logged on: 57.2 ± 2.9 MiB, n = 120"
+    assert plot.rows[0][:3] == ("users logged on", "observations", "memory of the load, MiB")
     assert plot.rows[1][:3] == ("1", "120", "57.2 ± 2.9")
 
 
@@ -127,9 +127,9 @@ def test_each_unit_has_a_plot_of_its_own(curves: Curves, defined: Callable[[str]
     )
     first, second = make_plots(make_sheet(definition, curves))
     assert [line.label for line in first.lines] == ["multiprogramming level", "active users"]
-    assert [line.label for line in second.lines] == ["storage of the load"]
+    assert [line.label for line in second.lines] == ["memory of the load"]
     assert (first.name, first.title) == ("mine", "Mine: users")
-    assert (second.name, second.title) == ("mine-2", "Mine: storage of the load")
+    assert (second.name, second.title) == ("mine-2", "Mine: memory of the load")
 
 
 def test_a_single_device_is_named_on_the_axis(curves: Curves, defined: Callable[[str], Definition]) -> None:

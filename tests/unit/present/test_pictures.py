@@ -82,7 +82,7 @@ def test_time_is_drawn_by_the_clock(defined: Defined, curves: Curves, kind: str)
 
 def test_a_scatter_lies_across_its_variable(curves: Curves) -> None:
     (plot,) = make_plots(make_sheet(find("trade-off"), with_problem_fraction(curves)))
-    assert plot.x_label == "problem state, % of capacity"
+    assert plot.x_label == "user time, % of capacity"
     assert plot.y_label == "response time, s"
     assert plot.lines[0].marks[1].x == pytest.approx(30.0)
     assert plot.lines[0].marks[1].y == pytest.approx(0.4)

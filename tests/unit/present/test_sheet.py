@@ -49,7 +49,7 @@ def test_each_statistic_comes_from_its_place(sheet_of: Callable[[str], Sheet], c
 def test_a_ratio_is_that_of_the_means(sheet_of: Callable[[str], Sheet]) -> None:
     column = sheet_of('{ name = "problem_state", per = "transaction_rate" }').columns[0]
     assert column.unit == "s"
-    assert column.label == "problem state per transactions completed"
+    assert column.label == "user time per transactions completed"
     cell = column.cells[0]
     assert cell.value == pytest.approx(0.15 / 0.5)
     # Two errors of 5 % each, taken as independent.

@@ -11,9 +11,8 @@ import pytest
 from made_study import Made
 
 from satline.cli import run
-from satline.diagnosis import as_plain
-from satline.experiment.protocol import Result
-from satline.experiment.verdict import judge
+from satline.experiment.protocol import Result, judge
+from satline.present.documents import plain
 from satline.present.html import write_report
 from satline.recording import Recording
 from satline.reduction import Reduction, reduce
@@ -40,7 +39,7 @@ def test_each_command_says_what_the_others_say(capsys: pytest.CaptureFixture[str
     diagnosed = shown(capsys, "diagnose")
     predicted = shown(capsys, "predict")
     assert diagnosed.startswith("Saturates at ")
-    assert "Agrees: satline predict says " in diagnosed
+    assert "Agrees: satline analyse predict says " in diagnosed
     assert " first (the intervals overlap; it names the same)." in diagnosed
     # Nothing is taken back where they agree.
     assert predicted.startswith("Saturates at ")
@@ -117,7 +116,7 @@ def test_a_study_ends_with_what_the_prediction_says(
     for line in judged.agreement.lines:
         assert line in text
     assert run(["study", "cpu-bound", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["diagnosis"]["agreement"] == as_plain(judged.agreement)
+    assert json.loads(capsys.readouterr().out)["diagnosis"]["agreement"] == plain(judged.agreement)
     assert judged.report is not None
     page = " ".join(judged.report.read_text(encoding="utf-8").split())
     assert all(escape(line) in page for line in judged.agreement.lines)

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satline.diagnosis import RULES, Diagnosis, Estimate, Finding, Saturation, as_plain
+from satline.diagnosis import RULES, Diagnosis, Estimate, Finding, Saturation
 from satline.diagnosis.capacity import Capacity, Step
 from satline.prediction import Prediction, Row, Scenario, StationDemand
+from satline.present import documents
 from satline.reconcile import Allowed, Answers, Story, planted, reconcile, weakened
 from satline.reconcile._reasons import _part, _pressure
 
@@ -80,13 +81,13 @@ CPU = station("processors")
 
 def test_paging_bound_against_processors_first_is_told_by_what_the_model_lacks() -> None:
     answers = Answers(diagnosed(EARLY, found("paging_bound")), predicted(LATE, CPU))
-    assert told(answers, "load") == ("different", "no storage in the model")
-    assert told(answers, "bottleneck") == ("different", "no storage in the model")
+    assert told(answers, "load") == ("different", "no memory in the model")
+    assert told(answers, "bottleneck") == ("different", "no memory in the model")
     story = reconcile(answers, "diagnose")
     assert story.agrees is False
     (line,) = story.lines
     assert line.startswith(
-        "Differs: satline predict says 26.8 [25.8, 27.8], processors first: it has no main"
+        "Differs: satline analyse predict says 26.8 [25.8, 27.8], processors first: it has no memory"
     )
     # The one who reads the prediction is told what was measured, in its headline too.
     other = reconcile(answers, "predict")
@@ -153,7 +154,7 @@ def test_a_reason_is_given_only_where_it_holds(
         (
             "paging_bound",
             (station("device:pack", page_share=0.05),),
-            ("different", "no storage in the model"),
+            ("different", "no memory in the model"),
         ),
         ("io_bound", (CPU, station("device:pack", 0.48, 0.0)), ("different", "nearly as near")),
         ("io_bound", (CPU, station("device:pack", 0.1, 0.0)), ("different", "not known")),
@@ -264,7 +265,7 @@ def test_loads_differ_exactly_where_intervals_are_apart(one: Estimate, other: Es
 
 def test_what_is_not_known_is_null_in_json() -> None:
     answers = Answers(diagnosed(EARLY), capacity=carried(17, None, 18))
-    plain = as_plain(reconcile(answers, "capacity"))
+    plain = documents.plain(reconcile(answers, "capacity"))
     said = next(one for one in plain["said"] if one["by"] == "capacity")
     assert said["load"]["low"] is None
     assert said["load"]["high"] == 18

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from recordings import without_checksums
 
 from satline.errors import InputError
 from satline.recording import (
@@ -198,16 +199,6 @@ def test_tables_cut_to_half_their_samples_are_seen_with_and_without_checksums(re
     assert report.problems == [
         "sources/monitor.toml: says 401 samples; table 'system' has no run of more than 200"
     ]
-
-
-def without_checksums(path: Path) -> None:
-    """Make a recording one of before checksums."""
-    (path / MANIFEST).unlink()
-    for file in path.glob("segments/*.ledger"):
-        file.unlink()
-    for file in (path / "recording.toml", *path.glob("sources/*.toml")):
-        lines = file.read_text().splitlines(keepends=True)
-        file.write_text("".join(x for x in lines if not x.startswith(("# recording=", "checksums ="))))
 
 
 def test_a_recording_of_before_checksums_opens_and_is_marked(recording: Path) -> None:

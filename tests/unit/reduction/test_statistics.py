@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from satline.reduction._classes import assign, distinct_classes, merged_classes
 from satline.reduction._curves import make_batches
-from satline.reduction._statistics import batch_error, point
+from satline.reduction._statistics import point
 from satline.reduction._variables import variables
 
 
@@ -55,7 +55,6 @@ def test_missing_values_are_left_out_and_few_batches_give_no_honest_error() -> N
     result = point(np.array([1.0, np.nan, 3.0]), np.zeros(3, dtype=np.int64))
     assert (result.n, result.mean, result.honest_error, result.effective_n) == (2, 2.0, None, None)
     assert point(np.array([np.nan]), np.zeros(1, dtype=np.int64)).mean is None
-    assert batch_error(np.array([]), np.array([], dtype=np.int64)) is None
 
 
 def test_classes_of_two_users_each_with_enough_observations() -> None:

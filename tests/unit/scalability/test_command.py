@@ -1,4 +1,4 @@
-"""`satline predict` and `satline diagnose` on tables."""
+"""`satline analyse predict` and `satline diagnose` on tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_verdict_comes_first_in_eighty_columns(path: Path, capsys: pytest.Ca
 def test_json_is_that_of_the_answer(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["predict", str(path), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert (answer["format"], answer["kind"], answer["better"]) == (1, "table", "broken-line")
+    assert (answer["format"], answer["kind"], answer["better"]) == (1, "analyse-predict-table", "broken-line")
     assert answer["at"]["low"] < 15.6 < answer["at"]["high"]
     assert answer["rows"][-1]["load"] == 160
 

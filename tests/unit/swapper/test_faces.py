@@ -62,7 +62,7 @@ def test_status_shows_users_and_what_is_lacking(tmp_path: Path, capsys: pytest.C
     assert run(["swapper", "status", "--status", str(path)]) == 0
     shown = capsys.readouterr().out
     assert "0.05 % of a processor" in shown
-    assert "storage short" in shown
+    assert "memory short" in shown
     assert "lacking: swap space" in shown
     assert "swapped" in shown
     assert "\x1b" not in shown
@@ -71,7 +71,7 @@ def test_status_shows_users_and_what_is_lacking(tmp_path: Path, capsys: pytest.C
 def test_status_as_json_is_what_the_daemon_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = put(tmp_path / "status.json")
     assert run(["swapper", "status", "--json", "--status", str(path)]) == 0
-    assert json.loads(capsys.readouterr().out) == made()
+    assert json.loads(capsys.readouterr().out) == {"format": 1, "kind": "swapper-status", **made()}
 
 
 def test_a_user_is_explained(tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ def policy(tmp_path: Path, text: str) -> Path:
 
 def test_the_shipped_example_is_a_policy() -> None:
     found = read_policy(EXAMPLE)
-    assert found.watch[0].cgroup == "/user.slice/user-*.slice"
-    assert found.prepage.whole is None
+    assert found.tables["watch"][0]["cgroup"] == "/user.slice/user-*.slice"
+    assert found.tables["prepage"]["whole"] is None
 
 
 def test_all_that_is_wrong_is_said_at_once_with_lines(tmp_path: Path) -> None:
@@ -61,7 +61,8 @@ def test_reading_everything_needs_a_bound_and_measured_figures(tmp_path: Path) -
     for part in (bound, rate, service, bound + rate, bound + service, rate + service):
         with pytest.raises(InputError):
             read_policy(policy(tmp_path, start + part))
-    assert read_policy(policy(tmp_path, start + bound + rate + service)).prepage.whole is not None
+    whole = read_policy(policy(tmp_path, start + bound + rate + service)).tables["prepage"]["whole"]
+    assert whole["device_service_us"] == 9000
 
 
 def test_every_key_is_explained() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
+import tomli_w
 
 from satline.cli import run
 from satline.errors import InputError
-from satline.swapper import Policy, make_unit
+from satline.swapper import Policy, make_unit, read_policy
 
 PROGRAM, FILE = Path("/usr/bin/satline-swapper"), Path("/etc/satline/policy.toml")
 PLAIN = [
@@ -20,7 +22,10 @@ PLAIN = [
 
 
 def policy(**tables: object) -> Policy:
-    return Policy.model_validate({"watch": [{"pid": 9}], **tables})
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "policy.toml"
+        path.write_text(tomli_w.dumps({"watch": [{"pid": 9}], **tables}))
+        return read_policy(path)
 
 
 def lines(asked: Policy, metrics: str | None = None) -> list[str]:
@@ -96,7 +101,7 @@ def test_paths_that_a_unit_reads_otherwise_or_does_not_see_are_refused() -> None
         with pytest.raises(InputError, match="PrivateTmp"):
             make_unit(PROGRAM, Path(hidden), policy())
     with pytest.raises(InputError, match="/tmp/users"):
-        make_unit(PROGRAM, FILE, Policy.model_validate({"watch": [{"pid_file": "/tmp/users"}]}))
+        make_unit(PROGRAM, FILE, policy(watch=[{"pid_file": "/tmp/users"}]))
     assert make_unit(PROGRAM, Path("/tmpfiles/policy.toml"), policy())
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satline.systems.remote import clocks, fetch
+from satline.systems.remote import clocks, copies
 
 
 class FarClock:
@@ -69,7 +69,7 @@ def test_readings_come_onto_this_hosts_time(offset: int, ppm: int, times: list[i
             "other": pa.array(times, pa.int64()),
         }
     )
-    moved = fetch.shifted(rows, shift)
+    moved = copies.shifted(rows, shift)
     for row, t in zip(moved.to_pylist(), times, strict=True):
         assert abs(row["time_ns"] - (start_time + t + offset + t * ppm / 1e6)) <= 2_000  # doubles of 10^15
         assert abs(row["monotonic_ns"] - (start_monotonic + t - offset + t * ppm / 1e6)) <= 2_000

@@ -13,7 +13,7 @@ import pytest
 from satline.errors import InputError
 from satline.systems import Configuration, Limits
 from satline.systems.delay_accounting import is_on, shared, switched_on
-from satline.systems.janitor_process import python_environment
+from satline.systems.janitor import python_environment
 from satline.systems.this_host import ThisHost
 
 HOLDER = """

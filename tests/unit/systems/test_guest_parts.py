@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from satline.errors import InputError, SatlineError
-from satline.systems.guest import accelerator, boot, files, image, initrd, snapshot
+from satline.systems.guest import GuestSettings, accelerator, boot, files, image, initrd, snapshot
 from satline.systems.guest.qmp import Qmp
-from satline.systems.guest.settings import GuestSettings
 
 
 def module(path: Path, depends: str) -> None:

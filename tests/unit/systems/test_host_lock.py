@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from satline.errors import InputError
-from satline.experiment.guard import only_one
-from satline.systems.janitor_process import clean_stale
+from satline.experiment.feasibility import only_one
+from satline.systems.janitor import clean_stale
 from satline.systems.ledger import Ledger, state_directory
-from satline.systems.lock import host_held, inherited_locks
-from satline.systems.states import note_state, noted_states
+from satline.systems.lock import host_held, inherited_locks, note_state, noted_states
 
 
 @pytest.fixture(autouse=True)

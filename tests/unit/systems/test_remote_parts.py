@@ -15,13 +15,12 @@ from pathlib import Path
 import pytest
 
 from satline.errors import InputError
-from satline.systems.janitor_process import python_environment
-from satline.systems.remote import user_shell
+from satline.systems.janitor import python_environment
+from satline.systems.remote import RemoteSettings, user_shell
 from satline.systems.remote.agent import Agent, serve
-from satline.systems.remote.bundle import make_bundle
 from satline.systems.remote.connection import Connection
+from satline.systems.remote.copies import make_bundle
 from satline.systems.remote.host import judge_leave, known_variables
-from satline.systems.remote.settings import RemoteSettings
 from satline.systems.this_host import ThisHost
 
 LEAVE = "max_users = 10\nmax_rate = 50\nmax_seconds = 60\nuntil = 2026-11-22\n"

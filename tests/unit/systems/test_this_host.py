@@ -57,7 +57,7 @@ def test_a_signal_while_the_janitor_is_started_leaves_none_behind(
         os.kill(os.getpid(), signal.SIGINT)
         return started(*arguments, **options)  # type: ignore[call-overload, no-any-return]
 
-    monkeypatch.setattr("satline.systems.janitor_process.subprocess.Popen", interrupted)
+    monkeypatch.setattr("satline.systems.janitor.subprocess.Popen", interrupted)
     with signals_interrupt():
         with pytest.raises(Interrupted):
             bare.prepare(configuration(tmp_path))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from satline.systems.janitor_process import JanitorProcess, clean_stale
+from satline.systems.janitor import JanitorProcess, clean_stale
 from satline.systems.ledger import Ledger, boot_id, start_ticks
 from satline.systems.undo import marked_processes, swap_in_use, undo
 

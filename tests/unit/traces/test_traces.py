@@ -112,7 +112,7 @@ def test_policies_and_formats_are_listed(capsys: pytest.CaptureFixture[str]) -> 
     assert run(["trace", "replay", "--list"]) == 0
     assert "two-list" in capsys.readouterr().out
     assert run(["trace", "import", "--formats", "--json"]) == 0
-    names = [one["name"] for one in json.loads(capsys.readouterr().out)]
+    names = [one["name"] for one in json.loads(capsys.readouterr().out)["formats"]]
     assert names == ["lackey", "blkparse", "spc", "msr", "pages"]
 
 

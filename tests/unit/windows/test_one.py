@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from made_recording import MadeRecording, at
 
-from satline.windows.one import About, Parts, light_work, ramp_of, window_of
+from satline.windows.one import About, Parts, light_work, window_of
 
 WORKLOAD = """
 name = "made"
@@ -215,15 +215,6 @@ def test_a_steady_warm_up_is_used() -> None:
     assert seconds == pytest.approx(WINDOW_S + WARM_UP_S - found.cut_s, abs=1.1)
     assert seconds >= WINDOW_S / 2
     assert found.throughput.mean() == pytest.approx(2 / 1.3, rel=0.02)
-
-
-def test_long_stretches_of_a_ramp_are_windows_that_are_not_settled() -> None:
-    recording = made((4,))
-    connection = recording.connect()
-    assert ramp_of(connection, 1, about=about(recording)) == []
-    found = ramp_of(connection, 1, about=about(recording), least_s=0.4)
-    assert [parts.users for parts in found] == [1, 2, 3]
-    assert not any(parts.settled for parts in found)
 
 
 def test_without_a_workload_nothing_is_held_against_it() -> None:

@@ -131,7 +131,7 @@ def test_whatever_comes_the_file_is_in_order_and_without_secrets(steps: list[tup
 
 
 class Person:
-    """A terminal with `satline record-session` in it, and somebody at its keys."""
+    """A terminal with `satline workload record` in it, and somebody at its keys."""
 
     def __init__(self, out: Path, *command: str) -> None:
         self.pid, self.terminal = pty.fork()

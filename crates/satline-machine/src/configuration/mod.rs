@@ -5,20 +5,21 @@
 //! [`Processors::speed`]. Costs of the control program are for this machine's processor.
 
 pub mod explain;
-mod least;
 mod machine;
 pub(crate) mod peers;
+mod population;
 pub mod read;
 mod swapping;
 mod workload;
 
 pub use machine::{
-    Costs, DeviceUnit, Machine, PageArea, PagingPlan, PeriodicScan, Policies, Processors, Role,
-    SchedulerFigures, StorageFigures,
+    Costs, DeviceUnit, INVOLUNTARY_DROPS, Machine, PageArea, PagingPlan, PeriodicScan, Policies, Processors,
+    QUEUE_DROP_DEFAULT, Role, SchedulerFigures, StorageFigures,
 };
 pub use peers::{
     Compression, Migration, MigrationOrder, Neighbours, Peers, Prefetch, Readahead, Sampling, Window,
 };
+pub use population::{Program, class_of, programs};
 pub use swapping::{MOST_SET_PAGES, PhysicalOrder, Prepage, Purpose, SwapFaults, SwappingPlan};
 pub use workload::{
     Background, IoPattern, Locality, Population, Session, TransactionKind, UserClass, Workload,

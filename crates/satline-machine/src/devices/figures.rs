@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use satline_program::Error;
 use serde::Deserialize;
-
-use crate::MachineError;
 
 /// What stands for a source that was not found.
 const UNVERIFIED: &str = "unverified";
@@ -41,10 +40,10 @@ impl Figures {
     ///
     /// # Errors
     /// It cannot be read, is not such a file, or a figure has no source.
-    pub fn read(path: &Path) -> Result<Self, MachineError> {
+    pub fn read(path: &Path) -> Result<Self, Error> {
         let name = path.display().to_string();
         let failed = |why: String| {
-            MachineError::new(
+            Error::input(
                 format!("{name}: {why}"),
                 "give a device file; machines/devices has examples",
             )
@@ -62,10 +61,10 @@ impl Figures {
     ///
     /// # Errors
     /// As [`Figures::read`].
-    pub fn parse(text: &str, file: &str) -> Result<Self, MachineError> {
+    pub fn parse(text: &str, file: &str) -> Result<Self, Error> {
         let mut read: Self = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count()) + 1;
-            MachineError::new(
+            Error::input(
                 format!("{file}, line {line}: {}", error.message()),
                 "a device file has name, kind, note and a table [figures] of lines KEY = { value = …, source = \"…\" }",
             )
@@ -96,7 +95,7 @@ impl Figures {
     ///
     /// # Errors
     /// It is missing or beyond them.
-    pub fn within(&self, key: &str, low: f64, high: f64) -> Result<f64, MachineError> {
+    pub fn within(&self, key: &str, low: f64, high: f64) -> Result<f64, Error> {
         let Some(figure) = self.figures.get(key) else {
             return Err(self.wrong(key, "is missing", "add it to [figures]"));
         };
@@ -111,7 +110,7 @@ impl Figures {
     ///
     /// # Errors
     /// It is missing, not whole or too large.
-    pub fn count(&self, key: &str, most: u32) -> Result<u32, MachineError> {
+    pub fn count(&self, key: &str, most: u32) -> Result<u32, Error> {
         let value = self.within(key, 1.0, f64::from(most))?;
         if value.fract() != 0.0 {
             return Err(self.wrong(key, &format!("is {value}"), "give a whole number"));
@@ -125,13 +124,13 @@ impl Figures {
     }
 
     /// An error about a key of this file.
-    pub fn wrong(&self, key: &str, why: &str, hint: &str) -> MachineError {
-        MachineError::new(format!("{}: figures.{key} {why}", self.file), hint)
+    pub fn wrong(&self, key: &str, why: &str, hint: &str) -> Error {
+        Error::input(format!("{}: figures.{key} {why}", self.file), hint)
     }
 
     /// An error, with the file before it.
-    pub fn located(&self, error: MachineError) -> MachineError {
-        MachineError::new(format!("{}: {}", self.file, error.message), error.hint)
+    pub fn located(&self, error: Error) -> Error {
+        Error::input(format!("{}: {}", self.file, error.message), error.hint)
     }
 
     /// The file's name, for messages.

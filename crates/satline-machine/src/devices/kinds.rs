@@ -4,8 +4,9 @@ use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
 
+use satline_program::Error;
+
 use super::{Figures, Track, compressed, disk, drum};
-use crate::MachineError;
 use crate::engine::Span;
 
 /// Bytes in a page, as in all figures of pages per track.
@@ -27,7 +28,7 @@ pub trait Mechanism: Debug + Send + Sync {
 }
 
 /// A mechanism, or why its figures make none.
-pub type Built = Result<Box<dyn Mechanism>, MachineError>;
+pub type Built = Result<Box<dyn Mechanism>, Error>;
 
 /// A kind of device: one file, and one line in [`KINDS`].
 pub struct Kind {
@@ -77,7 +78,7 @@ impl DeviceModel {
     ///
     /// # Errors
     /// It cannot be read, or a figure is missing, unknown or impossible.
-    pub fn read(path: &Path) -> Result<Self, MachineError> {
+    pub fn read(path: &Path) -> Result<Self, Error> {
         Self::new(Figures::read(path)?)
     }
 
@@ -85,7 +86,7 @@ impl DeviceModel {
     ///
     /// # Errors
     /// A figure is missing, unknown or impossible.
-    pub fn new(figures: Figures) -> Result<Self, MachineError> {
+    pub fn new(figures: Figures) -> Result<Self, Error> {
         let kind = kind(&figures)?;
         let known = |key: &str| {
             [REQUIRED, OPTIONAL, kind.figures]
@@ -192,13 +193,13 @@ impl DeviceModel {
     }
 }
 
-fn kind(figures: &Figures) -> Result<&'static Kind, MachineError> {
+fn kind(figures: &Figures) -> Result<&'static Kind, Error> {
     KINDS
         .iter()
         .find(|kind| kind.name == figures.kind)
         .ok_or_else(|| {
             let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
-            MachineError::new(
+            Error::input(
                 format!("{}: kind {:?} is not known", figures.file(), figures.kind),
                 format!("the kinds are {}", names.join(", ")),
             )

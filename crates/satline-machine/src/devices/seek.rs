@@ -1,6 +1,7 @@
 //! How long the arm takes over a distance.
 
-use crate::MachineError;
+use satline_program::Error;
+
 use crate::engine::Span;
 
 /// Seek times by distance in cylinders.
@@ -19,9 +20,9 @@ impl SeekCurve {
     ///
     /// # Errors
     /// No rising curve of this form has these three.
-    pub fn new(cylinders: u32, min_ms: f64, mean_ms: f64, max_ms: f64) -> Result<Self, MachineError> {
+    pub fn new(cylinders: u32, min_ms: f64, mean_ms: f64, max_ms: f64) -> Result<Self, Error> {
         let wrong = |why: &str| {
-            MachineError::new(
+            Error::input(
                 format!("seek times {min_ms}, {mean_ms}, {max_ms} ms over {cylinders} cylinders: {why}"),
                 "give minimum < mean < maximum; the mean is over random pairs of cylinders, at 0.33 to 0.53 of the way \
                  from minimum to maximum",

@@ -1,6 +1,7 @@
 //! What turns: when a page comes under its head.
 
-use crate::MachineError;
+use satline_program::Error;
+
 use crate::engine::{Span, Time};
 
 /// A device's rotation and the page slots on its tracks.
@@ -24,11 +25,11 @@ impl Track {
     ///
     /// # Errors
     /// A page with its lead does not fit into its slot, or nothing turns.
-    pub fn new(revolution: Span, slots: u32, lead: Span, transfer: Span) -> Result<Self, MachineError> {
+    pub fn new(revolution: Span, slots: u32, lead: Span, transfer: Span) -> Result<Self, Error> {
         let slots = u64::from(slots);
         let fits = slots > 0 && (lead + transfer) * slots <= revolution;
         if revolution == Span::ZERO || !fits {
-            return Err(MachineError::new(
+            return Err(Error::input(
                 format!(
                     "{slots} pages of {:.3} ms, each reached {:.3} ms before it begins, do not fit into a revolution of \
                      {:.3} ms",

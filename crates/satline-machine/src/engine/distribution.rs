@@ -2,9 +2,9 @@
 
 use rand::RngExt;
 use rand_distr::{Distribution as _, Exp1, StandardNormal};
+use satline_program::Error;
 
 use super::{Span, Stream};
-use crate::MachineError;
 
 /// A distribution of lengths of time. Parameters are in seconds.
 ///
@@ -28,7 +28,7 @@ impl Distribution {
     ///
     /// # Errors
     /// It is negative or not finite.
-    pub fn fixed(seconds: f64) -> Result<Self, MachineError> {
+    pub fn fixed(seconds: f64) -> Result<Self, Error> {
         check(&[seconds], "fixed")?;
         Ok(Self(Form::Fixed(seconds)))
     }
@@ -37,7 +37,7 @@ impl Distribution {
     ///
     /// # Errors
     /// One is negative or not finite, or they are in the wrong order.
-    pub fn uniform(low: f64, high: f64) -> Result<Self, MachineError> {
+    pub fn uniform(low: f64, high: f64) -> Result<Self, Error> {
         check(&[low, high, high - low], "uniform")?;
         Ok(Self(Form::Uniform {
             low,
@@ -49,7 +49,7 @@ impl Distribution {
     ///
     /// # Errors
     /// The mean is negative or not finite.
-    pub fn exponential(mean: f64) -> Result<Self, MachineError> {
+    pub fn exponential(mean: f64) -> Result<Self, Error> {
         check(&[mean], "exponential")?;
         Ok(Self(Form::Exponential { mean }))
     }
@@ -58,7 +58,7 @@ impl Distribution {
     ///
     /// # Errors
     /// The mean is not positive, or one is negative or not finite.
-    pub fn lognormal(mean: f64, sd: f64) -> Result<Self, MachineError> {
+    pub fn lognormal(mean: f64, sd: f64) -> Result<Self, Error> {
         check(&[mean, sd, 1.0 / mean], "lognormal")?;
         let sigma2 = (1.0 + (sd / mean).powi(2)).ln();
         Ok(Self(Form::LogNormal {
@@ -71,7 +71,7 @@ impl Distribution {
     ///
     /// # Errors
     /// The probability is not within 0 to 1, or a mean is negative or not finite.
-    pub fn hyperexponential(first: f64, means: [f64; 2]) -> Result<Self, MachineError> {
+    pub fn hyperexponential(first: f64, means: [f64; 2]) -> Result<Self, Error> {
         check(&[first, 1.0 - first, means[0], means[1]], "hyperexponential")?;
         Ok(Self(Form::Hyperexponential { first, means }))
     }
@@ -81,10 +81,10 @@ impl Distribution {
     ///
     /// # Errors
     /// Shares do not rise from 0 to 1, or values are negative, not finite or fall.
-    pub fn empirical(table: &[(f64, f64)]) -> Result<Self, MachineError> {
+    pub fn empirical(table: &[(f64, f64)]) -> Result<Self, Error> {
         let ends = [table.first().map(|row| row.0), table.last().map(|row| row.0)];
         if ends != [Some(0.0), Some(1.0)] {
-            return Err(MachineError::new(
+            return Err(Error::input(
                 "empirical distribution: the shares do not go from 0 to 1",
                 "give rows (share, seconds), the first with share 0 and the last with share 1",
             ));
@@ -144,12 +144,12 @@ fn interpolate(table: &[(f64, f64)], share: f64) -> f64 {
     low + (high - low) * (share - from) / (to - from)
 }
 
-fn check(parameters: &[f64], name: &str) -> Result<(), MachineError> {
+fn check(parameters: &[f64], name: &str) -> Result<(), Error> {
     // A century: beyond it the clock's end comes near.
     if parameters.iter().all(|value| (0.0..=3.2e9).contains(value)) {
         return Ok(());
     }
-    Err(MachineError::new(
+    Err(Error::input(
         format!("{name} distribution: a parameter is impossible"),
         "lengths of time are finite, not negative, under a century, and in rising order; shares are within 0 to 1",
     ))

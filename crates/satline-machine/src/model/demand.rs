@@ -2,9 +2,9 @@
 
 use rand::RngExt;
 use rand_distr::{Distribution as _, Exp1};
+use satline_program::Error;
 
 use super::files::Pattern;
-use crate::MachineError;
 use crate::configuration::{Machine, TransactionKind, Workload};
 use crate::engine::{Distribution, Span, Stream};
 
@@ -33,7 +33,7 @@ pub struct Kind {
 
 impl Class {
     /// All classes, background ones last: the order of [`super::Program::class`].
-    pub fn all(machine: &Machine, workload: &Workload) -> Result<Vec<Self>, MachineError> {
+    pub fn all(machine: &Machine, workload: &Workload) -> Result<Vec<Self>, Error> {
         let users = workload.classes.iter().map(|class| {
             let think = Some(class.think.clone());
             Self::new(machine, &class.name, think, &class.transactions)
@@ -50,10 +50,10 @@ impl Class {
         name: &str,
         think: Option<Distribution>,
         kinds: &[TransactionKind],
-    ) -> Result<Self, MachineError> {
+    ) -> Result<Self, Error> {
         let total: f64 = kinds.iter().map(|kind| kind.weight).sum();
         if !(total.is_finite() && total > 0.0) {
-            return Err(MachineError::new(
+            return Err(Error::input(
                 format!("class {name:?}: the weights of its transactions add up to {total}"),
                 "give it at least one transaction with a weight above 0",
             ));
@@ -78,19 +78,14 @@ impl Class {
 }
 
 impl Kind {
-    fn new(
-        machine: &Machine,
-        class: &str,
-        kind: &TransactionKind,
-        reached: f64,
-    ) -> Result<Self, MachineError> {
+    fn new(machine: &Machine, class: &str, kind: &TransactionKind, reached: f64) -> Result<Self, Error> {
         let speed = machine.processors.speed;
         let here = |span: Span| span.ns() as f64 / speed;
         let simulation = kind.cpu_between_simulations.map_or(0.0, |between| {
             machine.costs.simulation.ns() as f64 / here(between)
         });
         if !simulation.is_finite() {
-            return Err(MachineError::new(
+            return Err(Error::input(
                 format!(
                     "class {class:?}, transaction {:?}: no time between simulated instructions",
                     kind.name

@@ -1,8 +1,8 @@
 //! Where users' I/O goes: file devices by skew, and a user's place on them.
 
 use rand::RngExt;
+use satline_program::Error;
 
-use crate::MachineError;
 use crate::configuration::{Machine, Role, TransactionKind};
 use crate::devices::{MAX_PAGES, Pages, Request};
 use crate::engine::Stream;
@@ -89,12 +89,12 @@ pub struct Pattern {
 impl Pattern {
     /// # Errors
     /// There is I/O and no device for it, or its blocks are too many.
-    pub fn new(machine: &Machine, class: &str, kind: &TransactionKind) -> Result<Self, MachineError> {
+    pub fn new(machine: &Machine, class: &str, kind: &TransactionKind) -> Result<Self, Error> {
         let place = || format!("class {class:?}, transaction {:?}", kind.name);
         let files = FileDevice::all(machine);
         if kind.cpu_between_ios.is_some() {
             if files.is_empty() {
-                return Err(MachineError::new(
+                return Err(Error::input(
                     format!(
                         "{} does I/O, and machine {:?} has no device for files",
                         place(),
@@ -110,7 +110,7 @@ impl Pattern {
                 .unwrap_or(0)
                 .min(MAX_PAGES);
             if !(1..=most).contains(&(kind.io.blocks as usize)) {
-                return Err(MachineError::new(
+                return Err(Error::input(
                     format!("{}: {} blocks in one I/O", place(), kind.io.blocks),
                     format!("on this machine's file devices 1 to {most} are possible"),
                 ));

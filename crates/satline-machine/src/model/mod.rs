@@ -11,8 +11,8 @@ mod audit;
 mod demand;
 mod dispatching;
 mod files;
+mod memory;
 mod plan;
-mod population;
 mod processor;
 mod reading;
 mod running;
@@ -25,10 +25,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 pub use plan::{Plan, Step};
-pub use population::{Program, class_of, programs};
 
-use crate::MachineError;
-use crate::configuration::{Costs, Machine, SchedulerFigures, Workload};
+use crate::configuration::{Costs, Machine, SchedulerFigures, Workload, programs};
 use crate::devices::{DeviceId, IoEvent, Subsystem};
 use crate::engine::{Calendar, NORMAL, Span, Streams, Time};
 use crate::policies::admission::{self, Admission, InQueue};
@@ -42,6 +40,7 @@ use accounts::{Populations, ProcessorTime};
 use demand::Class;
 use files::FileDevice;
 use processor::{Path, Processor};
+use satline_program::Error;
 use user::{Draws, User};
 
 /// The population changes before anything else of the same instant.
@@ -146,12 +145,7 @@ impl Simulation {
     ///
     /// # Errors
     /// A policy has an unknown name, or machine, workload and plan do not go together.
-    pub fn new(
-        machine: &Machine,
-        workload: &Workload,
-        plan: &Plan,
-        streams: Streams,
-    ) -> Result<Self, MachineError> {
+    pub fn new(machine: &Machine, workload: &Workload, plan: &Plan, streams: Streams) -> Result<Self, Error> {
         let admission =
             find(admission::POLICIES, "admission", &machine.policies.admission)?(&machine.scheduler);
         let programs = programs(workload, plan.users).len();
@@ -176,7 +170,7 @@ impl Simulation {
         admission: Box<dyn Admission>,
         dispatch: Box<dyn Dispatch>,
         replacement: impl FnOnce(Setup) -> Box<dyn Replacement>,
-    ) -> Result<Self, MachineError> {
+    ) -> Result<Self, Error> {
         plan.check()?;
         check(machine, workload)?;
         let dropping = &machine.policies.involuntary_drop;
@@ -349,11 +343,11 @@ impl Simulation {
     }
 }
 
-fn check(machine: &Machine, workload: &Workload) -> Result<(), MachineError> {
+fn check(machine: &Machine, workload: &Workload) -> Result<(), Error> {
     let processors = machine.processors;
     let speed_is_possible = processors.speed.is_finite() && processors.speed > 0.0;
     if !(1..=1024).contains(&processors.count) || !speed_is_possible {
-        return Err(MachineError::new(
+        return Err(Error::input(
             format!(
                 "machine {:?}: {} processors of speed {}",
                 machine.name, processors.count, processors.speed
@@ -363,7 +357,7 @@ fn check(machine: &Machine, workload: &Workload) -> Result<(), MachineError> {
     }
     machine.covers(workload.shared_pages)?;
     if workload.classes.is_empty() && workload.background.is_empty() {
-        return Err(MachineError::new(
+        return Err(Error::input(
             format!("workload {:?} has no users", workload.name),
             "give it a class of users or background work",
         ));

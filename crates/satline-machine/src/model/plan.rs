@@ -1,6 +1,7 @@
 //! What a run is: how many users when, how often it is sampled, and how long.
 
-use crate::MachineError;
+use satline_program::Error;
+
 use crate::engine::{Span, Time};
 
 /// From a time on so many users are wanted.
@@ -40,8 +41,8 @@ impl Plan {
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), MachineError> {
-        let wrong = |what: String, hint: &str| Err(MachineError::new(what, hint));
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let wrong = |what: String, hint: &str| Err(Error::input(what, hint));
         if self.sample_every == Span::ZERO {
             return wrong("the time between samples is 0".into(), "sample every 10 s, say");
         }

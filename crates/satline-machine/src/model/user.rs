@@ -1,7 +1,7 @@
 //! A user (or background program) and his random streams.
 
 use super::accounts::{UserAccount, UserTime};
-use super::population::Program;
+use crate::configuration::Program;
 use crate::engine::{Span, Stream, Streams, Time, Token};
 use crate::readings::Status;
 

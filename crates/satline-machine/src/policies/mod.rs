@@ -1,7 +1,8 @@
 //! The control program's decisions, each behind a small trait: one folder per decision, one file per policy.
 //!
-//! A folder's `mod.rs` has the trait and the table of its policies; a policy is one file and one line there. Its file
-//! opens with What, Why and Reference; what a catalogue says of it is its What line.
+//! A folder's `mod.rs` has the table of its policies; a policy is one file and one line there. Its file opens with What, Why
+//! and Reference; what a catalogue says of it is its What line. The trait is there too, or, of what storage asks, in
+//! `storage/decisions.rs`.
 
 pub mod admission;
 pub mod dispatch;
@@ -11,7 +12,7 @@ pub mod queue_drop;
 pub mod replacement;
 pub mod slot;
 
-use crate::MachineError;
+use satline_program::Error;
 
 /// One line of a policy table.
 pub struct Entry<M: 'static> {
@@ -26,10 +27,7 @@ pub struct Entry<M: 'static> {
 impl<M> Entry<M> {
     /// What the policy does: one sentence or two, from the head of its file.
     pub fn what(&self) -> String {
-        let head = self.source.lines().map_while(|line| line.strip_prefix("//!"));
-        let from = head.map(str::trim).skip_while(|line| !line.starts_with("What:"));
-        let what: Vec<&str> = from.take_while(|line| !line.starts_with("Why:")).collect();
-        what.join(" ").trim_start_matches("What:").trim().to_owned()
+        satline_traces::policies::what(self.source)
     }
 }
 
@@ -37,11 +35,11 @@ impl<M> Entry<M> {
 ///
 /// # Errors
 /// There is no such policy.
-pub fn find<M: Copy>(table: &'static [Entry<M>], key: &str, name: &str) -> Result<M, MachineError> {
+pub fn find<M: Copy>(table: &'static [Entry<M>], key: &str, name: &str) -> Result<M, Error> {
     let found = table.iter().find(|entry| entry.name == name);
     found.map(|entry| entry.make).ok_or_else(|| {
         let names: Vec<&str> = table.iter().map(|entry| entry.name).collect();
-        MachineError::new(
+        Error::input(
             format!("policies.{key}: {name:?} is not known"),
             format!("the policies are {}", names.join(", ")),
         )

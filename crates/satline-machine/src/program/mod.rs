@@ -8,7 +8,9 @@ mod watch;
 
 use std::path::Path;
 
-pub use self::ending::{Ending, ProgramError};
+use satline_program::Error;
+
+pub use self::ending::Ending;
 use self::output::print;
 pub use self::run::{Outcome, run};
 use crate::configuration::{explain, read};
@@ -23,7 +25,7 @@ type Sets = [(String, String)];
 ///
 /// # Errors
 /// Wrong input, a failed audit, or a recording that cannot be written.
-pub fn command(options: &Options, stop: &dyn Fn() -> Option<Ending>) -> Result<Ending, ProgramError> {
+pub fn command(options: &Options, stop: &dyn Fn() -> Option<Ending>) -> Result<Ending, Error> {
     match &options.command {
         Command::Run(options) => {
             let outcome = run(options, stop)?;
@@ -52,7 +54,7 @@ pub fn command(options: &Options, stop: &dyn Fn() -> Option<Ending>) -> Result<E
 }
 
 /// The machine, and the workload on it, for a person.
-fn explained(machine: &Path, workload: Option<&Path>, sets: &Sets) -> Result<String, ProgramError> {
+fn explained(machine: &Path, workload: Option<&Path>, sets: &Sets) -> Result<String, Error> {
     let file = read::machine_file(machine, sets)?;
     let mut text = explain::machine(&file, &what);
     if let Some(workload) = workload {
@@ -74,7 +76,7 @@ fn what(table: &str, name: &str) -> Option<String> {
 }
 
 /// Reads both and makes them ready to run.
-fn checked(machine: &Path, workload: &Path, sets: &Sets) -> Result<String, ProgramError> {
+fn checked(machine: &Path, workload: &Path, sets: &Sets) -> Result<String, Error> {
     let (machine, workload) = read::read_files(machine, workload, sets)?;
     let (machine, workload) = (machine.machine, workload.workload);
     let plan = Plan {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use satline_recording::harmless;
+use satline_program::harmless;
 use serde_json::json;
 
 use super::run::Outcome;

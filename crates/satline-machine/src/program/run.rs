@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use super::ending::{Ending, ProgramError};
+use satline_program::Error;
+
+use super::ending::Ending;
 use super::progress::Progress;
-use crate::MachineError;
 use crate::configuration::read::{Source, folder_of, read_with, text_of};
 use crate::configuration::{Population, Session, Workload};
 use crate::engine::{Span, Streams, Time};
@@ -69,7 +70,7 @@ impl Observer for Observers<'_> {
 ///
 /// # Errors
 /// Wrong input, a failed audit, or a recording that cannot be written.
-pub fn run(options: &RunOptions, stop: &dyn Fn() -> Option<Ending>) -> Result<Outcome, ProgramError> {
+pub fn run(options: &RunOptions, stop: &dyn Fn() -> Option<Ending>) -> Result<Outcome, Error> {
     let load = &options.load;
     let machine_text = text_of(&load.machine, "give a machine file; machines/ has examples")?;
     let workload_text = text_of(
@@ -143,7 +144,7 @@ fn go(
     steps: &Steps,
     progress: bool,
     stop: &dyn Fn() -> Option<Ending>,
-) -> Result<Ending, ProgramError> {
+) -> Result<Ending, Error> {
     let (end, mut progress) = (steps.end(), Progress::new(progress));
     // The first difference needs a reading to begin with.
     observers.sample(simulation.reading());
@@ -157,40 +158,48 @@ fn go(
         if !simulation.overflow() {
             flowed = now;
         } else if now - flowed >= STUCK {
-            return Err(overflown(steps.at(now).users, now).into());
+            return Err(overflown(steps.at(now).users, now));
         }
         if let Some(error) = observers.recorder.as_ref().and_then(Recorder::failure) {
-            return Err(error.clone().into());
+            return Err(error.clone());
         }
         if let Some(progress) = &mut progress {
             progress.at(now, end, observers.summary.events());
         }
     }
     if simulation.overflow() {
-        return Err(overflown(steps.at(now).users, now).into());
+        return Err(overflown(steps.at(now).users, now));
     }
-    simulation.audit().map_err(ProgramError::Audit)?;
+    simulation.audit().map_err(does_not_add_up)?;
     Ok(Ending::Complete)
 }
 
+/// A mistake of the program.
+pub(super) fn does_not_add_up(failed: Vec<String>) -> Error {
+    Error::failure(
+        format!("the run does not add up: {}", failed.join("; ")),
+        "this is a mistake of the simulator: report it with the files and the command",
+    )
+}
+
 /// Paging areas have been full for too long.
-pub(super) fn overflown(users: u32, now: Time) -> MachineError {
+pub(super) fn overflown(users: u32, now: Time) -> Error {
     let seconds = now.ns() / 1_000_000_000;
-    MachineError::new(
+    Error::input(
         format!("at {seconds} s, with {users} users, the paging areas are full and no frame can be given up"),
         "give the machine more [[paging_area]], or the run fewer users",
     )
 }
 
-fn recorder(setting: Setting<'_>) -> Result<Recorder<'_>, ProgramError> {
+fn recorder(setting: Setting<'_>) -> Result<Recorder<'_>, Error> {
     let directory = setting.directory;
     if directory.join("recording.toml").exists() {
-        return Err(ProgramError::Input(MachineError::new(
+        return Err(Error::input(
             format!("{}: there is a recording already", directory.display()),
             "choose another name, or delete it",
-        )));
+        ));
     }
-    Ok(Recorder::create(setting)?)
+    Recorder::create(setting)
 }
 
 /// The numbers of users asked for, or those of the workload.
@@ -199,7 +208,7 @@ pub(super) fn steps(
     workload: &Workload,
     warmup: Span,
     every: Span,
-) -> Result<Steps, MachineError> {
+) -> Result<Steps, Error> {
     let (users, step, schedule) = (&load.users, load.step_seconds, load.schedule);
     match &workload.population {
         _ if !users.is_empty() => Steps::of_loads(users, step, warmup, every),
@@ -208,14 +217,14 @@ pub(super) fn steps(
             let length = load.seconds.unwrap_or_else(|| length_of(sessions));
             Steps::of_schedule(sessions, length, warmup, every)
         }
-        Population::Constant(_) => Err(MachineError::new(
+        Population::Constant(_) => Err(Error::input(
             format!(
                 "workload {} has the same number of users all the time",
                 workload.name
             ),
             "leave --schedule out",
         )),
-        Population::Varying(_) => Err(MachineError::new(
+        Population::Varying(_) => Err(Error::input(
             format!("the users of workload {} come and go", workload.name),
             "give --schedule, or numbers of users (--users)",
         )),

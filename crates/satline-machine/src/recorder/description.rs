@@ -2,11 +2,10 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
-use satline_recording::{CHECKSUMS, FORMAT_VERSION, RecordingError, utc_datetime, write_toml_atomically};
+use satline_program::Error;
+use satline_recording::{HostFacts, RecordingDescription, SimulationText, write_toml_atomically};
 use serde::Serialize;
-use toml::value::Datetime;
 
 use super::{PAGE_BYTES, WRITER};
 use crate::configuration::{Machine, Workload};
@@ -67,49 +66,6 @@ impl Setting<'_> {
 }
 
 #[derive(Serialize)]
-struct Description<'a> {
-    checksums: i64,
-    format_version: i64,
-    recording: Head<'a>,
-    host: Host<'a>,
-    system_under_test: System<'a>,
-    simulation: Simulation<'a>,
-}
-
-#[derive(Serialize)]
-struct Head<'a> {
-    id: String,
-    created: Datetime,
-    creator: &'a str,
-}
-
-#[derive(Serialize)]
-struct Host<'a> {
-    name: &'a str,
-    processors: u32,
-    memory_bytes: i64,
-    page_bytes: i64,
-}
-
-#[derive(Serialize)]
-struct System<'a> {
-    kind: &'a str,
-    vocabulary: &'a str,
-}
-
-#[derive(Serialize)]
-struct Simulation<'a> {
-    program: String,
-    workload_name: &'a str,
-    seed: i64,
-    replication: i64,
-    sets: Vec<String>,
-    unverified: &'a [String],
-    machine: &'a str,
-    workload: &'a str,
-}
-
-#[derive(Serialize)]
 struct Source<'a> {
     writer: &'a str,
     version: &'a str,
@@ -139,51 +95,42 @@ struct Methods<'a> {
 }
 
 /// Writes recording.toml. Its times are simulated ones: the same run has the same description.
-pub fn begin(setting: &Setting<'_>) -> Result<(), RecordingError> {
+pub fn begin(setting: &Setting<'_>) -> Result<(), Error> {
     let path = setting.directory.join("recording.toml");
-    let failed = |action, error| RecordingError::Io {
-        path: path.clone(),
-        action,
-        source: Arc::new(error),
-    };
+    let failed = |error| Error::file(&path, "make it", &error);
     if path.exists() {
-        return Err(failed("make it", io::Error::from(io::ErrorKind::AlreadyExists)));
+        return Err(failed(io::Error::from(io::ErrorKind::AlreadyExists)));
     }
-    std::fs::create_dir_all(setting.directory).map_err(|error| failed("make its directory", error))?;
+    std::fs::create_dir_all(setting.directory).map_err(failed)?;
     let (machine, workload) = (setting.machine, setting.workload);
-    let description = Description {
-        checksums: CHECKSUMS,
-        format_version: FORMAT_VERSION,
-        recording: Head {
-            id: setting.id(),
-            created: utc_datetime(setting.start_ns),
-            creator: "satline-machine",
-        },
-        host: Host {
-            name: &machine.name,
-            processors: machine.processors.count,
-            memory_bytes: i64::try_from(machine.storage.bytes).unwrap_or(i64::MAX),
-            page_bytes: PAGE_BYTES,
-        },
-        system_under_test: System {
-            kind: "simulated",
-            vocabulary: "vm",
-        },
-        simulation: Simulation {
-            program: format!("satline-machine {}", env!("CARGO_PKG_VERSION")),
-            workload_name: &workload.name,
-            seed: setting.seed as i64,
-            replication: setting.replication as i64,
-            sets: setting
-                .sets
-                .iter()
-                .map(|(key, value)| format!("{key}={value}"))
-                .collect(),
-            unverified: &machine.unverified,
-            machine: setting.machine_text,
-            workload: setting.workload_text,
-        },
+    let host = HostFacts {
+        name: Some(machine.name.clone()),
+        processors: Some(machine.processors.count.into()),
+        memory_bytes: Some(i64::try_from(machine.storage.bytes).unwrap_or(i64::MAX)),
+        page_bytes: Some(PAGE_BYTES),
+        ..HostFacts::default()
     };
+    let mut description = RecordingDescription::of(
+        "simulated",
+        setting.id(),
+        "satline-machine",
+        setting.start_ns,
+        host,
+    );
+    if let Some(system) = &mut description.system_under_test {
+        system.vocabulary = Some("vm".into());
+    }
+    let sets = setting.sets.iter();
+    description.simulation = Some(SimulationText {
+        program: format!("satline-machine {}", env!("CARGO_PKG_VERSION")),
+        workload_name: workload.name.clone(),
+        seed: setting.seed as i64,
+        replication: setting.replication as i64,
+        sets: sets.map(|(key, value)| format!("{key}={value}")).collect(),
+        unverified: machine.unverified.clone(),
+        machine: setting.machine_text.into(),
+        workload: setting.workload_text.into(),
+    });
     write_toml_atomically(&path, &description)
 }
 
@@ -193,7 +140,7 @@ pub fn write_source(
     run: i64,
     samples: i64,
     end_reason: Option<&str>,
-) -> Result<(), RecordingError> {
+) -> Result<(), Error> {
     let source = Source {
         writer: WRITER,
         version: env!("CARGO_PKG_VERSION"),

@@ -9,7 +9,8 @@ mod tables;
 
 use std::collections::VecDeque;
 
-use satline_recording::{RecordingError, RecordingWriter, TableId, WriterOptions, end_recording};
+use satline_program::Error;
+use satline_recording::{RecordingWriter, TableId, WriterOptions, end_recording};
 
 pub use self::columns::PAGE_BYTES;
 use self::columns::{DeviceRow, SystemRow, blocked, runnable, word};
@@ -49,7 +50,7 @@ pub struct Recorder<'a> {
     sample: i64,
     last: Option<Time>,
     rows: u32,
-    failure: Option<RecordingError>,
+    failure: Option<Error>,
 }
 
 impl<'a> Recorder<'a> {
@@ -57,7 +58,7 @@ impl<'a> Recorder<'a> {
     ///
     /// # Errors
     /// There is a recording already, or it cannot be written.
-    pub fn create(setting: Setting<'a>) -> Result<Self, RecordingError> {
+    pub fn create(setting: Setting<'a>) -> Result<Self, Error> {
         description::begin(&setting)?;
         // How often is decided by the rows: simulated time has nothing to do with what a kill may cost.
         let mut writer = RecordingWriter::open(setting.directory, WRITER, WriterOptions::default())?;
@@ -83,7 +84,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// The first error of the disk, if there was one; nothing is written after it.
-    pub fn failure(&self) -> Option<&RecordingError> {
+    pub fn failure(&self) -> Option<&Error> {
         self.failure.as_ref()
     }
 
@@ -91,7 +92,7 @@ impl<'a> Recorder<'a> {
     ///
     /// # Errors
     /// The disk gave one, now or before; what was written before it stays valid.
-    pub fn end(mut self, reason: &str) -> Result<(), RecordingError> {
+    pub fn end(mut self, reason: &str) -> Result<(), Error> {
         let now = self.last.unwrap_or(Time::START);
         self.events_until(now);
         if self.setting.transactions {
@@ -102,8 +103,7 @@ impl<'a> Recorder<'a> {
         let known = self.failure.take().map_or(flushed, Err);
         let reason = match &known {
             Ok(()) => reason,
-            Err(error) if error.is_disk_full() => "disk-full",
-            Err(_) => "failed",
+            Err(error) => error.end_reason(),
         };
         description::write_source(&self.setting, self.writer.run(), self.sample, Some(reason))?;
         end_recording(self.setting.directory, self.setting.time_ns(now), reason)?;

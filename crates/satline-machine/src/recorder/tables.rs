@@ -1,10 +1,11 @@
 //! The tables of a simulated machine's recording, and the names in them.
 
-use satline_recording::{ColumnId, RecordingError, RecordingWriter, TableId};
+use satline_program::Error;
+use satline_recording::{ColumnId, RecordingWriter, TableId};
 
 use super::columns::{CHANNEL, Column, DEVICE, DeviceRow, PROCESSOR, SYSTEM, SystemRow, TRANSACTION, USER};
+use crate::configuration::programs;
 use crate::configuration::{Machine, Role, Workload};
-use crate::model::programs;
 use crate::readings::{ChannelReading, ProcessorReading, TransactionRecord, UserReading};
 
 /// A user or background program, as the recording calls it.
@@ -82,7 +83,7 @@ impl Tables {
     ///
     /// # Errors
     /// The catalogue lacks a table or column.
-    pub fn open(writer: &mut RecordingWriter) -> Result<Self, RecordingError> {
+    pub fn open(writer: &mut RecordingWriter) -> Result<Self, Error> {
         let w = writer;
         let (transaction, transition, event) =
             (w.table("transaction")?, w.table("transition")?, w.table("event")?);
@@ -127,7 +128,7 @@ fn open<R>(
     table: &str,
     names: &[&str],
     wanted: &[Column<R>],
-) -> Result<Table<R>, RecordingError> {
+) -> Result<Table<R>, Error> {
     let id = writer.table(table)?;
     let names = names
         .iter()
@@ -140,11 +141,7 @@ fn open<R>(
     })
 }
 
-fn columns<R>(
-    writer: &RecordingWriter,
-    id: TableId,
-    wanted: &[Column<R>],
-) -> Result<Found<R>, RecordingError> {
+fn columns<R>(writer: &RecordingWriter, id: TableId, wanted: &[Column<R>]) -> Result<Found<R>, Error> {
     wanted
         .iter()
         .map(|&(name, value)| Ok((writer.column(id, name)?, value)))

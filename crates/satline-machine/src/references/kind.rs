@@ -2,8 +2,8 @@
 
 use rand::RngExt;
 use rand_distr::{Distribution as _, StandardNormal};
+use satline_program::Error;
 
-use crate::MachineError;
 use crate::configuration::{Locality, TransactionKind};
 use crate::engine::Stream;
 
@@ -30,7 +30,7 @@ impl Kind {
     ///
     /// # Errors
     /// A figure is impossible.
-    pub fn new(of: &TransactionKind, speed: f64) -> Result<Self, MachineError> {
+    pub fn new(of: &TransactionKind, speed: f64) -> Result<Self, Error> {
         let Locality {
             working_set_pages: mean,
             working_set_sd: sd,
@@ -46,7 +46,7 @@ impl Kind {
             ("changed", of.locality.changed, 0.0..=1.0),
         ];
         if let Some((key, value, within)) = limits.iter().find(|(_, value, within)| !within.contains(value)) {
-            return Err(MachineError::new(
+            return Err(Error::input(
                 format!("transaction {:?}: locality.{key} is {value}", of.name),
                 format!("give a value from {} to {}", within.start(), within.end()),
             ));

@@ -1,10 +1,10 @@
 //! Where pages are kept outside storage: slots of paging areas.
 
 use rand::RngExt;
+use satline_program::Error;
 
 use super::blocks::Blocks;
-use super::tiers::tiers;
-use crate::MachineError;
+use super::decisions::Places;
 use crate::configuration::Machine;
 use crate::engine::Stream;
 
@@ -147,16 +147,13 @@ impl Areas {
     ///
     /// # Errors
     /// There is none, one is not on its device, or two overlap.
-    pub fn new(machine: &Machine, pages: u32) -> Result<Self, MachineError> {
+    pub fn new(machine: &Machine, pages: u32, set_places: Places) -> Result<Self, Error> {
         let wrong = |number: usize, why: String, hint: &str| {
-            Err(MachineError::new(
-                format!("paging area {}: {why}", number + 1),
-                hint,
-            ))
+            Err(Error::input(format!("paging area {}: {why}", number + 1), hint))
         };
         let plan = &machine.paging.areas;
         if plan.is_empty() {
-            return Err(MachineError::new(
+            return Err(Error::input(
                 "there is no paging area",
                 "give the machine at least one",
             ));
@@ -226,7 +223,7 @@ impl Areas {
         bases.pop();
         Ok(Self {
             tiers: tiers(&list, pages),
-            blocks: Blocks::new(machine)?,
+            blocks: Blocks::new(machine, set_places)?,
             list,
             bases,
         })
@@ -365,6 +362,26 @@ impl Areas {
         let slot = of.next_free(begins).or_else(|| of.previous_free(begins))?;
         Some(self.take(area, slot))
     }
+}
+
+/// The tiers, the fastest first, and over which part of each so many pages reach.
+fn tiers(list: &[Area], pages: u32) -> Vec<(u32, f64)> {
+    let all = list.iter().map(|area| area.tier);
+    let mut numbers: Vec<u32> = all.filter(|&tier| tier != SETS_ONLY).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let mut left = f64::from(pages);
+    let part = |tier| {
+        let slots: u32 = list
+            .iter()
+            .filter(|area| area.tier == tier)
+            .map(Area::slots)
+            .sum();
+        let part = (left / f64::from(slots)).clamp(0.0, 1.0);
+        left = (left - f64::from(slots)).max(0.0);
+        (tier, part)
+    };
+    numbers.into_iter().map(part).collect()
 }
 
 #[cfg(test)]

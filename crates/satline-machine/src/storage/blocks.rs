@@ -3,12 +3,11 @@
 //! Reference: [T87], contiguous block page prototype: sets go to areas of their own, allocated a whole set at a time by
 //! the moving cursor. Devices take turns.
 
+use satline_program::Error;
+
 use super::areas::Area;
-use crate::MachineError;
+use super::decisions::{PageOutDevice, Places, SlotChoice};
 use crate::configuration::{MOST_SET_PAGES, Machine};
-use crate::policies::page_out_device::PageOutDevice;
-use crate::policies::slot::SlotChoice;
-use crate::policies::{find, page_out_device, slot};
 
 /// The blocks of all areas for sets. A block lies on one cylinder; slots behind a cylinder's last whole block are in none.
 #[derive(Debug)]
@@ -38,10 +37,10 @@ impl Blocks {
     ///
     /// # Errors
     /// A set does not fit on a cylinder.
-    pub fn new(machine: &Machine) -> Result<Self, MachineError> {
+    pub fn new(machine: &Machine, places: Places) -> Result<Self, Error> {
         let size = machine.swapping.as_ref().map(|plan| plan.set_pages);
         if let Some(wrong) = size.filter(|size| !(1..=MOST_SET_PAGES).contains(size)) {
-            return Err(MachineError::new(
+            return Err(Error::input(
                 format!("swapping.set_pages is {wrong}"),
                 format!("give 1 to {MOST_SET_PAGES}"),
             ));
@@ -55,7 +54,7 @@ impl Blocks {
             let slots_per_cylinder = machine.devices[area.device].model.slots_per_cylinder();
             let blocks_per_cylinder = slots_per_cylinder / size;
             if blocks_per_cylinder == 0 {
-                return Err(MachineError::new(
+                return Err(Error::input(
                     format!(
                         "swapping.set_pages is {size}, and a cylinder of paging area {} has {slots_per_cylinder} slots",
                         number + 1
@@ -81,8 +80,8 @@ impl Blocks {
         Ok(Self {
             size: size.unwrap_or(1),
             of_area,
-            turns: find(page_out_device::POLICIES, "page_out_device", "round-robin")?(),
-            cursors: find(slot::POLICIES, "slot", "moving-cursor")?(divided.len()),
+            turns: places.device,
+            cursors: (places.slot)(divided.len()),
             divided,
             free,
         })

@@ -2,11 +2,14 @@
 
 use std::collections::VecDeque;
 
+use satline_program::Error;
+
 use super::Memory;
 use super::areas::Areas;
 use super::bits::{Bits, Sharers};
 use super::chain::{Chain, NONE};
 use super::core::{Counts, Storage, Work};
+use super::decisions::{Decisions, Setup};
 use super::frames::{Account, Frame, Page};
 use super::memory::threshold;
 use super::migration::Migration;
@@ -14,56 +17,28 @@ use super::periodic_scan::PeriodicScan;
 use super::prefetch::Prefetch;
 use super::readahead::Readahead;
 use super::sios::Sios;
-use crate::MachineError;
 use crate::configuration::peers::compressed_frames;
-use crate::configuration::{Machine, Workload};
+use crate::configuration::{Machine, Workload, programs};
 use crate::devices::MAX_PAGES;
 use crate::engine::Streams;
-use crate::model::programs;
-use crate::policies::replacement::{Replacement, Setup};
-use crate::policies::{find, page_out_device, queue_drop, replacement, slot};
 use crate::references::{Kind, Program};
-use crate::swapping::Swapping;
 
 impl Memory {
     /// Empty storage for so many users, background programs after them; nobody is in queue.
     ///
     /// # Errors
-    /// There are no frames, paging areas are not on their devices, a policy is not known, or a figure is impossible.
-    pub fn new(
+    /// There are no frames, paging areas are not on their devices, or a figure is impossible.
+    pub fn empty(
         machine: &Machine,
         workload: &Workload,
         users: u32,
         streams: &Streams,
-    ) -> Result<Self, MachineError> {
-        let name = &machine.policies.replacement;
-        let make = find(replacement::POLICIES, "replacement", name)?;
-        Self::with_policy(machine, workload, users, streams, make)
-    }
-
-    /// The same with a replacement policy that is in no table.
-    ///
-    /// # Errors
-    /// As [`Memory::new`].
-    pub fn with_policy(
-        machine: &Machine,
-        workload: &Workload,
-        users: u32,
-        streams: &Streams,
-        make: impl FnOnce(Setup) -> Box<dyn Replacement>,
-    ) -> Result<Self, MachineError> {
+        decisions: Decisions<'_>,
+    ) -> Result<Self, Error> {
         let compressed = compressed_frames(&machine.paging.peers, &machine.devices, &machine.paging.areas);
         let frames = u64::from(machine.storage.pageable_frames).saturating_sub(compressed) as u32;
         let most_pages_per_sio = machine.paging.most_pages_per_sio as usize;
         check_figures(frames, most_pages_per_sio)?;
-        let names = &machine.policies;
-        let page_out_device = find(
-            page_out_device::POLICIES,
-            "page_out_device",
-            &names.page_out_device,
-        )?;
-        let slot = find(slot::POLICIES, "slot", &names.slot)?;
-        let queue_drop = find(queue_drop::POLICIES, "queue_drop", &names.queue_drop)?;
         let kinds = Kinds::new(workload, machine.processors.speed)?;
         let all = programs(workload, users);
         let mut books = Books::default();
@@ -71,7 +46,7 @@ impl Memory {
         let shared = workload.shared_pages;
         books.open(shared)?;
         let pages = books.pages.len() as u32;
-        let replacement = make(Setup {
+        let replacement = (decisions.replacement)(Setup {
             frames,
             pages,
             sampling: machine.paging.peers.sampling,
@@ -84,7 +59,7 @@ impl Memory {
             let first = kinds.first[usize::from(of.class)];
             kind_of.push((first, first));
         }
-        let areas = Areas::new(machine, pages)?;
+        let areas = Areas::new(machine, pages, decisions.set_places)?;
         let mut free = Chain::new(frames);
         (0..frames).for_each(|frame| free.push_back(frame));
         let first_places = (0..books.accounts.len() as u64).map(|user| streams.stream(user, "first places"));
@@ -95,8 +70,8 @@ impl Memory {
             free,
             flush: Chain::new(frames),
             going_out: 0,
-            page_out_device: page_out_device(),
-            slot: slot(areas.list().len()),
+            page_out_device: decisions.places.device,
+            slot: (decisions.places.slot)(areas.list().len()),
             write_unchanged: machine.paging.write_unchanged,
             block: None,
             sios: Sios::default(),
@@ -130,15 +105,12 @@ impl Memory {
             kind_of,
             programs: users,
         };
-        let replacement = match &machine.swapping {
-            Some(plan) => Box::new(Swapping::new(plan, replacement, &storage)),
-            None => replacement,
-        };
+        let replacement = (decisions.around)(replacement, &storage);
         let free_list_minimum = machine.storage.free_list_minimum;
         Ok(Self {
             storage,
             replacement,
-            queue_drop: queue_drop(),
+            queue_drop: decisions.queue_drop,
             periodic_scan: (machine.paging.periodic_scan).map(|plan| PeriodicScan::new(plan, frames)),
             every_touch,
             most_pages_per_sio,
@@ -159,7 +131,7 @@ struct Kinds {
 }
 
 impl Kinds {
-    fn new(workload: &Workload, speed: f64) -> Result<Self, MachineError> {
+    fn new(workload: &Workload, speed: f64) -> Result<Self, Error> {
         let (mut all, mut first) = (Vec::new(), Vec::new());
         let classes = workload
             .classes
@@ -168,7 +140,7 @@ impl Kinds {
         let background = workload.background.iter();
         let background = background.map(|of| (&of.name, of.space_pages, std::slice::from_ref(&of.kind)));
         for (name, space_pages, kinds) in classes.chain(background) {
-            let wrong = |what, hint| Err(MachineError::new(format!("class {name:?} has no {what}"), hint));
+            let wrong = |what, hint| Err(Error::input(format!("class {name:?} has no {what}"), hint));
             if kinds.is_empty() {
                 return wrong("transactions", "give it at least one kind");
             }
@@ -192,10 +164,10 @@ struct Books {
 }
 
 impl Books {
-    fn open(&mut self, pages: u32) -> Result<(), MachineError> {
+    fn open(&mut self, pages: u32) -> Result<(), Error> {
         let end = self.pages.len() + pages as usize;
         if end >= NONE as usize {
-            return Err(MachineError::new(
+            return Err(Error::input(
                 "more than 2³² pages in all",
                 "give fewer users, or less space_pages",
             ));
@@ -211,15 +183,15 @@ impl Books {
     }
 }
 
-fn check_figures(frames: u32, most_pages_per_sio: usize) -> Result<(), MachineError> {
+fn check_figures(frames: u32, most_pages_per_sio: usize) -> Result<(), Error> {
     if frames == 0 || frames == NONE {
-        return Err(MachineError::new(
+        return Err(Error::input(
             format!("storage.pageable_frames is {frames}"),
             "give at least 1 and less than 2³²",
         ));
     }
     if !(1..=MAX_PAGES).contains(&most_pages_per_sio) {
-        return Err(MachineError::new(
+        return Err(Error::input(
             format!("paging.most_pages_per_sio is {most_pages_per_sio}"),
             format!("give 1 to {MAX_PAGES}"),
         ));

@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 use super::areas::Areas;
 use super::bits::{Bits, Sharers};
 use super::chain::{Chain, NONE};
+use super::decisions::PageOutDevice;
+use super::decisions::SlotChoice;
 use super::frames::{Account, Frame, Page, State};
 use super::migration::Migration;
 use super::prefetch::Prefetch;
@@ -15,8 +17,6 @@ use super::readahead::Readahead;
 use super::sios::{Sio, Sios};
 use crate::configuration::Compression;
 use crate::engine::Stream;
-use crate::policies::page_out_device::PageOutDevice;
-use crate::policies::slot::SlotChoice;
 use crate::references::{Kind, Program};
 
 /// What the control program did, for whom processor time is to be billed.
@@ -164,7 +164,7 @@ impl Storage {
         self.work.frames_scanned += frames;
     }
 
-    /// The page in a frame, numbered as [`crate::policies::replacement::Replacement::came`] says.
+    /// The page in a frame, numbered as [`super::Replacement::came`] says.
     ///
     /// # Panics
     /// It never had one.

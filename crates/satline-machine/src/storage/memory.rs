@@ -2,13 +2,13 @@
 
 use super::chain::NONE;
 use super::core::{Storage, Work};
+use super::decisions::QueueDrop;
+use super::decisions::Replacement;
 use super::frames::{Account, State};
 use super::inner::page_number;
 use super::periodic_scan::PeriodicScan;
 use crate::devices::{Completed, IoEvent, Subsystem};
 use crate::engine::{Calendar, Span};
-use crate::policies::queue_drop::QueueDrop;
-use crate::policies::replacement::Replacement;
 use crate::references::Program;
 
 /// How a page fault goes on.

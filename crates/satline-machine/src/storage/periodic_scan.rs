@@ -2,11 +2,11 @@
 
 use super::Memory;
 use super::core::Storage;
+use super::decisions::Replacement;
 use super::frames::{Frame, State};
 use crate::configuration;
 use crate::devices::{IoEvent, Subsystem};
 use crate::engine::{Calendar, Span};
-use crate::policies::replacement::Replacement;
 
 /// A pointer of its own that goes on over a part of the frames each time [T87].
 #[derive(Debug)]

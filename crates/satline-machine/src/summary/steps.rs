@@ -1,6 +1,7 @@
 //! The steps of a run: how many users are wanted when, and what part of each is measured.
 
-use crate::MachineError;
+use satline_program::Error;
+
 use crate::configuration::Session;
 use crate::engine::{Span, Time};
 
@@ -30,7 +31,7 @@ impl Steps {
     ///
     /// # Errors
     /// There is none, or the window of a step holds no whole sample period.
-    pub fn of_loads(users: &[u32], length: Span, warmup: Span, every: Span) -> Result<Self, MachineError> {
+    pub fn of_loads(users: &[u32], length: Span, warmup: Span, every: Span) -> Result<Self, Error> {
         let starts: Vec<(Span, u32)> = users
             .iter()
             .enumerate()
@@ -39,7 +40,7 @@ impl Steps {
         let steps = Self::new(&starts, length * users.len() as u64, warmup, every, true)?;
         match steps.steps.iter().find(|step| step.window_to <= step.window_from) {
             None => Ok(steps),
-            Some(step) => Err(MachineError::new(
+            Some(step) => Err(Error::input(
                 format!(
                     "step {} of {} s has no sample period of {} s after {} s of warm-up",
                     step.number,
@@ -56,12 +57,7 @@ impl Steps {
     ///
     /// # Errors
     /// There is none, or they are not in rising order before the end.
-    pub fn of_schedule(
-        sessions: &[Session],
-        length: Span,
-        warmup: Span,
-        every: Span,
-    ) -> Result<Self, MachineError> {
+    pub fn of_schedule(sessions: &[Session], length: Span, warmup: Span, every: Span) -> Result<Self, Error> {
         let mut starts: Vec<(Span, u32)> = sessions.iter().map(|s| (s.from, s.users)).collect();
         if starts.first().is_some_and(|first| first.0 > Span::ZERO) {
             starts.insert(0, (Span::ZERO, 0));
@@ -76,15 +72,15 @@ impl Steps {
         warmup: Span,
         every: Span,
         measured: bool,
-    ) -> Result<Self, MachineError> {
+    ) -> Result<Self, Error> {
         if starts.is_empty() || every == Span::ZERO || length == Span::ZERO {
-            return Err(MachineError::new(
+            return Err(Error::input(
                 "the run has no time in which anything could happen",
                 "give numbers of users, and lengths above 0",
             ));
         }
         if starts.windows(2).any(|pair| pair[0].0 >= pair[1].0) {
-            return Err(MachineError::new(
+            return Err(Error::input(
                 "the sessions of the population do not rise in time",
                 "sort them by `from`, and give each time once",
             ));

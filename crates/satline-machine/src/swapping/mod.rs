@@ -17,9 +17,8 @@ use std::collections::VecDeque;
 
 use crate::configuration::{Prepage, SwapFaults, SwappingPlan};
 use crate::engine::Span;
-use crate::policies::replacement::Replacement;
 use crate::readings::SystemReading;
-use crate::storage::Storage;
+use crate::storage::{Replacement, Storage};
 use list::SwapList;
 use sets::Sets;
 

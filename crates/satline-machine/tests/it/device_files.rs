@@ -1,8 +1,8 @@
 //! The shipped device files, and wrong ones.
 
 use crate::support::paging_load::device;
-use satline_machine::MachineError;
 use satline_machine::devices::{DeviceModel, Figures};
+use satline_program::Error;
 
 #[test]
 fn every_shipped_file_has_the_capacity_that_the_figures_give() {
@@ -52,7 +52,7 @@ fn every_shipped_file_has_the_capacity_that_the_figures_give() {
     }
 }
 
-fn parse(text: &str) -> Result<DeviceModel, MachineError> {
+fn parse(text: &str) -> Result<DeviceModel, Error> {
     Figures::parse(text, "bad.toml").and_then(DeviceModel::new)
 }
 

@@ -17,6 +17,7 @@ mod machine_files;
 mod model;
 mod model_reference;
 mod model_theory;
+mod modules;
 mod page_out;
 mod page_out_directions;
 mod paging_peers;

@@ -1,9 +1,10 @@
 //! The scheduler, the dispatcher and the time accounts, by hand.
 
 use crate::support::machines::{at, background, class, kind, machine, run, s, simulation, workload};
+use satline_machine::configuration::class_of;
 use satline_machine::configuration::{Machine, Workload};
 use satline_machine::engine::{Distribution, Span, Streams};
-use satline_machine::model::{Plan, Simulation, Step, class_of};
+use satline_machine::model::{Plan, Simulation, Step};
 use satline_machine::readings::{Activity, Status};
 
 fn fixed(seconds: f64) -> Distribution {

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use satline_machine::MachineError;
 use satline_machine::configuration::read::{
     MachineFile, Source, WorkloadFile, folder_of, machine_with, text_of, workload_with,
 };
+use satline_program::Error;
 
 pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -41,7 +41,7 @@ pub fn text(path: &Path) -> String {
 }
 
 /// A machine from a text, as if it lay among the shipped ones.
-pub fn machine(text: &str, sets: &[(&str, &str)]) -> Result<MachineFile, MachineError> {
+pub fn machine(text: &str, sets: &[(&str, &str)]) -> Result<MachineFile, Error> {
     let folders = [folder_of(&machine_path("3081D"))];
     let source = Source {
         text,
@@ -51,7 +51,7 @@ pub fn machine(text: &str, sets: &[(&str, &str)]) -> Result<MachineFile, Machine
     machine_with(&source, &owned(sets))
 }
 
-pub fn workload(text: &str, sets: &[(&str, &str)]) -> Result<WorkloadFile, MachineError> {
+pub fn workload(text: &str, sets: &[(&str, &str)]) -> Result<WorkloadFile, Error> {
     let source = Source {
         text,
         file: "bad.toml",

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use satline_machine::MachineError;
 use satline_machine::configuration::{
     Costs, DeviceUnit, IoPattern, Locality, Machine, PageArea, PagingPlan, Peers, Population, Processors,
     Purpose, Role, SchedulerFigures, StorageFigures, TransactionKind, UserClass, Workload,
@@ -11,6 +10,7 @@ use satline_machine::devices::{IoEvent, Subsystem};
 use satline_machine::engine::{Calendar, Distribution, Model, NORMAL, Span, Stream, Streams, Time, run};
 use satline_machine::readings::SystemReading;
 use satline_machine::storage::{Fault, Memory};
+use satline_program::Error;
 
 use super::paging_load::device;
 
@@ -181,7 +181,7 @@ impl SmallSystem {
         workload: &Workload,
         users: u32,
         streams: Streams,
-    ) -> Result<(Self, Calendar<Event>), MachineError> {
+    ) -> Result<(Self, Calendar<Event>), Error> {
         let memory = Memory::new(machine, workload, users, &streams)?;
         Ok(Self::with_memory(memory, machine, workload, users, streams))
     }

@@ -7,6 +7,8 @@
 use std::io;
 use std::ops::Range;
 
+use satline_program::clock;
+
 use super::object::{Hook, KernelTypes, Loaded, Plan, Refusal, load};
 use super::waits::WaitSums;
 use crate::parse::Stat;
@@ -411,7 +413,8 @@ impl TaskIterator {
     /// As [`TaskIterator::read`].
     pub fn read_with_waits(&mut self, waits: &Loaded) -> io::Result<&Pass> {
         self.bytes.clear();
-        self.pass.began_ns = monotonic_ns();
+        // The clock that the programs have.
+        self.pass.began_ns = clock::monotonic_ns() as u64;
         waits.iterate("dump_both", &mut self.bytes)?;
         self.pass.take(&self.bytes, true).ok_or_else(damaged)?;
         Ok(&self.pass)
@@ -420,17 +423,6 @@ impl TaskIterator {
 
 fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "the iterator's records are damaged")
-}
-
-/// The clock that the programs have.
-fn monotonic_ns() -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the structure is there to be written.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
-    (now.tv_sec as u64) * 1_000_000_000 + now.tv_nsec as u64
 }
 
 #[cfg(test)]

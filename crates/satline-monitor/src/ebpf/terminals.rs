@@ -172,8 +172,9 @@ impl Terminals {
     /// # Errors
     /// The kernel refuses, numbers processes otherwise than `/proc`, or does not tell what is written to a terminal.
     pub fn load(kernel: &KernelTypes, names: bool) -> Result<Self, Refusal> {
-        // SAFETY: the call only returns a number.
-        let thread = unsafe { libc::gettid() };
+        // glibc has a function for it from 2.30 on only, and the wheel is for 2.28.
+        // SAFETY: the call only returns a number, that of a thread.
+        let thread = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
         let constants = [
             ("learner", thread.to_ne_bytes()),
             ("names", u32::from(names).to_ne_bytes()),

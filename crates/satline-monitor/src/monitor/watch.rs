@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use satline_recording::harmless;
+use satline_program::{clock, harmless};
 
 use crate::cgroup::{self, WatchedGroup};
-use crate::clockwork::{self, Clock};
+use crate::clockwork::Clock;
 use crate::limited::Membership;
 use crate::population::Population;
 use crate::queues;
@@ -56,13 +56,13 @@ impl<C: Clock> Monitor<C> {
 
     /// Looks for groups with a limit in force, and who is in which group.
     fn search_groups(&mut self, at: Stamp, named: &[WatchedGroup]) {
-        let before_us = clockwork::own_cpu_us();
+        let before_us = clock::own_cpu_us();
         if !self.options.named_cgroups_only {
             self.missing.extend(self.limited.search(&self.hierarchies, named));
         }
         let groups = [named, self.limited.groups()].concat();
         self.members = Membership::read(&groups, &self.hierarchies);
-        let cost_us = clockwork::own_cpu_us() - before_us;
+        let cost_us = clock::own_cpu_us() - before_us;
         self.limited.searched(at.monotonic_ns, cost_us);
     }
 
@@ -81,13 +81,13 @@ impl<C: Clock> Monitor<C> {
         if busiest.is_empty() || !self.queues.is_due(at.monotonic_ns) {
             return;
         }
-        let before_us = clockwork::own_cpu_us();
+        let before_us = clock::own_cpu_us();
         let waiting = self.queues.waiting(busiest);
         for task in &mut population.tasks {
             let pid = i32::try_from(task.pid).unwrap_or(0);
             task.waiting_requests = waiting.get(&pid).copied();
         }
-        let cost_us = clockwork::own_cpu_us() - before_us;
+        let cost_us = clock::own_cpu_us() - before_us;
         self.queues.looked(at.monotonic_ns, cost_us);
     }
 

@@ -11,12 +11,12 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use satline_program::Error;
+use satline_program::clock::{SECOND_NS, real_ns};
 use serde::Deserialize;
 
 use super::{Ask, Consent, listed};
-use crate::clock::{SECOND_NS, real_ns};
 use crate::environment::quote;
-use crate::error::TerminalError;
 use crate::lines::ssh::{Host, explain};
 
 /// Longest file, bytes.
@@ -88,11 +88,11 @@ fn end_of(year: u16, month: u8, day: u8) -> Option<i64> {
 /// Reads the owner's leave on the host; `list` must name it too.
 ///
 /// Errors have exit code 2: no list, not in it, no file on the host, or it does not cover what is asked.
-pub fn consent(list: Option<&Path>, name: &str, host: &Host, ask: &Ask) -> Result<Consent, TerminalError> {
+pub fn consent(list: Option<&Path>, name: &str, host: &Host, ask: &Ask) -> Result<Consent, Error> {
     let hint = "ask the owner of the host for /etc/satline/allow-load, or that of the account for ~/.config/satline/allow-load";
     let list = listed(list, name, hint)?;
     super::list::find(list, name, ask.port)?;
-    let refused = |what: String| TerminalError::input(format!("{name}: {what}"), hint);
+    let refused = |what: String| Error::input(format!("{name}: {what}"), hint);
     let (mut near, far) = UnixStream::pair().map_err(|error| refused(error.to_string()))?;
     let mut command = host.run(&format!("exec sh -c {}", quote(SCRIPT)));
     command.stdin(Stdio::null()).stderr(Stdio::piped());

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
+use satline_program::Error;
 use serde::Deserialize;
-
-use crate::error::TerminalError;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,19 +31,19 @@ pub struct Allowed {
 }
 
 /// The entry of a host and port; errors have exit code 2.
-pub fn find(path: &Path, host: &str, port: u16) -> Result<Allowed, TerminalError> {
+pub fn find(path: &Path, host: &str, port: u16) -> Result<Allowed, Error> {
     let shown = path.display();
     let hint = "put in what the owner's `satline-terminal allow` prints";
     let text = std::fs::read_to_string(path)
-        .map_err(|error| TerminalError::input(format!("{shown}: cannot read the list: {error}"), hint))?;
+        .map_err(|error| Error::input(format!("{shown}: cannot read the list: {error}"), hint))?;
     let list: List = toml::from_str(&text)
-        .map_err(|error| TerminalError::input(format!("{shown}: {}", error.to_string().trim_end()), hint))?;
+        .map_err(|error| Error::input(format!("{shown}: {}", error.to_string().trim_end()), hint))?;
     let found = list
         .target
         .into_iter()
         .find(|entry| entry.host == host && entry.port == port);
-    let found = found
-        .ok_or_else(|| TerminalError::input(format!("{shown}: {host}, port {port}, is not in it"), hint))?;
+    let found =
+        found.ok_or_else(|| Error::input(format!("{shown}: {host}, port {port}, is not in it"), hint))?;
     let program = match (found.confirm_port, found.token) {
         (None, None) => None,
         (Some(port), Some(token))
@@ -53,10 +52,7 @@ pub fn find(path: &Path, host: &str, port: u16) -> Result<Allowed, TerminalError
             Some((port, token))
         }
         _ => {
-            return Err(TerminalError::input(
-                format!("{shown}: {host}: key token: is none"),
-                hint,
-            ));
+            return Err(Error::input(format!("{shown}: {host}: key token: is none"), hint));
         }
     };
     Ok(Allowed { program })

@@ -16,10 +16,10 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::time::Duration;
 
+use satline_program::Error;
+
 pub use list::{Allowed, find};
 pub use owner::{Owner, serve};
-
-use crate::error::TerminalError;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Longest line of the conversation, bytes.
@@ -91,12 +91,7 @@ impl Consent {
 /// Looks the host up in the list and asks its owner.
 ///
 /// Errors have exit code 2: no list, not in it, nobody answers at `address`, or the answer is no.
-pub fn consent(
-    list: Option<&Path>,
-    host: &str,
-    address: IpAddr,
-    ask: &Ask,
-) -> Result<Consent, TerminalError> {
+pub fn consent(list: Option<&Path>, host: &str, address: IpAddr, ask: &Ask) -> Result<Consent, Error> {
     let list = listed(
         list,
         host,
@@ -105,7 +100,7 @@ pub fn consent(
     let allowed = find(list, host, ask.port)?;
     let Some((confirm_port, token)) = allowed.program else {
         let what = format!("{}: {host}: confirm_port and token are missing", list.display());
-        return Err(TerminalError::input(
+        return Err(Error::input(
             what,
             "put in what the owner's `satline-terminal allow` prints",
         ));
@@ -113,7 +108,7 @@ pub fn consent(
     let place = SocketAddr::new(address, confirm_port);
     let refused = |what: String| {
         let what = format!("{}: {host}: {what}", list.display());
-        TerminalError::input(
+        Error::input(
             what,
             "ask the owner of the host to run `satline-terminal allow` there",
         )
@@ -133,9 +128,9 @@ pub fn consent(
     }
 }
 
-fn listed<'a>(list: Option<&'a Path>, host: &str, hint: &str) -> Result<&'a Path, TerminalError> {
+fn listed<'a>(list: Option<&'a Path>, host: &str, hint: &str) -> Result<&'a Path, Error> {
     list.ok_or_else(|| {
-        TerminalError::input(
+        Error::input(
             format!("the line leads to {host}, which is not this host, and there is no list (--allow)"),
             hint,
         )
@@ -180,7 +175,7 @@ mod tests {
         list
     }
 
-    fn to_owner(list: &Path, ask: &Ask) -> Result<Consent, TerminalError> {
+    fn to_owner(list: &Path, ask: &Ask) -> Result<Consent, Error> {
         consent(Some(list), "target.example", "127.0.0.1".parse().unwrap(), ask)
     }
 
@@ -244,7 +239,7 @@ mod tests {
         );
         let unlisted =
             consent(Some(&list), "other.example", "127.0.0.1".parse().unwrap(), &ask()).unwrap_err();
-        assert!(unlisted.message.contains("other.example") && unlisted.exit_code == 2);
+        assert!(unlisted.message.contains("other.example") && unlisted.exit_code() == 2);
         assert!(consent(None, "other.example", "127.0.0.1".parse().unwrap(), &ask()).is_err());
     }
 

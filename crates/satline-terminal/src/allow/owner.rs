@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use satline_program::Error;
+
 use super::{Ask, LINE_LIMIT, PATIENCE};
 use crate::cli::AllowOptions;
-use crate::error::TerminalError;
 
 /// Emulators and others that may be connected at one time.
 const CONNECTIONS: usize = 16;
@@ -134,7 +135,7 @@ fn note(what: &str) {
 }
 
 /// `satline-terminal allow`: prints the entry for the list, then answers.
-pub fn serve(options: &AllowOptions) -> Result<(), TerminalError> {
+pub fn serve(options: &AllowOptions) -> Result<(), Error> {
     let most = Ask {
         port: options.port,
         users: options.max_users,
@@ -144,7 +145,7 @@ pub fn serve(options: &AllowOptions) -> Result<(), TerminalError> {
     let until = Duration::from_nanos(options.until as u64);
     let wrong = |error: io::Error| {
         let what = format!("--listen: cannot listen on {}: {error}", options.listen);
-        TerminalError::input(what, "name an address of this host and a free port")
+        Error::input(what, "name an address of this host and a free port")
     };
     let owner = Owner::new(options.listen, options.client, most, until).map_err(wrong)?;
     let mut out = io::stdout();
@@ -152,5 +153,5 @@ pub fn serve(options: &AllowOptions) -> Result<(), TerminalError> {
     let _ = out.write_all(entry.as_bytes()).and_then(|()| out.flush());
     owner
         .run()
-        .map_err(|error| TerminalError::failure(format!("cannot answer: {error}"), ""))
+        .map_err(|error| Error::failure(format!("cannot answer: {error}"), ""))
 }

@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
-use crate::clock::monotonic_ns;
-use crate::error::TerminalError;
+use satline_program::{Error, clock::monotonic_ns};
+
 use crate::plan::{Phase, Plan, Step, parse_duration};
 
 use super::{Emulator, End};
@@ -116,8 +116,7 @@ impl Emulator {
     fn refuse(&mut self, why: &str) {
         let what = format!("--follow: standard input: {why}");
         let hint = "write a step a line, such as 12 or 12 warmup=3s window=14s, and end after the last";
-        self.end
-            .get_or_insert(End::Failed(TerminalError::input(what, hint)));
+        self.end.get_or_insert(End::Failed(Error::input(what, hint)));
     }
 
     fn follow(&mut self, told: Told) {

@@ -8,9 +8,7 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use crate::allow::Consent;
-use crate::clock::{SECOND_NS, monotonic_ns};
 use crate::common::{Common, What, descendants};
-use crate::error::TerminalError;
 use crate::lines::Lines;
 use crate::lines::ssh::News;
 use crate::plan::Phase;
@@ -20,6 +18,8 @@ use crate::progress::Progress;
 use crate::user::{State, User};
 
 use following::Following;
+use satline_program::Error;
+use satline_program::clock::{SECOND_NS, monotonic_ns};
 
 /// Tokens of the epoll set beyond those of the users.
 const SIGNALS: u64 = u64::MAX;
@@ -38,7 +38,7 @@ pub enum End {
     Complete,
     /// By this signal; 15 where the parent closed standard input.
     Interrupted(libc::c_int, &'static str),
-    Failed(TerminalError),
+    Failed(Error),
 }
 
 /// A run in progress.
@@ -112,7 +112,7 @@ impl Emulator {
         let end = loop {
             if let Err(error) = self.turn() {
                 let hint = "see the kernel's log";
-                break End::Failed(TerminalError::failure(
+                break End::Failed(Error::failure(
                     format!("cannot wait for the terminals: {error}"),
                     hint,
                 ));
@@ -283,7 +283,7 @@ impl Emulator {
         self.c.phase = Phase::Hold;
         self.c.event("hold", None, "");
         if let Err(error) = self.c.recorder.flush_soon() {
-            self.c.abort = Some(recording_failed(&error));
+            self.c.abort = Some(error);
         }
         self.show_progress();
     }
@@ -302,7 +302,7 @@ impl Emulator {
 
     fn tick(&mut self, now: i64) {
         if let Err(error) = self.c.recorder.flush_due(monotonic_ns()) {
-            self.c.abort = Some(recording_failed(&error));
+            self.c.abort = Some(error);
         }
         for user in self.c.door.overlooked() {
             self.c.timers.set(now, What::LogOn(user));
@@ -351,8 +351,7 @@ impl Emulator {
             self.c.poll.remove(consent.fd());
             let what = format!("the owner of {} no longer allows it", self.c.workload.line.target);
             let hint = "ask the owner; what was recorded so far is whole";
-            self.end
-                .get_or_insert(End::Failed(TerminalError::failure(what, hint)));
+            self.end.get_or_insert(End::Failed(Error::failure(what, hint)));
         }
     }
 
@@ -394,19 +393,6 @@ impl Emulator {
         self.c.phase = Phase::Done;
         self.c.event("stopped", None, &why);
         self.show_progress();
-    }
-}
-
-/// The error of a recording that cannot be written.
-pub fn recording_failed(error: &satline_recording::RecordingError) -> TerminalError {
-    let hint = if error.is_disk_full() {
-        "make room on the disk; what was recorded so far is whole"
-    } else {
-        "see whether the recording's directory can be written"
-    };
-    TerminalError {
-        disk_full: error.is_disk_full(),
-        ..TerminalError::failure(error.to_string(), hint)
     }
 }
 

@@ -109,7 +109,9 @@ impl Launcher {
                 .iter()
                 .map(|path| text(path.as_os_str().as_bytes()))
                 .collect::<io::Result<_>>()?,
-            affinity: affinity.map(satline_scheduling::processor_set).transpose()?,
+            affinity: affinity
+                .map(satline_program::scheduling::processor_set)
+                .transpose()?,
             file_limit,
         })
     }

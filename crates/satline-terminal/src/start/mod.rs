@@ -7,37 +7,38 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use satline_program::Error;
+
 use crate::allow::{self, Ask, Consent};
 use crate::cli::RunOptions;
-use crate::error::TerminalError;
 use crate::lines::pty::{self, Launcher};
 use crate::lines::tls::{Client, Missing};
 use crate::lines::{Lines, Target, try_out};
 use crate::plan::{Plan, Step};
 use crate::workload::Workload;
 
-pub(crate) fn plan_of(options: &RunOptions) -> Result<Plan, TerminalError> {
+pub(crate) fn plan_of(options: &RunOptions) -> Result<Plan, Error> {
     for &users in &options.steps {
         if users == 0 || users > options.max_users {
             let what = format!(
                 "--steps: {users} users; a step has 1 to {} (--max-users)",
                 options.max_users
             );
-            return Err(TerminalError::input(
+            return Err(Error::input(
                 what,
                 "for example --steps 1,2,4,8; raise --max-users if it is meant",
             ));
         }
     }
     if options.window == 0 {
-        return Err(TerminalError::input(
+        return Err(Error::input(
             "--window: the measured time is 0",
             "for example --window 12s",
         ));
     }
     if !(options.max_rate > 0.0 && options.max_rate.is_finite()) {
         let what = format!("--max-rate: {} is not above 0", options.max_rate);
-        return Err(TerminalError::input(what, "for example --max-rate 100"));
+        return Err(Error::input(what, "for example --max-rate 100"));
     }
     let plan = Plan {
         steps: options.steps.iter().copied().map(Step::of).collect(),
@@ -54,7 +55,7 @@ pub(crate) fn plan_of(options: &RunOptions) -> Result<Plan, TerminalError> {
     let (total, most) = (plan.total_s(), options.max_time as f64 / 1e9);
     if total > most {
         let what = format!("--steps: the plan takes {total:.0} s; --max-time is {most:.0} s");
-        return Err(TerminalError::input(
+        return Err(Error::input(
             what,
             "shorten it, or raise --max-time if it is meant",
         ));
@@ -68,7 +69,7 @@ pub(crate) fn lines(
     workload: &Workload,
     environment: &[(String, String)],
     file_limit: libc::rlimit,
-) -> Result<Lines, TerminalError> {
+) -> Result<Lines, Error> {
     let target = &workload.line.target;
     if let Target::Remote {
         protocol,
@@ -80,7 +81,7 @@ pub(crate) fn lines(
         let found = target.resolve();
         let address = found.ok().flatten().ok_or_else(|| {
             let what = format!("{}: the line {target}: no address is known", workload.origin);
-            TerminalError::input(what, "see whether the name of the host is right")
+            Error::input(what, "see whether the name of the host is right")
         })?;
         return Ok(Lines::Remote {
             address,
@@ -95,7 +96,7 @@ pub(crate) fn lines(
     let shell = &workload.shell[0];
     let program = pty::find_program(shell, search_path(environment, &options.env)).ok_or_else(|| {
         let what = format!("{}: key shell: {shell} is no program in PATH", workload.origin);
-        TerminalError::input(what, "install it, or name another shell")
+        Error::input(what, "install it, or name another shell")
     })?;
     let affinity = options.affinity.as_ref().map(|list| list.0.as_slice());
     Launcher::new(
@@ -106,32 +107,32 @@ pub(crate) fn lines(
         file_limit,
     )
     .map(Lines::Pty)
-    .map_err(|error| TerminalError::input(format!("key shell or --cgroup-procs: {error}"), "remove it"))
+    .map_err(|error| Error::input(format!("key shell or --cgroup-procs: {error}"), "remove it"))
 }
 
 /// TLS for the lines to this host.
-fn client(workload: &Workload, host: &str) -> Result<Client, TerminalError> {
+fn client(workload: &Workload, host: &str) -> Result<Client, Error> {
     let (origin, target) = (&workload.origin, &workload.line.target);
     let ca = workload.line.ca.as_deref();
     // OpenSSL's words do not name it.
     if let Some(Err(error)) = ca.map(fs::File::open) {
         let shown = ca.unwrap_or(Path::new("")).display();
         let what = format!("{origin}: key line.ca or --tls-ca: cannot read {shown}: {error}");
-        return Err(TerminalError::input(what, "name a file that is there"));
+        return Err(Error::input(what, "name a file that is there"));
     }
     Client::new(host, ca).map_err(|missing| match (missing, ca) {
-        (Missing::Library(why), _) => TerminalError::input(
+        (Missing::Library(why), _) => Error::input(
             format!("{origin}: the line {target} needs this host's OpenSSL: {why}"),
             "install it (apt-get install libssl3)",
         ),
-        (Missing::Authority(why), Some(ca)) => TerminalError::input(
+        (Missing::Authority(why), Some(ca)) => Error::input(
             format!(
                 "{origin}: key line.ca or --tls-ca: {} holds no certificate (OpenSSL: {why})",
                 ca.display()
             ),
             "name a file of certificates in PEM, the authority's among them",
         ),
-        (Missing::Authority(why), None) => TerminalError::input(
+        (Missing::Authority(why), None) => Error::input(
             format!("{origin}: the line {target}: OpenSSL cannot begin: {why}"),
             "see OpenSSL's configuration on this host",
         ),
@@ -140,7 +141,7 @@ fn client(workload: &Workload, host: &str) -> Result<Client, TerminalError> {
 
 /// Looks at the server's certificate before anything starts; a server that cannot be reached is met in the run, as on
 /// every line.
-pub(crate) fn try_tls(options: &RunOptions, workload: &Workload, lines: &Lines) -> Result<(), TerminalError> {
+pub(crate) fn try_tls(options: &RunOptions, workload: &Workload, lines: &Lines) -> Result<(), Error> {
     let Lines::Remote {
         address,
         tls: Some(tls),
@@ -158,19 +159,19 @@ pub(crate) fn try_tls(options: &RunOptions, workload: &Workload, lines: &Lines) 
                 "see `openssl s_client -connect {}`; a private authority's certificate goes into line.ca, or --tls-ca",
                 target.place()
             );
-            Err(TerminalError::input(what, hint))
+            Err(Error::input(what, hint))
         }
         _ => Ok(()),
     }
 }
 
 /// What the options say of the line goes before the workload.
-pub(crate) fn line_options(options: &RunOptions, workload: &mut Workload) -> Result<(), TerminalError> {
+pub(crate) fn line_options(options: &RunOptions, workload: &mut Workload) -> Result<(), Error> {
     if let Some(file) = &options.tls_ca {
         if !workload.line.target.is_tls() {
             let what = format!("--tls-ca: the line is {}", workload.line.target);
             let hint = "write --line tls:HOST:PORT or https://HOST, or leave it out";
-            return Err(TerminalError::input(what, hint));
+            return Err(Error::input(what, hint));
         }
         workload.line.ca = Some(file.clone());
     }
@@ -184,7 +185,7 @@ pub(crate) fn consent(
     plan: &Plan,
     lines: &Lines,
     users: usize,
-) -> Result<Option<Consent>, TerminalError> {
+) -> Result<Option<Consent>, Error> {
     let ask = |port| Ask {
         port,
         users,
@@ -224,7 +225,7 @@ pub(crate) fn look_for_programs(
     workload: &Workload,
     environment: &[(String, String)],
     extra: &[(String, String)],
-) -> Result<(), TerminalError> {
+) -> Result<(), Error> {
     let path = search_path(environment, extra);
     let missing: Vec<&str> = workload
         .requires
@@ -238,7 +239,7 @@ pub(crate) fn look_for_programs(
             workload.origin,
             missing.join(", ")
         );
-        return Err(TerminalError::input(
+        return Err(Error::input(
             what,
             "install the programs, or take commands that need them out",
         ));
@@ -247,21 +248,17 @@ pub(crate) fn look_for_programs(
 }
 
 /// What would otherwise fail only after the start.
-pub(crate) fn look_at_limits(
-    options: &RunOptions,
-    most: usize,
-    target: &Target,
-) -> Result<(), TerminalError> {
+pub(crate) fn look_at_limits(options: &RunOptions, most: usize, target: &Target) -> Result<(), Error> {
     if let Some(processor) = options.processor {
-        satline_scheduling::pin(&[processor]).map_err(|error| {
+        satline_program::scheduling::pin(&[processor]).map_err(|error| {
             let what = format!("--processor: cannot run on processor {processor}: {error}");
-            TerminalError::input(what, "name a processor that exists and is allowed")
+            Error::input(what, "name a processor that exists and is allowed")
         })?;
     }
     for path in &options.cgroup_procs {
         OpenOptions::new().write(true).open(path).map_err(|error| {
             let what = format!("--cgroup-procs: cannot write {}: {error}", path.display());
-            TerminalError::input(
+            Error::input(
                 what,
                 "name the file cgroup.procs of a control group that this user may change",
             )
@@ -271,10 +268,7 @@ pub(crate) fn look_at_limits(
     if let Some(limit) = most_terminals.and_then(|text| text.trim().parse::<usize>().ok()) {
         if most > limit && *target == Target::Pty {
             let what = format!("--steps: {most} users, and this host allows {limit} terminals");
-            return Err(TerminalError::input(
-                what,
-                "raise kernel.pty.max, or ask for fewer users",
-            ));
+            return Err(Error::input(what, "raise kernel.pty.max, or ask for fewer users"));
         }
     }
     Ok(())

@@ -6,10 +6,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use satline_program::Error;
+
 use super::search_path;
 use crate::allow::{self, Ask, Consent};
 use crate::cli::RunOptions;
-use crate::error::TerminalError;
 use crate::lines::pty;
 use crate::lines::ssh::{Carrier, Facts, Host, Settings, Ssh, is_loopback};
 use crate::lines::ssh2::{Client, Key, Ssh2, Wish};
@@ -24,9 +25,9 @@ const KNOWN_HOSTS: [&str; 2] = ["~/.ssh/known_hosts", "/etc/ssh/ssh_known_hosts"
 type Place<'a> = (Option<&'a str>, &'a str, u16);
 
 /// An error about the line; `what` goes on the sentence.
-fn wrong(workload: &Workload, what: &str, hint: &str) -> TerminalError {
+fn wrong(workload: &Workload, what: &str, hint: &str) -> Error {
     let what = format!("{}: the line {}{what}", workload.origin, workload.line.target);
-    TerminalError::input(what, hint)
+    Error::input(what, hint)
 }
 
 const TRY: &str = "try it by hand with `ssh`; see the keys identity and known_hosts of [line]";
@@ -37,7 +38,7 @@ pub(super) fn lines(
     workload: &Workload,
     environment: &[(String, String)],
     place: Place<'_>,
-) -> Result<Lines, TerminalError> {
+) -> Result<Lines, Error> {
     let settings = &workload.line.ssh;
     for (key, file) in [
         ("identity", &settings.identity),
@@ -51,7 +52,7 @@ pub(super) fn lines(
                 "{}: key line.{key}: cannot read {shown}: {error}",
                 workload.origin
             );
-            return Err(TerminalError::input(what, "name a file that is there"));
+            return Err(Error::input(what, "name a file that is there"));
         }
     }
     let marks = matches!(workload.ending, Ending::Marks);
@@ -78,7 +79,7 @@ fn libssh2(
     environment: &[(String, String)],
     (user, name, port): Place<'_>,
     (host, terminal): (Option<Host>, &str),
-) -> Result<Ssh2, TerminalError> {
+) -> Result<Ssh2, Error> {
     let settings = &workload.line.ssh;
     let wrong = |what: &str, hint: &str| wrong(workload, what, hint);
     let variable = |key: &str| {
@@ -178,7 +179,7 @@ fn wish(
 }
 
 /// What the options say of lines over SSH goes before the workload.
-pub(super) fn options(options: &RunOptions, workload: &mut Workload) -> Result<(), TerminalError> {
+pub(super) fn options(options: &RunOptions, workload: &mut Workload) -> Result<(), Error> {
     let given = options.ssh_client.is_some()
         || options.ssh_identity.is_some()
         || options.ssh_known_hosts.is_some()
@@ -186,7 +187,7 @@ pub(super) fn options(options: &RunOptions, workload: &mut Workload) -> Result<(
     if given && !matches!(workload.line.target, Target::Ssh { .. }) {
         let what = format!("--ssh-…: the line is {}", workload.line.target);
         let hint = "write --line ssh:USER@HOST:PORT, or leave them out";
-        return Err(TerminalError::input(what, hint));
+        return Err(Error::input(what, hint));
     }
     let settings = &mut workload.line.ssh;
     if let Some(client) = options.ssh_client {
@@ -205,7 +206,7 @@ pub(super) fn options(options: &RunOptions, workload: &mut Workload) -> Result<(
     if given && workload.shell.is_empty() && !alone {
         let what = "--ssh-sessions, --ssh-client: users who share a connection of `ssh` need a shell";
         let hint = "write --ssh-client libssh2, or shell = [\"bash\", \"-il\"] in the workload";
-        return Err(TerminalError::input(what, hint));
+        return Err(Error::input(what, hint));
     }
     Ok(())
 }
@@ -217,7 +218,7 @@ pub(super) fn consent(
     lines: &Lines,
     name: &str,
     ask: &Ask,
-) -> Result<Option<Consent>, TerminalError> {
+) -> Result<Option<Consent>, Error> {
     let wrong = |what: String| wrong(workload, &what, TRY);
     let (own, host) = match lines {
         Lines::Ssh(ssh) => {

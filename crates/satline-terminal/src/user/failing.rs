@@ -1,6 +1,7 @@
 //! Log-ons that fail, answers that do not come, shells that die.
 
-use crate::clock::{SECOND_NS, monotonic_ns, seconds_to_ns};
+use satline_program::clock::{SECOND_NS, monotonic_ns, seconds_to_ns};
+
 use crate::common::{Common, What};
 use crate::line::Kind;
 use crate::processes;

@@ -8,8 +8,8 @@ mod typing;
 mod waiting;
 
 use rand_pcg::Pcg64;
+use satline_program::clock::monotonic_ns;
 
-use crate::clock::monotonic_ns;
 use crate::common::{Common, Due, What};
 use crate::draws::{Draws, DrawsKey, Inputs};
 use crate::line::Line;

@@ -1,6 +1,7 @@
 //! Thinking and typing.
 
-use crate::clock::{monotonic_ns, seconds_to_ns};
+use satline_program::clock::{monotonic_ns, seconds_to_ns};
+
 use crate::common::{Common, Due};
 use crate::draws::Of;
 use crate::line::{Kind, Line};

@@ -1,6 +1,7 @@
 //! Waiting for an answer: how long, and when what looks like its end is believed.
 
-use crate::clock::monotonic_ns;
+use satline_program::clock::monotonic_ns;
+
 use crate::common::{Common, Due, What};
 use crate::reader::{EndedBy, Status};
 use crate::recorder::Outcome;

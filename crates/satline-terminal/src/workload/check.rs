@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use regex::bytes::Regex;
+use satline_program::{Error, clock::seconds_to_ns};
 
 use super::line::{Line, line};
 use super::request::{Request, request};
 use super::template::Template;
 use super::times::{Arrivals, Think, arrivals, think, typing};
 use super::{CommandKey, OrderKey, PromptKey, ScriptKey, TypingKey, WorkloadFile};
-use crate::clock::seconds_to_ns;
 use crate::draws::DrawsKey;
-use crate::error::TerminalError;
 use crate::lines::Target;
 use crate::lines::ssh::Carrier;
 use crate::random::Seconds;
@@ -107,22 +106,18 @@ pub(super) struct Place<'a> {
 }
 
 impl Place<'_> {
-    pub fn wrong(&self, key: &str, what: impl std::fmt::Display, hint: &str) -> TerminalError {
+    pub fn wrong(&self, key: &str, what: impl std::fmt::Display, hint: &str) -> Error {
         let at = if self.at.is_empty() {
             String::new()
         } else {
             format!("{}, ", self.at)
         };
-        TerminalError::input(format!("{}: {at}key {key}: {what}", self.origin), hint)
+        Error::input(format!("{}: {at}key {key}: {what}", self.origin), hint)
     }
 }
 
 /// `target`: where the users' lines lead, if an option says so.
-pub(super) fn check(
-    file: &WorkloadFile,
-    origin: &str,
-    target: Option<&Target>,
-) -> Result<Workload, TerminalError> {
+pub(super) fn check(file: &WorkloadFile, origin: &str, target: Option<&Target>) -> Result<Workload, Error> {
     let place = Place {
         origin,
         at: String::new(),
@@ -255,12 +250,7 @@ pub(super) fn check(
     })
 }
 
-fn script(
-    key: &ScriptKey,
-    think_default: &Think,
-    shell: &Ending,
-    origin: &str,
-) -> Result<Script, TerminalError> {
+fn script(key: &ScriptKey, think_default: &Think, shell: &Ending, origin: &str) -> Result<Script, Error> {
     let place = Place {
         origin,
         at: format!("script {:?}", key.name),
@@ -312,7 +302,7 @@ fn command(
     shell: &Ending,
     sequence: bool,
     place: &Place<'_>,
-) -> Result<Command, TerminalError> {
+) -> Result<Command, Error> {
     if key.class.trim().is_empty() {
         return Err(place.wrong(
             "class",
@@ -361,7 +351,7 @@ fn command(
     })
 }
 
-pub(super) fn template(text: &str, key: &str, place: &Place<'_>) -> Result<Template, TerminalError> {
+pub(super) fn template(text: &str, key: &str, place: &Place<'_>) -> Result<Template, Error> {
     if text.contains(['\n', '\r', '\0']) {
         let hint = "write one line; give further lines as further commands";
         return Err(place.wrong(key, "holds a line end or a NUL", hint));
@@ -375,7 +365,7 @@ pub(super) fn template(text: &str, key: &str, place: &Place<'_>) -> Result<Templ
     })
 }
 
-pub(super) fn ending(key: &PromptKey, place: &Place<'_>) -> Result<Ending, TerminalError> {
+pub(super) fn ending(key: &PromptKey, place: &Place<'_>) -> Result<Ending, Error> {
     let PromptKey::Pattern(key) = key else {
         return Ok(Ending::Marks);
     };

@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use satline_program::{Error, clock::seconds_to_ns};
 use serde::Deserialize;
 
 use super::check::{Ending, Place, ending, template};
 use super::template::Template;
 use super::{PatternKey, PromptKey};
-use crate::clock::seconds_to_ns;
-use crate::error::TerminalError;
 use crate::lines::ssh::{Carrier, Settings};
 use crate::lines::{Protocol, Target};
 use crate::secret::Source;
@@ -105,7 +104,7 @@ pub struct LogOn {
     pub send: Option<Template>,
 }
 
-pub(super) fn line(key: &LineKey, target: Option<&Target>, place: &Place<'_>) -> Result<Line, TerminalError> {
+pub(super) fn line(key: &LineKey, target: Option<&Target>, place: &Place<'_>) -> Result<Line, Error> {
     let target = match (target, &key.to) {
         (Some(target), _) => target.clone(),
         (None, None) => Target::Pty,
@@ -162,7 +161,7 @@ pub(super) fn line(key: &LineKey, target: Option<&Target>, place: &Place<'_>) ->
     })
 }
 
-fn ca(key: &LineKey, target: &Target, place: &Place<'_>) -> Result<Option<PathBuf>, TerminalError> {
+fn ca(key: &LineKey, target: &Target, place: &Place<'_>) -> Result<Option<PathBuf>, Error> {
     let Some(text) = &key.ca else { return Ok(None) };
     if !target.is_tls() {
         let what = format!("belongs to tls and https, and the line is {target}");
@@ -176,7 +175,7 @@ fn beside<'a>(place: &Place<'a>) -> &'a Path {
     Path::new(place.origin).parent().unwrap_or(Path::new("."))
 }
 
-fn ssh(key: &LineKey, target: &Target, place: &Place<'_>) -> Result<Settings, TerminalError> {
+fn ssh(key: &LineKey, target: &Target, place: &Place<'_>) -> Result<Settings, Error> {
     let files = [
         ("identity", &key.identity),
         ("known_hosts", &key.known_hosts),
@@ -225,7 +224,7 @@ fn ssh(key: &LineKey, target: &Target, place: &Place<'_>) -> Result<Settings, Te
     })
 }
 
-fn logon(key: &LogOnKey, number: usize, has_password: bool, origin: &str) -> Result<LogOn, TerminalError> {
+fn logon(key: &LogOnKey, number: usize, has_password: bool, origin: &str) -> Result<LogOn, Error> {
     let place = Place {
         origin,
         at: format!("line.logon {}", number + 1),

@@ -9,6 +9,7 @@ mod times;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use satline_program::Error;
 use serde::Deserialize;
 
 pub use check::{Command, Ending, Script, Workload};
@@ -18,7 +19,6 @@ pub use template::{Subject, Template};
 pub use times::{Arrivals, ArrivalsKey, Think};
 
 use crate::draws::DrawsKey;
-use crate::error::TerminalError;
 use crate::lines::Target;
 
 /// The file as written. See `docs/reference` and the shipped workloads for the meaning of each key.
@@ -196,9 +196,9 @@ fn one() -> f64 {
 /// Reads and checks a workload file; `target` goes before its key line.to.
 ///
 /// Errors name the file and the line or key; all have exit code 2.
-pub fn load(path: &Path, target: Option<&Target>) -> Result<Workload, TerminalError> {
+pub fn load(path: &Path, target: Option<&Target>) -> Result<Workload, Error> {
     let text = std::fs::read_to_string(path).map_err(|error| {
-        TerminalError::input(
+        Error::input(
             format!("{}: cannot read the workload file: {error}", path.display()),
             "give the path of a workload file, for example workloads/mixed-interactive.toml",
         )
@@ -207,9 +207,9 @@ pub fn load(path: &Path, target: Option<&Target>) -> Result<Workload, TerminalEr
 }
 
 /// Parses and checks a workload; `origin` names it in errors.
-pub fn parse(text: &str, origin: &str, target: Option<&Target>) -> Result<Workload, TerminalError> {
+pub fn parse(text: &str, origin: &str, target: Option<&Target>) -> Result<Workload, Error> {
     let file: WorkloadFile = toml::from_str(text).map_err(|error| {
-        TerminalError::input(
+        Error::input(
             format!("{origin}: {}", error.to_string().trim_end()),
             "correct the line; the shipped workloads show every key",
         )
@@ -249,7 +249,7 @@ weight = 2
 
     fn error_of(text: &str) -> String {
         let error = parse(text, "w.toml", None).unwrap_err();
-        assert_eq!(error.exit_code, 2);
+        assert_eq!(error.exit_code(), 2);
         assert!(!error.hint.is_empty(), "no remedy: {error}");
         assert!(error.message.starts_with("w.toml: "), "{error}");
         error.message

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use satline_program::Error;
+
 use super::CommandKey;
 use super::check::{Place, template};
 use super::template::{Subject, Template};
 use crate::draws::Filling;
-use crate::error::TerminalError;
 
 /// What is sent, and which answer is the right one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,11 +72,7 @@ impl Request {
 }
 
 /// From the keys of a command; `http`: the line leads to an HTTP service, where every command is a request and no other is.
-pub(super) fn request(
-    key: &CommandKey,
-    http: bool,
-    place: &Place<'_>,
-) -> Result<Option<Request>, TerminalError> {
+pub(super) fn request(key: &CommandKey, http: bool, place: &Place<'_>) -> Result<Option<Request>, Error> {
     let hint =
         "write request = \"GET /path\" on a line to http://HOST:PORT, and input = \"text\" on every other";
     let Some(text) = key.request.as_ref().filter(|_| http && key.input.is_none()) else {
@@ -192,7 +189,7 @@ mod tests {
         ] {
             let error = parse(&workload(command), "w.toml", None).unwrap_err();
             assert!(
-                error.exit_code == 2 && error.message.contains(key) && !error.hint.is_empty(),
+                error.exit_code() == 2 && error.message.contains(key) && !error.hint.is_empty(),
                 "{command}: {error}"
             );
         }

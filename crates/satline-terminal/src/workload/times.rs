@@ -1,11 +1,11 @@
 //! Think times, typing and arrivals.
 
+use satline_program::Error;
 use serde::Deserialize;
 
 use super::check::Place;
 use super::{DistributionKey, ThinkKey, TypingKey};
 use crate::draws::Draws;
-use crate::error::TerminalError;
 use crate::random::Seconds;
 
 /// `arrivals = { … }`: an open system, whose commands begin when they are due and not when somebody has thought.
@@ -52,7 +52,7 @@ impl Arrivals {
     }
 }
 
-pub(super) fn arrivals(key: &ArrivalsKey, place: &Place<'_>) -> Result<Arrivals, TerminalError> {
+pub(super) fn arrivals(key: &ArrivalsKey, place: &Place<'_>) -> Result<Arrivals, Error> {
     let hint = "for example arrivals = { per_second = 20.0, distribution = \"exponential\" }";
     let (per_second, per_user) = match (key.per_second, key.per_second_per_user) {
         (Some(rate), None) => (rate, false),
@@ -88,7 +88,7 @@ impl Think {
     }
 }
 
-pub(super) fn think(key: &ThinkKey, place: &Place<'_>) -> Result<Think, TerminalError> {
+pub(super) fn think(key: &ThinkKey, place: &Place<'_>) -> Result<Think, Error> {
     let hint = "for example think = { distribution = \"exponential\", mean_seconds = 2.0, minimum_seconds = 0.1, maximum_seconds = 20.0 }";
     let is_table = key.distribution == DistributionKey::Table;
     if key.quantiles_seconds.is_some() != is_table || key.mean_seconds.is_some() == is_table {
@@ -146,7 +146,7 @@ pub(super) fn think(key: &ThinkKey, place: &Place<'_>) -> Result<Think, Terminal
     })
 }
 
-pub(super) fn typing(key: &TypingKey, place: &Place<'_>) -> Result<Option<Seconds>, TerminalError> {
+pub(super) fn typing(key: &TypingKey, place: &Place<'_>) -> Result<Option<Seconds>, Error> {
     let hint = "for example typing = { characters_per_second = 8.0, variation = 0.3 }; 0 characters per second pastes at once";
     let rate = key.characters_per_second;
     if !(0.0..=1e6).contains(&rate) {

@@ -3,11 +3,12 @@
 use std::io::{self, Read};
 use std::path::Path;
 
+use satline_program::{Error, Result};
+
 use super::recent::Recent;
 use super::{
     BLOCK_BYTES, BLOCK_HEAD_BYTES, ESCAPE, Head, LONGEST_CODE, LONGEST_HEAD, MAGIC, Tail, Totals, VERSION,
 };
-use crate::error::{Result, TraceError};
 use crate::trace::{Builder, Sink};
 
 /// Plain bytes of a block at most; packed ones can be a little more.
@@ -43,7 +44,7 @@ pub struct Ended {
 /// It is no such file, or of a newer version, or its head is damaged.
 pub fn open<R: Read>(mut from: R, source: &str) -> Result<Opened<R>> {
     let hint = "it is no trace of Satline's; `satline trace import` makes one";
-    let wrong = |what: &str| TraceError::input(format!("{source}: {what}"), hint);
+    let wrong = |what: &str| Error::input(format!("{source}: {what}"), hint);
     let mut start = [0; 16];
     exactly(&mut from, &mut start, source)?.ok_or_else(|| wrong("the file ends in its head"))?;
     if !is_compact(&start) {
@@ -60,7 +61,7 @@ pub fn open<R: Read>(mut from: R, source: &str) -> Result<Opened<R>> {
     }
     let head: Head = serde_json::from_slice(&text).map_err(|error| wrong(&format!("its head: {error}")))?;
     if head.version != VERSION {
-        return Err(TraceError::input(
+        return Err(Error::input(
             format!(
                 "{source}: version {} of the form; this program reads {VERSION}",
                 head.version
@@ -223,8 +224,8 @@ impl<R: Read> Opened<R> {
         )
     }
 
-    fn nonsense(&self, references: u64) -> TraceError {
-        TraceError::input(
+    fn nonsense(&self, references: u64) -> Error {
+        Error::input(
             format!(
                 "{}: after {references} references a code has no sense",
                 self.source
@@ -277,7 +278,7 @@ fn up_to(from: &mut impl Read, buffer: &mut [u8], source: &str) -> Result<usize>
             Ok(0) => break,
             Ok(some) => filled += some,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(TraceError::io(Path::new(source), &error)),
+            Err(error) => return Err(Error::io(Path::new(source), &error)),
         }
     }
     Ok(filled)

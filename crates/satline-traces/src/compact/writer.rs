@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use satline_program::{Error, Result};
+
 use super::recent::Recent;
 use super::{BLOCK_BYTES, ESCAPE, Head, LONGEST_CODE, MAGIC, Totals, VERSION};
-use crate::error::{Result, TraceError};
 use crate::trace::Sink;
 
 pub struct Writer<W> {
@@ -28,7 +29,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// It cannot be written.
     pub fn new(to: W, path: PathBuf, head: &Head, level: i32, first: Option<u64>) -> Result<Self> {
-        let packer = zstd::bulk::Compressor::new(level).map_err(|error| TraceError::io(&path, &error))?;
+        let packer = zstd::bulk::Compressor::new(level).map_err(|error| Error::io(&path, &error))?;
         let head = Head {
             version: VERSION,
             ..head.clone()
@@ -68,7 +69,7 @@ impl<W: Write> Writer<W> {
         self.plain = serde_json::to_vec(&totals).expect("numbers are always JSON");
         self.block()?;
         let flushed = self.to.flush();
-        flushed.map_err(|error| TraceError::io(&self.path, &error))?;
+        flushed.map_err(|error| Error::io(&self.path, &error))?;
         Ok((self.to, self.written))
     }
 
@@ -79,7 +80,7 @@ impl<W: Write> Writer<W> {
 
     fn block(&mut self) -> Result<()> {
         let packed = self.packer.compress(&self.plain);
-        let packed = packed.map_err(|error| TraceError::io(&self.path, &error))?;
+        let packed = packed.map_err(|error| Error::io(&self.path, &error))?;
         let mut head = Vec::with_capacity(super::BLOCK_HEAD_BYTES);
         for number in [self.in_block, self.plain.len() as u32, packed.len() as u32] {
             head.extend(number.to_le_bytes());
@@ -98,7 +99,7 @@ impl<W: Write> Writer<W> {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.written += bytes.len() as u64;
         let done = self.to.write_all(bytes);
-        done.map_err(|error| TraceError::io(&self.path, &error))
+        done.map_err(|error| Error::io(&self.path, &error))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Read};
 use std::path::Path;
 
-use crate::error::{Result, TraceError};
+use satline_program::{Error, Result};
 
 const LONGEST: u64 = 65_536;
 
@@ -35,7 +35,7 @@ impl<'a, R: BufRead> Lines<'a, R> {
     pub fn next(&mut self) -> Result<bool> {
         self.line.clear();
         let part = self.text.by_ref().take(LONGEST).read_until(b'\n', &mut self.line);
-        let len = part.map_err(|error| TraceError::io(Path::new(self.source), &error))?;
+        let len = part.map_err(|error| Error::io(Path::new(self.source), &error))?;
         if len == 0 {
             return Ok(false);
         }
@@ -43,7 +43,7 @@ impl<'a, R: BufRead> Lines<'a, R> {
         self.bytes += len as u64;
         self.complete = self.line.last() == Some(&b'\n');
         if !self.complete && len as u64 == LONGEST {
-            return Err(TraceError::input(
+            return Err(Error::input(
                 format!(
                     "{}: line {} is longer than {LONGEST} bytes",
                     self.source, self.number

@@ -10,9 +10,9 @@ mod spc;
 use std::collections::HashMap;
 use std::io::BufRead;
 
-use crate::error::{Result, TraceError};
 use crate::trace::Sink;
 use lines::Lines;
+use satline_program::{Error, Result};
 
 /// Pages that one line may touch: more is taken for damage.
 const MOST_PAGES_OF_A_LINE: u64 = 1 << 20;
@@ -83,7 +83,7 @@ pub struct Found {
 pub fn find(name: &str) -> Result<&'static Format> {
     FORMATS.iter().find(|format| format.name == name).ok_or_else(|| {
         let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-        TraceError::input(
+        Error::input(
             format!("there is no format {name:?}"),
             format!("the formats are {}", names.join(", ")),
         )
@@ -154,7 +154,7 @@ pub fn read(
     found.lines = lines.number();
     progress(lines.bytes());
     if found.references == 0 {
-        return Err(TraceError::input(
+        return Err(Error::input(
             format!(
                 "{}: no reference in {} lines of {}",
                 reading.source, found.lines, format.name
@@ -220,9 +220,9 @@ impl Pages {
     }
 }
 
-fn unreadable(source: &str, number: u64, line: &[u8], format: &Format) -> TraceError {
+fn unreadable(source: &str, number: u64, line: &[u8], format: &Format) -> Error {
     let shown = String::from_utf8_lossy(&line[..line.len().min(60)]).into_owned();
-    TraceError::input(
+    Error::input(
         format!("{source}: line {number} is not of {}: {shown:?}", format.name),
         format!("{} is {}; --format names another", format.name, format.about),
     )

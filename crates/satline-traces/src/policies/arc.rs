@@ -56,6 +56,8 @@ impl Arc {
 }
 
 impl Policy for Arc {
+    const SOURCE: &str = include_str!("arc.rs");
+
     fn new(setup: &Setup) -> Self {
         let frames = setup.frames as usize;
         Self {

@@ -19,6 +19,8 @@ pub struct Clock {
 }
 
 impl Policy for Clock {
+    const SOURCE: &str = include_str!("clock.rs");
+
     fn new(setup: &Setup) -> Self {
         Self {
             states: vec![OUT; setup.frames as usize],

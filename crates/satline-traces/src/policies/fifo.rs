@@ -10,6 +10,8 @@ use super::{Links, Policy, Setup};
 pub struct Fifo(Links);
 
 impl Policy for Fifo {
+    const SOURCE: &str = include_str!("fifo.rs");
+
     fn new(setup: &Setup) -> Self {
         Self(Links::new(setup.frames, 1))
     }

@@ -59,6 +59,8 @@ impl Generations {
 }
 
 impl Policy for Generations {
+    const SOURCE: &str = include_str!("generations.rs");
+
     fn new(setup: &Setup) -> Self {
         Self {
             lists: Links::new(setup.frames, MOST),

@@ -50,6 +50,8 @@ impl Lfu {
 }
 
 impl Policy for Lfu {
+    const SOURCE: &str = include_str!("lfu.rs");
+
     fn new(setup: &Setup) -> Self {
         let buckets = setup.frames + 1;
         let mut order = Links::new(buckets, 2);

@@ -10,6 +10,8 @@ use super::{Links, Policy, Setup};
 pub struct Lru(Links);
 
 impl Policy for Lru {
+    const SOURCE: &str = include_str!("lru.rs");
+
     fn new(setup: &Setup) -> Self {
         Self(Links::new(setup.frames, 1))
     }

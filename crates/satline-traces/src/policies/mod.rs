@@ -23,7 +23,8 @@ pub use self::{
     arc::Arc, clock::Clock, fifo::Fifo, generations::Generations, lfu::Lfu, lru::Lru, random::Random,
     s3_fifo::S3Fifo, sieve::Sieve, two_list::TwoList,
 };
-use crate::error::{Result, TraceError};
+use satline_program::{Error, Result};
+
 use crate::replay::{Replay, online};
 
 /// What a policy is made from.
@@ -41,6 +42,9 @@ pub struct Setup {
 ///
 /// Nothing is allocated after `new`.
 pub trait Policy: Sized {
+    /// The text of its file.
+    const SOURCE: &str;
+
     fn new(setup: &Setup) -> Self;
 
     /// The page in this frame was touched again.
@@ -83,27 +87,31 @@ pub struct Entry {
 
 #[rustfmt::skip]
 pub const POLICIES: &[Entry] = &[
-    Entry { name: "fifo", source: include_str!("fifo.rs"), replay: online::<Fifo>, bounded: true },
-    Entry { name: "random", source: include_str!("random.rs"), replay: online::<Random>, bounded: true },
-    Entry { name: "clock", source: include_str!("clock.rs"), replay: online::<Clock>, bounded: true },
-    Entry { name: "lru", source: include_str!("lru.rs"), replay: online::<Lru>, bounded: true },
-    Entry { name: "lfu", source: include_str!("lfu.rs"), replay: online::<Lfu>, bounded: true },
-    Entry { name: "two-list", source: include_str!("two_list.rs"), replay: online::<TwoList>, bounded: true },
-    Entry { name: "generations", source: include_str!("generations.rs"), replay: online::<Generations>, bounded: true },
-    Entry { name: "arc", source: include_str!("arc.rs"), replay: online::<Arc>, bounded: true },
-    Entry { name: "s3-fifo", source: include_str!("s3_fifo.rs"), replay: online::<S3Fifo>, bounded: true },
-    Entry { name: "sieve", source: include_str!("sieve.rs"), replay: online::<Sieve>, bounded: true },
+    Entry { name: "fifo", source: Fifo::SOURCE, replay: online::<Fifo>, bounded: true },
+    Entry { name: "random", source: Random::SOURCE, replay: online::<Random>, bounded: true },
+    Entry { name: "clock", source: Clock::SOURCE, replay: online::<Clock>, bounded: true },
+    Entry { name: "lru", source: Lru::SOURCE, replay: online::<Lru>, bounded: true },
+    Entry { name: "lfu", source: Lfu::SOURCE, replay: online::<Lfu>, bounded: true },
+    Entry { name: "two-list", source: TwoList::SOURCE, replay: online::<TwoList>, bounded: true },
+    Entry { name: "generations", source: Generations::SOURCE, replay: online::<Generations>, bounded: true },
+    Entry { name: "arc", source: Arc::SOURCE, replay: online::<Arc>, bounded: true },
+    Entry { name: "s3-fifo", source: S3Fifo::SOURCE, replay: online::<S3Fifo>, bounded: true },
+    Entry { name: "sieve", source: Sieve::SOURCE, replay: online::<Sieve>, bounded: true },
     Entry { name: "working-set", source: include_str!("working_set.rs"), replay: working_set::replay, bounded: false },
     Entry { name: "opt", source: include_str!("opt.rs"), replay: opt::replay, bounded: true },
 ];
 
+/// What a policy does: one sentence or two, from the head of its file.
+pub fn what(source: &str) -> String {
+    let head = source.lines().map_while(|line| line.strip_prefix("//!"));
+    let from = head.map(str::trim).skip_while(|line| !line.starts_with("What:"));
+    let what: Vec<&str> = from.take_while(|line| !line.starts_with("Why:")).collect();
+    what.join(" ").trim_start_matches("What:").trim().to_owned()
+}
+
 impl Entry {
-    /// What the policy does: one sentence or two, from the head of its file.
     pub fn what(&self) -> String {
-        let head = self.source.lines().map_while(|line| line.strip_prefix("//!"));
-        let from = head.map(str::trim).skip_while(|line| !line.starts_with("What:"));
-        let what: Vec<&str> = from.take_while(|line| !line.starts_with("Why:")).collect();
-        what.join(" ").trim_start_matches("What:").trim().to_owned()
+        what(self.source)
     }
 }
 
@@ -114,7 +122,7 @@ impl Entry {
 pub fn find(name: &str) -> Result<&'static Entry> {
     POLICIES.iter().find(|entry| entry.name == name).ok_or_else(|| {
         let names: Vec<&str> = POLICIES.iter().map(|entry| entry.name).collect();
-        TraceError::input(
+        Error::input(
             format!("there is no policy {name:?}"),
             format!("the policies are {}", names.join(", ")),
         )

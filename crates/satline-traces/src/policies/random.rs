@@ -17,6 +17,8 @@ pub struct Random {
 }
 
 impl Policy for Random {
+    const SOURCE: &str = include_str!("random.rs");
+
     fn new(setup: &Setup) -> Self {
         Self {
             drawn: Pcg64Mcg::seed_from_u64(setup.seed),

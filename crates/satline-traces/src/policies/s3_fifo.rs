@@ -83,6 +83,8 @@ impl S3Fifo {
 }
 
 impl Policy for S3Fifo {
+    const SOURCE: &str = include_str!("s3_fifo.rs");
+
     fn new(setup: &Setup) -> Self {
         let frames = setup.frames as usize;
         Self {

@@ -16,6 +16,8 @@ pub struct Sieve {
 }
 
 impl Policy for Sieve {
+    const SOURCE: &str = include_str!("sieve.rs");
+
     fn new(setup: &Setup) -> Self {
         Self {
             order: Links::new(setup.frames, 1),

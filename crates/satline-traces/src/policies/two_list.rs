@@ -70,6 +70,8 @@ impl TwoList {
 }
 
 impl Policy for TwoList {
+    const SOURCE: &str = include_str!("two_list.rs");
+
     fn new(setup: &Setup) -> Self {
         let frames = setup.frames as usize;
         Self {

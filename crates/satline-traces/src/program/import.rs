@@ -3,11 +3,12 @@
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter};
 
+use satline_program::{Error, Result};
+
 use super::output;
 use super::progress::Progress;
 use super::source::{self, About, Begun};
 use crate::compact::{Head, Totals, Writer};
-use crate::error::{Result, TraceError};
 use crate::options::Import;
 
 /// Imports, and says what.
@@ -19,11 +20,11 @@ pub fn import(options: &Import) -> Result<String> {
     let path = &options.output;
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     let file = file.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => TraceError::input(
+        io::ErrorKind::AlreadyExists => Error::input(
             format!("{} is there already", path.display()),
             "name another file, or remove it",
         ),
-        _ => TraceError::io(path, &error),
+        _ => Error::io(path, &error),
     })?;
     let (about, bytes) = write(options, begun, BufWriter::new(file)).inspect_err(|_| {
         let _ = fs::remove_file(path);
@@ -46,8 +47,8 @@ fn write(options: &Import, begun: Begun, file: BufWriter<fs::File>) -> Result<(A
     let (file, bytes) = writer.finish(&totals)?;
     let file = file
         .into_inner()
-        .map_err(|error| TraceError::io(path, error.error()))?;
-    file.sync_all().map_err(|error| TraceError::io(path, &error))?;
+        .map_err(|error| Error::io(path, error.error()))?;
+    file.sync_all().map_err(|error| Error::io(path, &error))?;
     about.head = head;
     Ok((about, bytes))
 }

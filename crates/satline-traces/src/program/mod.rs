@@ -9,7 +9,8 @@ mod source;
 
 use std::io::{self, Write};
 
-use crate::error::Result;
+use satline_program::Result;
+
 use crate::options::{Command, Listing, Options};
 use crate::{formats, policies};
 

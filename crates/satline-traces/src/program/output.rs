@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::error::harmless;
+use satline_program::harmless;
 use serde_json::{Value, json};
 
 use super::source::About;

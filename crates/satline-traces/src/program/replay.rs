@@ -3,10 +3,11 @@
 use std::sync::Mutex;
 use std::thread::available_parallelism;
 
+use satline_program::{Error, Result};
+
 use super::progress::Progress;
 use super::{output, sizes, source};
 use crate::distances::lru_misses;
-use crate::error::{Result, TraceError};
 use crate::options::Replay;
 use crate::policies::{Entry, POLICIES, find};
 use crate::replay::replay_all;
@@ -23,7 +24,7 @@ pub fn replay(options: &Replay) -> Result<String> {
     let mut progress = Progress::new(options.source.progress);
     let (trace, about) = begun.into_storage(options.source.first, &mut progress)?;
     if trace.references.is_empty() {
-        return Err(TraceError::input(
+        return Err(Error::input(
             format!("{}: no whole block of references", about.trace),
             "it was cut at its beginning; make it again",
         ));
@@ -62,7 +63,7 @@ fn chosen(names: Option<&str>) -> Result<Vec<&'static Entry>> {
     let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
     let found = names.map(find).collect::<Result<Vec<_>>>()?;
     if found.is_empty() {
-        return Err(TraceError::input(
+        return Err(Error::input(
             "--policies names none",
             "leave it out for all of them",
         ));

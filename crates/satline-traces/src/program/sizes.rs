@@ -1,6 +1,6 @@
 //! `--sizes`: pages, or parts of the footprint.
 
-use crate::error::{Result, TraceError};
+use satline_program::{Error, Result};
 
 const MOST: usize = 10_000;
 
@@ -36,13 +36,13 @@ fn one(word: &str, footprint: u32) -> Result<u32> {
     }
 }
 
-fn wrong(what: &str, word: &str) -> TraceError {
+fn wrong(what: &str, word: &str) -> Error {
     let message = if word.is_empty() {
         format!("--sizes: {what}")
     } else {
         format!("--sizes: {word:?} is {what}")
     };
-    TraceError::input(message, "sizes are pages or parts of the footprint: 64,256,10%")
+    Error::input(message, "sizes are pages or parts of the footprint: 64,256,10%")
 }
 
 #[cfg(test)]
@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(parse("10%,20", 200).unwrap(), [20]);
         for text in ["", "0", "-1", "x", "0%", "101%", "NaN%", "4294967295", "1.5"] {
             let error = parse(text, 200).unwrap_err();
-            assert_eq!(error.exit_code, 2, "{text}");
+            assert_eq!(error.exit_code(), 2, "{text}");
             assert!(error.message.starts_with("--sizes"), "{error}");
         }
     }

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use satline_program::{Error, Result};
 use serde::Serialize;
 
 use super::progress::Progress;
 use crate::compact::{self, Head, Opened, Tail, Totals};
-use crate::error::{Result, TraceError};
 use crate::formats::{self, Format, Reading};
 use crate::options::Source;
 use crate::trace::{Builder, Sink, Trace};
@@ -54,12 +54,12 @@ pub fn open(source: &Source) -> Result<Begun> {
     let (input, bytes): (Box<dyn Read>, _) = if path == Path::new("-") {
         (Box::new(std::io::stdin()), None)
     } else {
-        let file = File::open(path).map_err(|error| TraceError::io(path, &error))?;
-        let about = file.metadata().map_err(|error| TraceError::io(path, &error))?;
+        let file = File::open(path).map_err(|error| Error::io(path, &error))?;
+        let about = file.metadata().map_err(|error| Error::io(path, &error))?;
         (Box::new(file), about.is_file().then_some(about.len() as f64))
     };
     let mut input = BufReader::with_capacity(BUFFER_BYTES, input);
-    let beginning = input.fill_buf().map_err(|error| TraceError::io(path, &error))?;
+    let beginning = input.fill_buf().map_err(|error| Error::io(path, &error))?;
     if compact::is_compact(beginning) {
         for (given, option) in [
             (source.format.is_some(), "--format"),
@@ -67,7 +67,7 @@ pub fn open(source: &Source) -> Result<Begun> {
             (source.join.is_some(), "--join"),
         ] {
             if given {
-                return Err(TraceError::input(
+                return Err(Error::input(
                     format!("{option} with {name}, which is a compact trace"),
                     "that was settled at its import; leave the option out",
                 ));
@@ -87,7 +87,7 @@ pub fn open(source: &Source) -> Result<Begun> {
     };
     let page_bytes = source.page_bytes.unwrap_or(USUAL_PAGE_BYTES);
     if !page_bytes.is_power_of_two() || !(16..=1 << 40).contains(&page_bytes) {
-        return Err(TraceError::input(
+        return Err(Error::input(
             format!("--page-bytes {page_bytes}: it is no page size"),
             "a power of two from 16, as 4096",
         ));
@@ -207,9 +207,9 @@ impl Sink for Counted<'_> {
     }
 }
 
-fn unknown(name: &str) -> TraceError {
+fn unknown(name: &str) -> Error {
     let names: Vec<&str> = formats::FORMATS.iter().map(|format| format.name).collect();
-    TraceError::input(
+    Error::input(
         format!("{name}: no known format of references"),
         format!("name it with --format: {}", names.join(", ")),
     )

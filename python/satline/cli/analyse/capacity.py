@@ -1,17 +1,15 @@
-"""`satline capacity`: how many users are carried while enough of their reactions are quick."""
+"""`satline analyse capacity`: how many users are carried while enough of their reactions are quick."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli.options import RECORDING, part_of
-from satline.cli.outputs import JSON
+from satline.cli.options import RECORDING, opened_in_its_words, part_of
+from satline.cli.outputs import JSON, print_json
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,15 +53,15 @@ def capacity(recording: Path, within_s: float, part: str, what: What, as_json: b
     the peak: the largest number of interactions per minute and the users at which it is reached, like the
     peak in AIM's multiuser benchmark; and, for comparison, Login VSI's VSImax 4.1 and AIM's crossover.
     """
-    from satline.diagnosis import as_plain, diagnose
+    from satline.diagnosis import diagnose
     from satline.diagnosis.capacity import capacity as capacity_of
     from satline.diagnosis.classic import crossover_of, vsimax_of
     from satline.diagnosis.peak import peak_of
+    from satline.present.documents import plain
     from satline.reconcile import Answers, story
-    from satline.recording import Recording
     from satline.reduction import reduce
 
-    wanted, opened = part_of("--part", part, "90% or 0.9"), Recording.open(recording)
+    wanted, opened = part_of("--part", part, "90% or 0.9"), opened_in_its_words(recording)
     try:
         curves: Reduction | None = reduce(opened)
         diagnosis = diagnose(opened, curves)
@@ -79,10 +77,8 @@ def capacity(recording: Path, within_s: float, part: str, what: What, as_json: b
         text += told.lines
     others = {"peak": peak, **classic}
     if as_json:
-        content = {**dataclasses.asdict(answer), "words": text}
-        content |= {name: None if one is None else one.plain() for name, one in others.items()}
-        content["agreement"] = None if told is None else as_plain(told)
-        click.echo(json.dumps(content, indent=2))
+        more = {name: one and {**plain(one), "words": one.words} for name, one in others.items()}
+        print_json("analyse-capacity", answer, more, words=text, agreement=told)
         return
     from rich.console import Console
 

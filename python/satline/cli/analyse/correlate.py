@@ -1,16 +1,15 @@
-"""`satline correlate`."""
+"""`satline analyse correlate`."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from satline.cli.filters import filter_options
-from satline.cli.options import part_of
-from satline.cli.outputs import SVG, html_option, json_option, picture_files
+from satline.cli.options import opened_in_its_words, part_of
+from satline.cli.outputs import SVG, html_option, json_option, picture_files, print_json
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -116,7 +115,6 @@ def correlate(
     if sum(o is not None for o in (pqm, then, layers)) + list_names != 1:
         raise click.UsageError("give one of --pqm, --then, --layers, --list", context)
     from satline import correlation
-    from satline.recording import Recording as Recorded
 
     part = part_of("--rate", rate, "5% or 0.05")
     words = [w.strip() for w in given.split(",") if w.strip()]
@@ -128,7 +126,7 @@ def correlate(
     walk = walk_file or correlation.beside(recording)
     if then is not None:
         pqm = correlation.following(correlation.read_walk(walk), then)
-    opened = Recorded.open(recording)
+    opened = opened_in_its_words(recording)
     asked = 30 if lags is None else lags
     panel = correlation.read_panel(opened, every_s=every, filters=filters, load_axis=load_axis, gap=asked)
     if list_names:
@@ -167,7 +165,7 @@ def _list(panel: Panel, as_json: bool) -> None:
 
     if as_json:
         rows = [{"name": str(n), "scope": n.scope, "unit": n.unit, "meaning": n.meaning} for n in panel.names]
-        click.echo(json.dumps(rows, indent=2))
+        print_json("analyse-correlate-list", series=rows)
         return
     if not panel.names:
         raise InputError(
@@ -194,7 +192,7 @@ def _layers(
         write_page(picture_files(svg, ["layers"], "svg")[0], face.layers_svg(found))
     if as_json:
         rows = [{"name": n, "share": s} for n, s in zip(found.names, found.share, strict=True)]
-        click.echo(json.dumps({"variable": found.variable, "unit": found.unit, "layers": rows}, indent=2))
+        print_json("analyse-correlate-layers", variable=found.variable, unit=found.unit, layers=rows)
     else:
         face.print_layers(found, Console())
 
@@ -216,7 +214,7 @@ def _show(
     if svg is not None:
         write_page(picture_files(svg, ["correlation"], "svg")[0], face.svg(found, top=top))
     if as_json:
-        click.echo(json.dumps(face.content(found, opened.path), indent=2))
+        print_json("analyse-correlate", face.content(found, opened.path))
         return
     from rich.console import Console
 

@@ -1,9 +1,7 @@
-"""`satline device`: one device in detail, with the users on it."""
+"""`satline analyse device`: one device in detail, with the users on it."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from satline.cli.filters import filter_options
-from satline.cli.options import RECORDING
-from satline.cli.outputs import json_option
+from satline.cli.options import RECORDING, opened_in_its_words
+from satline.cli.outputs import json_option, print_json
 
 if TYPE_CHECKING:
     from satline.present import Block
@@ -47,11 +45,10 @@ def device(name: str, recording: Path, filters: Filters | None, top: int, as_jso
     from rich.console import Console
 
     from satline.present.device import device_detail
-    from satline.recording import Recording
 
-    detail = device_detail(Recording.open(recording), name, filters)
+    detail = device_detail(opened_in_its_words(recording), name, filters)
     if as_json:
-        click.echo(json.dumps(dataclasses.asdict(detail), indent=2))
+        print_json("analyse-device", detail)
         return
     from satline.present import print_blocks
 

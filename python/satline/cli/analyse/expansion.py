@@ -1,18 +1,15 @@
-"""`satline expansion`: how many times longer transactions take than they would alone."""
+"""`satline analyse expansion`: how many times longer transactions take than they would alone."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli.compare import plain
 from satline.cli.filters import filter_options
-from satline.cli.options import LOAD, RECORDING
-from satline.cli.outputs import JSON
+from satline.cli.options import LOAD, RECORDING, opened_in_its_words
+from satline.cli.outputs import JSON, print_json
 
 if TYPE_CHECKING:
     from satline.reduction import Filters
@@ -33,11 +30,10 @@ Examples:
 def expansion(recording: Path, load_axis: str | None, filters: Filters | None, as_json: bool) -> None:
     """Say how many times longer transactions take than they would alone, by class and load [TB84]."""
     from satline.comparison.expansion import expansion as of
-    from satline.recording import Recording
 
-    found = of(Recording.open(recording), load_axis, filters=filters)
+    found = of(opened_in_its_words(recording), load_axis, filters=filters)
     if as_json:
-        click.echo(json.dumps(plain(dataclasses.asdict(found)), indent=2))
+        print_json("analyse-expansion", found)
         return
     from rich.console import Console
 

@@ -1,19 +1,21 @@
-"""`satline explain`: what a finding means, and what it rests on."""
+"""`satline analyse explain`: what a finding means, and what it rests on."""
 
 from __future__ import annotations
 
-import json
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.outputs import JSON
+from satline.cli.filters import filter_options
+from satline.cli.options import LOAD, opened_in_its_words, require_loads
+from satline.cli.outputs import JSON, print_json
 
 if TYPE_CHECKING:
     from satline.diagnosis import Finding
     from satline.diagnosis.rules import Rule
+    from satline.reduction import Filters
 
 WIDTH = 80
 STATES = {"holds": "It holds", "does-not-hold": "It does not hold", "cannot-judge": "It cannot be judged"}
@@ -33,29 +35,38 @@ Examples:
 @click.option(
     "--recording", type=click.Path(path_type=Path), help="Judge this recording, and show the evidence."
 )
-@click.option("--load", "load_axis", metavar="AXIS", help="Load axis, with --recording.")
+@LOAD
+@filter_options
 @JSON
 def explain(
-    finding: str | None, listed: bool, recording: Path | None, load_axis: str | None, as_json: bool
+    finding: str | None,
+    listed: bool,
+    recording: Path | None,
+    load_axis: str | None,
+    filters: Filters | None,
+    as_json: bool,
 ) -> None:
     """Explain a finding: what it is, how it arises, its signs and false alarms, remedies, and sources."""
     from satline.diagnosis.rules import RULES
 
     if listed == (finding is not None) or (listed and recording is not None):
         raise click.UsageError("name one finding, or give --list alone", click.get_current_context())
+    if recording is None and (load_axis is not None or filters is not None):
+        raise click.UsageError("--load and filters are of a recording: give --recording too")
     if finding is None:
         rules = [rule for rule, _ in RULES]
         if as_json:
-            click.echo(json.dumps([{"rule": r.name, "title": r.title, "names": r.component} for r in rules]))
+            found = [{"rule": r.name, "title": r.title, "names": r.component} for r in rules]
+            print_json("analyse-explain-list", findings=found)
             return
         widest = max(len(rule.name) for rule in rules)
         for rule in rules:
             click.echo(f"{rule.name:<{widest}}  {rule.title}")
         return
     rule = named(finding)
-    vm, judged = _judged(rule, recording, load_axis) if recording is not None else (False, None)
+    vm, judged = _judged(rule, recording, load_axis, filters) if recording is not None else (False, None)
     if as_json:
-        click.echo(json.dumps(content(rule, judged), indent=2))
+        print_json("analyse-explain", content(rule), judgement=judged)
         return
     click.echo("\n".join(page(rule, judged, vm=vm)))
 
@@ -81,48 +92,46 @@ def named(name: str) -> Rule:
         return found
     # A part of a name counts more than letters alike.
     close = [n for n in rules if len(wanted) > 2 and wanted in n] or get_close_matches(wanted, rules, n=3)
-    hint = f"did you mean {' or '.join(close[:3])}?" if close else "`satline explain --list` shows all"
+    hint = "`satline analyse explain --list` shows all"
+    if close:
+        hint = f"did you mean {' or '.join(close[:3])}?"
     raise InputError(f"there is no finding {name}", hint=hint)
 
 
-def _judged(rule: Rule, path: Path, load_axis: str | None) -> tuple[bool, Finding]:
+def _judged(rule: Rule, path: Path, load_axis: str | None, filters: Filters | None) -> tuple[bool, Finding]:
     """Whether the recording is of a virtual-machine system, and what this rule says of it."""
     from satline.diagnosis import diagnose, vm_words
-    from satline.recording import Recording
+    from satline.reduction import reduce
 
-    recording = Recording.open(path)
-    diagnosis = diagnose(recording, load_axis=load_axis)
+    recording = opened_in_its_words(path)
+    curves = reduce(recording, load_axis, filters=filters)
+    require_loads(curves, load_axis)
+    diagnosis = diagnose(recording, curves)
     finding = next(f for f in (*diagnosis.findings, *diagnosis.others) if f.rule == rule.name)
     return vm_words(recording.description), finding
 
 
-def content(rule: Rule, judged: Finding | None) -> dict[str, Any]:
+def content(rule: Rule) -> dict[str, Any]:
     """The explanation for JSON."""
-    from satline.diagnosis import as_plain
-    from satline.diagnosis.reference import rule_sections
-    from satline.diagnosis.works import in_full
+    from satline.diagnosis.reference import in_full, rule_sections
 
     texts = {name.lower().replace(" ", "_"): text for name, text in rule_sections(rule).items()}
-    found: dict[str, Any] = {
+    return {
         "rule": rule.name,
         "title": rule.title,
         "names": rule.component,
         **{name: text for name, text in texts.items() if name not in {"remedy", "references"}},
-        "needs": list(rule.needs),
-        "remedies": list(rule.remedies),
-        "remedies_vm": list(rule.vm_remedies or rule.remedies),
-        "false_readings_in_short": list(rule.false_readings),
+        "needs": rule.needs,
+        "remedies": rule.remedies,
+        "remedies_vm": rule.vm_remedies or rule.remedies,
+        "false_readings_in_short": rule.false_readings,
         "references": [in_full(reference) for reference in rule.references],
     }
-    if judged is not None:
-        found["judgement"] = as_plain(judged)
-    return found
 
 
 def page(rule: Rule, judged: Finding | None, *, vm: bool = False) -> list[str]:
     """The explanation as lines of at most 80 columns."""
-    from satline.diagnosis.reference import rule_sections
-    from satline.diagnosis.works import in_full
+    from satline.diagnosis.reference import in_full, rule_sections
 
     title = (rule.vm_title or rule.title) if vm else rule.title
     lines = [f"{title[0].upper()}{title[1:]}  ({rule.name})"]

@@ -1,9 +1,8 @@
-"""`satline indicate`: the load now, in a line or in full."""
+"""`satline analyse indicate`: the load now, in a line or in full."""
 
 from __future__ import annotations
 
 import itertools
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from satline.cli.outputs import json_option
+from satline.cli.options import opened_in_its_words
+from satline.cli.outputs import json_option, print_json
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,14 +55,13 @@ def looked_at(
 ) -> Iterator[tuple[Recording, float]]:
     """The recording, or one of this host that is being written; and how many seconds to look at."""
     from satline.live import sampled
-    from satline.recording import Recording
 
     context = click.get_current_context()
     if recording is not None:
         if live or users is not None:
             name = "--live" if live else "--users"
             raise click.UsageError(f"{name} is for this host: name no recording beside it", context)
-        yield Recording.open(recording), seconds or _WINDOW_S
+        yield opened_in_its_words(recording), seconds or _WINDOW_S
         return
     seconds = seconds or _SAMPLE_S
     with sampled(users or "uid", seconds) as opened:
@@ -114,7 +113,7 @@ def indicate(
             window = Window.last(opened, length)
             load = load_now(window, fuller=fuller)
             if as_json:
-                click.echo(json.dumps(load.content(), indent=None if watch else 2))
+                print_json("analyse-indicate", load.content(), one_line=bool(watch))
             elif fuller:
                 print_blocks(long_form(load), console)
             else:

@@ -1,8 +1,7 @@
-"""`satline predict` and `satline diagnose` on a table of loads and throughputs: 80 columns, or JSON."""
+"""`analyse predict` and `diagnose` on a table of loads and throughputs: 80 columns, or JSON."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from satline.cli.analyse.lines import columns, items, wrapped
+from satline.cli.outputs import print_json
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,10 +48,7 @@ def predict_table(
     table = read_table(path, users=users, throughput=throughput, response=response)
     answer = analyse(table, at=_loads(at), think_s=think_s)
     if as_json:
-        from satline.diagnosis import as_plain
-
-        content = {"format": 1, "kind": "table", **as_plain(answer)}
-        click.echo(json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False))
+        print_json("analyse-predict-table", answer)
         return
     _print(prediction_lines(answer))
 
@@ -78,9 +75,7 @@ def diagnose_table(
     _only_tables(surplus)
     answer = analyse(read_table(path, users=users, throughput=throughput, response=response))
     if as_json:
-        from satline.diagnosis import to_json
-
-        click.echo(to_json(_as_diagnosis(answer)))
+        print_json("diagnose", _as_diagnosis(answer), agreement=None)
         return
     _print(
         [
@@ -92,7 +87,7 @@ def diagnose_table(
             ),
             *_weaknesses(answer),
             "",
-            *_wrapped("`satline predict` shows the laws, their intervals and other loads."),
+            *_wrapped("`satline analyse predict` shows the laws, their intervals and other loads."),
         ]
     )
 

@@ -1,17 +1,15 @@
-"""`satline plan`: how much load may be allowed, and what a load needs."""
+"""`satline analyse plan`: how much load may be allowed, and what a load needs."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from satline.cli.filters import filter_options
-from satline.cli.options import LOAD, RECORDING, part_of
-from satline.cli.outputs import JSON
+from satline.cli.options import LOAD, RECORDING, opened_in_its_words, part_of
+from satline.cli.outputs import JSON, print_json
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,14 +56,12 @@ def plan(
     """Say how much load to admit so that the probability of saturation is at most PART, or, with --variable
     and --at, what a load needs P % of the time.
     """
-    from satline.diagnosis import as_plain
-    from satline.recording import Recording
     from satline.reduction import reduce
     from satline.reduction.planning import Condition, allowance, demand
 
     if (saturated is None) == (variable is None) or (variable is None) != (at is None):
         raise click.UsageError("give --saturated, or --variable and --at", click.get_current_context())
-    opened = Recording.open(recording)
+    opened = opened_in_its_words(recording)
     answer: Allowance | Demand
     told = None
     if saturated is not None:
@@ -82,10 +78,8 @@ def plan(
         answer = demand(curves, variable or "", load, percentile)
         text = demand_words(answer)
     if as_json:
-        content = {**dataclasses.asdict(answer), "filters": curves.filters, "words": text}
-        if told is not None:
-            content["agreement"] = as_plain(told)
-        click.echo(json.dumps(content, indent=2))
+        kind, more = ("demand", {}) if told is None else ("allowance", {"agreement": told})
+        print_json(f"analyse-plan-{kind}", answer, more, filters=curves.filters, words=text)
         return
     from satline.present import visible
 

@@ -1,16 +1,16 @@
-"""`satline predict`: throughput and response time at other loads, and after changes."""
+"""`satline analyse predict`: throughput and response time at other loads, and after changes."""
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli.options import LOAD, require_loads
-from satline.cli.outputs import JSON
+from satline.cli.filters import filter_options_without
+from satline.cli.options import LOAD, opened_in_its_words, require_loads
+from satline.cli.outputs import JSON, print_json
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -95,10 +95,7 @@ demand_s = { students = 0.1, batch = 2 }.
     help="How to solve a network; auto: exactly if feasible.",
 )
 @LOAD
-@click.option("--hours", metavar="9-17", help="Only these hours of the day.")
-@click.option("--days", metavar="mon-fri", help="Only these days of the week.")
-@click.option("--timezone", metavar="ZONE", help="Time zone of hours and days; default UTC.")
-@click.option("--exclude-users", metavar="A,B", help="Exclude these users.")
+@filter_options_without("users", "classes_of_work")
 @JSON
 def predict(
     recording: Path | None,
@@ -113,10 +110,7 @@ def predict(
     think_s: float | None,
     method: str | None,
     load_axis: str | None,
-    hours: str | None,
-    days: str | None,
-    timezone: str | None,
-    exclude_users: str | None,
+    filters: Filters | None,
     as_json: bool,
 ) -> None:
     """Predict throughput and response time for other numbers of users, what saturates first, and when.
@@ -136,10 +130,7 @@ def predict(
         "--from-loads": from_loads is not None,
         "--by-class": by_class,
         "--load": load_axis is not None,
-        "--hours": hours is not None,
-        "--days": days is not None,
-        "--timezone": timezone is not None,
-        "--exclude-users": exclude_users is not None,
+        "a filter": filters is not None,
     }
     of_recording = [name for name, used in given.items() if used]
     if recording is not None and recording.is_file():
@@ -160,9 +151,6 @@ def predict(
     assert recording is not None
     if method not in (None, "auto", "exact"):
         raise click.UsageError("a model of one class is solved exactly; --method is for --network")
-    from satline.cli.filters import filters_of
-
-    filters = filters_of(hours=hours, days=days, timezone=timezone, exclude_users=exclude_users)
     _recording(recording, load_axis, filters, users, what_if, from_loads, think_s, by_class, as_json)
 
 
@@ -177,17 +165,15 @@ def _recording(
     by_class: bool,
     as_json: bool,
 ) -> None:
-    from satline.diagnosis import as_plain
     from satline.prediction import changes
     from satline.prediction import predict as answer_for
     from satline.reconcile import Answers, story
-    from satline.recording import Recording
     from satline.reduction import reduce
 
     wanted = [changes(text) for text in what_if]
     half = from_loads is not None and from_loads.strip() == "..half"
     loads = None if from_loads is None or half else loads_of(from_loads)
-    opened = Recording.open(recording)
+    opened = opened_in_its_words(recording)
     curves = reduce(opened, load_axis, filters=filters)
     require_loads(curves, load_axis)
     answer = answer_for(
@@ -203,7 +189,7 @@ def _recording(
     )
     told = story(opened, curves, "predict", Answers(prediction=answer))
     if as_json:
-        _print_json(answer, agreement=as_plain(told))
+        print_json("analyse-predict", answer, agreement=told)
         return
     from satline.cli.analyse.predict_text import prediction_lines
 
@@ -224,18 +210,11 @@ def _network(
         raise click.UsageError(f"{', '.join(surplus)}: of a recording, not of a network")
     answer = answer_network(read_network(path), users, method or "auto", str(path))  # type: ignore[arg-type]
     if as_json:
-        _print_json(answer)
+        print_json("analyse-predict-network", answer)
         return
     from satline.cli.analyse.predict_text import network_lines
 
     _print(network_lines(answer))
-
-
-def _print_json(answer: Any, **more: Any) -> None:
-    from satline.diagnosis import as_plain
-
-    content = {"format": 1, **as_plain(answer), **more}
-    click.echo(json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False))
 
 
 def _print(lines: list[str]) -> None:

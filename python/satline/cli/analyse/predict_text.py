@@ -67,7 +67,7 @@ def prediction_lines(answer: Prediction, told: Story | None = None) -> list[str]
 
 def _limits(scenario: Scenario) -> str:
     ceiling = scenario.ceiling
-    rate = "of problem state per second" if ceiling.unit == "processors" else "per second"
+    rate = "of user time per second" if ceiling.unit == "processors" else "per second"
     return f"allows at most {number(ceiling.value)} [{ends(ceiling)}] {rate}"
 
 
@@ -78,7 +78,7 @@ def _demands(answer: Prediction) -> list[str]:
         if d.name == "processors":
             name = f"{number(d.capacity)} {'processor' if d.capacity == 1 else 'processors'}"
             if answer.supervisor_part is not None:
-                name += f" ({answer.supervisor_part:.0%} supervisor)"
+                name += f" ({answer.supervisor_part:.0%} system time)"
         if d.name == "quota":
             name = f"quota of {number(d.capacity)} processors"
         used = number(d.background.value) if d.capacity != 1 else f"{number(100 * d.background.value)} %"
@@ -200,7 +200,7 @@ def network_lines(answer: NetworkAnswer) -> list[str]:
                     f"{point.utilisation[k]:.0%}",
                 ]
             )
-        lines += ["", *(["Storage left aside"] if answer.mpl else []), *columns(rows)]
+        lines += ["", *(["Memory left aside"] if answer.mpl else []), *columns(rows)]
     if answer.mpl:
         lines += ["", *_storage(answer)]
     return lines
@@ -220,7 +220,7 @@ def _storage(answer: NetworkAnswer) -> list[str]:
         ]
         for p in answer.with_storage
     ]
-    return [*lines, "With storage for so many", *columns(rows)]
+    return [*lines, "With memory for so many", *columns(rows)]
 
 
 def _plain(value: float) -> str:

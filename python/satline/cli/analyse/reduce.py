@@ -1,9 +1,7 @@
-"""`satline reduce`: variables of a recording against load."""
+"""`satline analyse reduce`: variables of a recording against load."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from satline.cli.filters import filter_options
-from satline.cli.options import LOAD, RECORDING, class_options, require_loads
-from satline.cli.outputs import JSON, csv_option
+from satline.cli.options import LOAD, RECORDING, class_options, opened_in_its_words, require_loads
+from satline.cli.outputs import JSON, csv_option, print_json
 from satline.errors import InputError
 from satline.spreadsheet import Writer
 
@@ -54,13 +52,12 @@ def reduce(
 
     Below the table, it says of each variable whether it changes significantly with load.
     """
-    from satline.recording import Recording
     from satline.reduction import reduce as to_curves
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other", click.get_current_context())
     curves = to_curves(
-        Recording.open(recording),
+        opened_in_its_words(recording),
         load_axis,
         filters=filters,
         variables=None if variables is None else _names(variables),
@@ -71,7 +68,7 @@ def reduce(
     require_loads(curves, load_axis)
     chosen = _chosen(curves, variables)
     if as_json:
-        click.echo(json.dumps(curves_content(curves, chosen), indent=2))
+        print_json("analyse-reduce", curves_content(curves, chosen))
     elif as_csv:
         write_csv(curves, chosen)
     else:
@@ -111,7 +108,7 @@ def _chosen(curves: Curves, variables: str | None) -> list[str]:
             hint = (
                 f"did you mean {' or '.join(close)}?"
                 if close
-                else "`satline reduce RECORDING --csv` shows all names"
+                else "`satline analyse reduce RECORDING --csv` shows all names"
             )
             raise InputError(f"--variables: there is no variable {name}", hint=hint)
     return names
@@ -119,6 +116,7 @@ def _chosen(curves: Curves, variables: str | None) -> list[str]:
 
 def curves_content(curves: Curves, names: list[str]) -> dict[str, Any]:
     """Curves for JSON; a variable that is missing is told with its reason, never as numbers."""
+    from satline.present.documents import plain
     from satline.reduction import trend
 
     trends = {name: trend(curves.curves[name]) for name in names if name in curves.curves}
@@ -127,9 +125,9 @@ def curves_content(curves: Curves, names: list[str]) -> dict[str, Any]:
         "load_unit": curves.load_unit,
         "filters": curves.filters,
         "observation_s": curves.observation_s,
-        "classes": [dataclasses.asdict(one) for one in curves.classes],
-        "curves": {name: dataclasses.asdict(curves.curves[name]) for name in names if name in curves.curves},
-        "trends": {name: {**dataclasses.asdict(t), "words": t.words} for name, t in trends.items()},
+        "classes": curves.classes,
+        "curves": {name: curves.curves[name] for name in names if name in curves.curves},
+        "trends": {name: {**plain(t), "words": t.words} for name, t in trends.items()},
         "missing": curves.missing,
     }
 

@@ -1,8 +1,7 @@
-"""`satline states`: what each user does, as it goes."""
+"""`satline analyse states`: what each user does, as it goes."""
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from satline.cli.analyse.indicate import again, ended_by_hand, looked_at, say_stale, source_options
-from satline.cli.outputs import json_option
+from satline.cli.outputs import json_option, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -91,7 +90,7 @@ def states(
         while True:
             found = view(opened)
             if as_json:
-                click.echo(json.dumps(found.content(), indent=2 if once else None))
+                print_json("analyse-states", found.content(), one_line=not once)
             else:
                 console.print(table_of(found, sort, top or 20))
             say_stale(found.window)

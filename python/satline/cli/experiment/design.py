@@ -1,15 +1,14 @@
-"""`satline design`, `satline anova`: experiments planned and analysed."""
+"""`satline experiment design`, `satline experiment anova`: experiments planned and analysed."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from satline.cli.experiment.power import LEVEL
-from satline.cli.outputs import JSON, csv_option, picture_option, write_pictures
+from satline.cli.outputs import JSON, csv_option, picture_option, print_json, write_pictures
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def design(
     if as_csv:
         click.echo(plan_csv(plan), nl=False)
     elif as_json:
-        click.echo(json.dumps(content(plan), indent=2))
+        print_json("experiment-design", content(plan))
     else:
         from satline.present import print_blocks
 
@@ -268,7 +267,10 @@ def anova(
             error.message = f"{by} {name}: {error.message}"
             raise
     if as_json:
-        click.echo(json.dumps(made if by is not None else made[0], indent=2))
+        if by is None:
+            print_json("experiment-anova", made[0])
+        else:
+            print_json("experiment-anova-by", classes=made)
 
 
 def _analysed(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from satline.cli.outputs import print_json
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,8 +70,10 @@ def finish(
     """Write results.csv and report.html into the directory of the runs, and show the outcome."""
     from rich.console import Console
 
+    from satline.experiment.designed import LEVEL
     from satline.present import print_blocks, visible
     from satline.present.designed import content, outcome_blocks, results_csv, write_outcome
+    from satline.present.documents import plain
     from satline.present.html import write_page
 
     if not outcome.results:
@@ -81,17 +83,11 @@ def finish(
     write_page(table, results_csv(outcome.plan, outcome.results))
     write_outcome(page, outcome, title, question, text, within_s)
     if as_json:
-        shown: dict[str, Any] = {"title": title, **content(outcome)}
-        if carried is not None:
-            shown |= {
-                "failed": {str(run): why for run, why in carried.failed.items()},
-                "late": carried.late,
-                "repeated": carried.repeated,
-                "left_behind": carried.left_behind,
-            }
-            if carried.decided is not None:
-                shown["sequential"] = carried.decided.as_json()
-        click.echo(json.dumps({**shown, "report": str(page), "results": str(table)}, indent=2))
+        names = ("failed", "late", "repeated", "left_behind")
+        shown = {name: getattr(carried, name, None) for name in names}
+        decided = carried and carried.decided
+        shown["sequential"] = decided and {**plain(decided), "level": LEVEL}
+        print_json("study-design", content(outcome), shown, title=title, report=page, results=table)
         return
     console = Console(highlight=False)
     console.print()
@@ -125,7 +121,7 @@ def _print_carried(carried: Carried, console: Console) -> None:
     lines += [f"run {run} is in the analysis though the emulator was late every time" for run in carried.late]
     if carried.repeated:
         lines.append(f"{carried.repeated} void run(s) were repeated")
-    lines += [f"left behind: {what} (`satline clean` tries again)" for what in carried.left_behind]
+    lines += [f"left behind: {what} (`satline experiment clean` tries again)" for what in carried.left_behind]
     print_blocks(map(Note, lines), console)
 
 
@@ -136,7 +132,7 @@ def _print_interrupted(carried: Carried, place: Path, as_json: bool) -> None:
     words = f"ended early: {done} of {len(carried.plan.runs)} runs are done; the same command with --output "
     words += f"{visible(place)} goes on"
     if as_json:
-        click.echo(
-            json.dumps({"interrupted": True, "runs_done": done, "runs_planned": len(carried.plan.runs)})
+        print_json(
+            "study-design-interrupted", interrupted=True, runs_done=done, runs_planned=len(carried.plan.runs)
         )
     click.echo(words, err=as_json)

@@ -1,14 +1,13 @@
-"""`satline power`: how many replicates, or how long a window, an experiment needs."""
+"""`satline experiment power`: how many replicates, or how long a window, an experiment needs."""
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
 import click
 
-from satline.cli.outputs import JSON
+from satline.cli.outputs import JSON, print_json
 from satline.errors import InputError
 
 LEVEL = click.option(
@@ -135,7 +134,7 @@ def power(
         power=wanted,
     )
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        print_json("experiment-power" if autocorrelation is None else "experiment-power-window", found)
         return
     from rich.console import Console
 

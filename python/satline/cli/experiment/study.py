@@ -1,8 +1,7 @@
-"""`satline study`, `satline studies`, `satline clean`."""
+"""`satline study`, `satline experiment studies`, `satline experiment clean`."""
 
 from __future__ import annotations
 
-import json
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from satline.cli.completion import names_in, shipped
-from satline.cli.outputs import JSON, json_option, output_option
+from satline.cli.outputs import JSON, json_option, output_option, print_json
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -211,14 +210,14 @@ def study(
 
 
 def _explain(path: Path, as_json: bool) -> None:
-    from satline.experiment.adaptive.path import trail_of
+    from satline.experiment.adaptive import trail_of
     from satline.present import visible
     from satline.present.search import path_lines
     from satline.recording import Recording
 
     trail = trail_of(Recording.open(path).description, path)
     if as_json:
-        click.echo(json.dumps({"search": trail.search, "decisions": trail.decisions}, indent=2, default=str))
+        print_json("study-explain", trail)
         return
     for line in path_lines(trail.search, trail.decisions):
         click.echo(visible(line))
@@ -252,7 +251,7 @@ def _print(result: Result, console: Console) -> None:
     for problem in result.left_behind:
         console.print(Text(f"left behind: {visible(problem)}"), soft_wrap=True)
     if result.left_behind:
-        console.print("hint: `satline clean` tries again")
+        console.print("hint: `satline experiment clean` tries again")
 
 
 def _search_lines(result: Result) -> list[str]:
@@ -269,25 +268,21 @@ def _search_lines(result: Result) -> list[str]:
 
 
 def _print_json(result: Result) -> None:
-    from satline.diagnosis import as_plain, to_dict
+    from satline.present.documents import document, plain
 
-    judged = result.judged
-    diagnosed = None
-    if judged is not None:
-        diagnosed = {**to_dict(judged.diagnosis), "agreement": as_plain(judged.agreement)}
-    content = {
-        "recording": str(result.recording) if result.recording.exists() else None,
-        "report": None if judged is None or judged.report is None else str(judged.report),
-        "interrupted": result.interrupted is not None,
-        "windows": result.windows,
-        "search": None
-        if result.trail is None
-        else {**result.trail.search, "decisions": list(result.trail.decisions)},
-        "left_behind": result.left_behind,
-        "peak": None if judged is None or judged.peak is None else judged.peak.plain(),
-        "diagnosis": diagnosed,
-    }
-    click.echo(json.dumps(content, indent=2))
+    judged, trail = result.judged, result.trail
+    peak = None if judged is None else judged.peak
+    print_json(
+        "study",
+        recording=result.recording if result.recording.exists() else None,
+        report=judged and judged.report,
+        interrupted=result.interrupted is not None,
+        windows=result.windows,
+        search=trail and {**trail.search, "decisions": trail.decisions},
+        left_behind=result.left_behind,
+        peak=peak and {**plain(peak), "words": peak.words},
+        diagnosis=judged and document("diagnose", judged.diagnosis, agreement=judged.agreement),
+    )
 
 
 @click.command(
@@ -295,7 +290,7 @@ def _print_json(result: Result) -> None:
     epilog="""\b
 Examples:
   satline experiment studies
-  satline experiment studies --json | jq -r '.[].name'
+  satline experiment studies --json | jq -r '.studies[].name'
 """,
 )
 @JSON
@@ -315,11 +310,11 @@ def studies(as_json: bool) -> None:
                 "most_users": most_users(one),
                 "runs": runs_of(one),
                 "seconds": runs_of(one) * one.file.load.longest_s(),
-                "path": str(one.path),
+                "path": one.path,
             }
             for one in found
         ]
-        click.echo(json.dumps(rows, indent=2))
+        print_json("experiment-studies", studies=rows)
         return
     width = max(len(one.name) for one in found)
     for one in found:
@@ -365,11 +360,11 @@ def clean(as_json: bool) -> int:
     A study that is still running is left alone. The exit code is 1 if something could not be undone.
     """
     from satline.present import visible
-    from satline.systems.janitor_process import clean_stale
+    from satline.systems.janitor import clean_stale
 
     undone, problems, living = clean_stale()
     if as_json:
-        click.echo(json.dumps({"undone": undone, "left_behind": problems, "running": living}, indent=2))
+        print_json("experiment-clean", undone=undone, left_behind=problems, running=living)
         return 1 if problems else 0
     for run_id in undone:
         click.echo(f"undone: run {visible(run_id)}")

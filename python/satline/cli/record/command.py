@@ -77,14 +77,14 @@ Examples:
     "--waits",
     is_flag=True,
     help="Record at each context switch what users wait for (pages, disks, locks, other processes, the"
-    " network), and which user holds it. Needs root and Linux 6.2.",
+    " network), and which user holds it. Needs root and Linux 5.19 (tried on 6.1 and later).",
 )
 @click.option(
     "--terminals",
     is_flag=True,
     help="Record how long users at terminals (windows, ssh, tmux, containers) wait for each line that they"
     " enter: until its first output, and until the next prompt. Nothing typed or displayed is stored."
-    " Needs root and Linux 6.2.",
+    " Needs root and Linux 5.15 (tried on 6.1 and later).",
 )
 @click.option(
     "--services",

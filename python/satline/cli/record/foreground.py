@@ -43,7 +43,7 @@ def foreground(plan: Plan, notes: Sequence[str], *, headlines: bool = True) -> i
     from satline.interruption import Interrupted, signals_interrupt
     from satline.present import visible
     from satline.recording import compact
-    from satline.systems.child import end, end_with_parent
+    from satline.systems.binaries import end, end_with_parent
 
     asked = False
     answers = Headlines(plan.recording)

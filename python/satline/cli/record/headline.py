@@ -48,7 +48,7 @@ class Headlines:
 
     def start(self) -> None:
         """Begin to work it out."""
-        from satline.systems.janitor_process import python_environment
+        from satline.systems.janitor import python_environment
 
         # A file: nobody reads a pipe between two looks, and a full one would hold the process up.
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 (closed by _take)

@@ -42,12 +42,10 @@ RequiresMountsFor={parent}
 [Service]
 Type=simple
 {before}ExecStart={command}
-{after}ExecStopPost=-{satline} recording compact {recording}
-Restart=on-failure
+{after}Restart=on-failure
 RestartSec=10
 KillSignal=SIGTERM
 TimeoutStopSec=60
-# No MemoryDenyWriteExecute: libraries of the compaction make code at run time.
 # It reads other users' processes and their accounting, keeps its clockwork, and may do nothing else.
 CapabilityBoundingSet=CAP_SYS_PTRACE CAP_NET_ADMIN CAP_DAC_READ_SEARCH CAP_SYS_NICE CAP_BPF CAP_PERFMON
 RestrictAddressFamilies=AF_NETLINK AF_UNIX
@@ -55,6 +53,11 @@ LimitNOFILE=65536
 {probes}{hardening}
 [Install]
 WantedBy=multi-user.target
+"""
+
+# No MemoryDenyWriteExecute with it: its libraries make code at run time.
+_COMPACT_AT_END = """\
+ExecStopPost=-{satline} recording compact {recording}
 """
 
 # "+": with all rights, since the service itself may write no setting of the kernel. ExecStopPost is done
@@ -103,8 +106,14 @@ WantedBy=timers.target
 """
 
 
-def make_units(plan: Plan, satline: Path, *, delay_accounting: bool = False) -> dict[str, str]:
+def make_units(plan: Plan, satline: Path | None, *, delay_accounting: bool = False) -> dict[str, str]:
     """File name → text of each unit.
+
+    Parameters
+    ----------
+    satline
+        The program that compacts; ``None``: only the monitor is there, and nothing is compacted, let go or
+        switched.
 
     Raises
     ------
@@ -112,7 +121,7 @@ def make_units(plan: Plan, satline: Path, *, delay_accounting: bool = False) -> 
         A path has a sign that a unit file would read as its own.
     """
     command = plan.arguments()
-    for word in (*command, str(satline)):
+    for word in (*command, *([] if satline is None else [str(satline)])):
         if any(sign.isspace() or sign in "%\\\"'$;" or not sign.isprintable() for sign in word):
             raise InputError(
                 f"{word} cannot stand in a unit file", hint="choose a path of letters, digits, - . _ /"
@@ -121,15 +130,19 @@ def make_units(plan: Plan, satline: Path, *, delay_accounting: bool = False) -> 
     limits += f" --max-size {plan.max_bytes}" if plan.max_bytes is not None else ""
     in_group = plan.cgroup is not None and bool(plan.thermometers)
     values = {"satline": satline, "recording": plan.recording, "parent": plan.recording.parent}
+    after = [_SWITCH_BACK] if delay_accounting and satline else []
+    after += [_COMPACT_AT_END] if satline else []
     record = _RECORD.format(
         command=" ".join(command),
-        before=_SWITCH_ON.format(satline=satline) if delay_accounting else "",
-        after=_SWITCH_BACK.format(satline=satline) if delay_accounting else "",
+        before=_SWITCH_ON.format(**values) if delay_accounting and satline else "",
+        after="".join(part.format(**values) for part in after),
         probes=_PROBES if plan.thermometers else "",
         # Probes enter the load's group.
         hardening=_HARDENING.format(protect_groups="no" if in_group else "yes", **values),
         **values,
     )
+    if satline is None:
+        return {"satline-record.service": record}
     return {
         "satline-record.service": record,
         "satline-record-compact.service": _COMPACT.format(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import click
 
 from satline.cli.options import RECORDING
-from satline.cli.outputs import JSON
+from satline.cli.outputs import JSON, print_json
 
 
 @click.command(
@@ -34,7 +33,7 @@ def check(recording: Path, as_json: bool) -> int:
 
     found = examine(recording)
     if as_json:
-        click.echo(json.dumps(found.as_dict(), indent=2, default=str))
+        print_json("recording-check", found, ok=found.ok)
         return 0 if found.ok else 1
     for problem in found.problems:
         click.echo(f"problem: {visible(problem)}")
@@ -94,16 +93,9 @@ def compact(recording: Path, as_json: bool) -> None:
 
     done = bring_to_rest(recording)
     if as_json:
-        content = {
-            "segments": done.segments,
-            "rows": done.rows,
-            "left": len(done.left),
-            "damaged": len(done.damage),
-            "kept": [str(path) for path in done.kept],
-            "bytes_before": done.bytes_before,
-            "bytes_after": done.bytes_after,
-        }
-        click.echo(json.dumps(content, indent=2))
+        counts = {"left": len(done.left), "damaged": len(done.damage)}
+        sizes = {"bytes_before": done.bytes_before, "bytes_after": done.bytes_after}
+        print_json("recording-compact", counts, sizes, segments=done.segments, rows=done.rows, kept=done.kept)
         return
     for damage in done.damage:
         click.echo(f"warning: {visible(damage)}")
@@ -203,7 +195,7 @@ def info(recording: Path, as_json: bool) -> None:
     opened = Recording.open(recording)
     content = {"description": opened.description, "sources": opened.sources, "tables": opened.tables()}
     if as_json:
-        click.echo(json.dumps(content, indent=2, default=str))
+        print_json("recording-info", content)
         return
     for key, value in _flat(content):
         lines = str(value).splitlines()

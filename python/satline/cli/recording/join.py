@@ -1,15 +1,14 @@
-"""`satline join`: a log of requests beside what a recording says of the host."""
+"""`satline recording join`: a log of requests beside what a recording says of the host."""
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from satline.cli.options import RECORDING
-from satline.cli.outputs import JSON
+from satline.cli.outputs import JSON, print_json
 
 
 @click.command(
@@ -89,18 +88,18 @@ def join(
         return datetime.fromtimestamp(ns / 1e9, zone or UTC).isoformat(timespec="seconds")
 
     if as_json:
-        content = {
-            "recording": str(recording),
-            "requests": done.rows,
-            "left_out": done.left_out,
-            "begins": shown(done.begins),
-            "ends": shown(done.ends),
-            "users": done.users,
-            "classes": done.classes,
-            "damage": done.damaged,
-            "notes": done.notes,
-        }
-        click.echo(json.dumps(content, indent=2))
+        print_json(
+            "recording-join",
+            recording=recording,
+            requests=done.rows,
+            left_out=done.left_out,
+            begins=shown(done.begins),
+            ends=shown(done.ends),
+            users=done.users,
+            classes=done.classes,
+            damage=done.damaged,
+            notes=done.notes,
+        )
         return
     counted = ((done.users, "user", "users"), (done.classes, "class", "classes"))
     parts = [f"{done.rows:,} request{'s'[: done.rows != 1]} joined"]

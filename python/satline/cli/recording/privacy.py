@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 import click
 
 from satline.cli.options import RECORDING
-from satline.cli.outputs import JSON
+from satline.cli.outputs import JSON, print_json
 from satline.errors import InputError
 
 KEY = click.option(
@@ -63,11 +62,15 @@ def pseudonymise(
     key = recordings.make_key(key_file) if make_key else recordings.read_key(key_file)
     done = recordings.pseudonymise(recording, copy, key, keep_files=keep_files, with_names=not without_names)
     if as_json:
-        content = {
-            "path": str(done.path), "key": key.id, "names": done.names, "rows": done.rows,
-            "left_out": done.left_out, "original_signed": done.signed,
-        }  # fmt: skip
-        click.echo(json.dumps(content, indent=2))
+        print_json(
+            "recording-pseudonymise",
+            path=done.path,
+            key=key.id,
+            names=done.names,
+            rows=done.rows,
+            left_out=done.left_out,
+            original_signed=done.signed,
+        )
         return
     if make_key:
         click.echo(f"new key: {visible(key_file)}; who has it can read the names: keep it to yourself")
@@ -107,7 +110,7 @@ def reveal(recording: Path, key_file: Path, pseudonyms: tuple[str, ...], as_json
         return 0
     found = read_names(recording / NAMES, key, pseudonyms or None)
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        print_json("recording-reveal", names=found)
     else:
         for pseudonym, name in sorted(found.items(), key=lambda pair: pair[1]):
             click.echo(f"{pseudonym}  {visible(name)}")

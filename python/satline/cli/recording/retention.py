@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from satline.cli.options import KEEP, MAX_SIZE, RECORDING
-from satline.cli.outputs import JSON
+from satline.cli.outputs import JSON, print_json
 
 if TYPE_CHECKING:
     from satline.recording import PruneReport
@@ -40,16 +39,7 @@ def prune(recording: Path, keep: int | None, max_size: int | None, dry_run: bool
         recording, keep_s=None if keep is None else keep / 1000, max_bytes=max_size, dry_run=dry_run
     )
     if as_json:
-        content = {
-            "dry_run": dry_run,
-            "days": [{"day": d.day, "files": d.files, "rows": d.rows, "bytes": d.bytes} for d in done.days],
-            "bytes": done.bytes_freed,
-            "bytes_before": done.bytes_before,
-            "over_bytes": done.over_bytes,
-            "from_day": done.from_day,
-            "why_not": done.why_not,
-        }
-        click.echo(json.dumps(content, indent=2))
+        print_json("recording-prune", done, dry_run=dry_run, bytes=done.bytes_freed)
     else:
         for line in told(done, dry_run=dry_run):
             click.echo(line)

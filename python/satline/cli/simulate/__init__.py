@@ -1,1 +1,1 @@
-"""`satline simulate` in its forms, and `satline calibrate`."""
+"""`satline simulate` in its forms, and `satline simulate calibrate`."""

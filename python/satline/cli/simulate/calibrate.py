@@ -1,8 +1,7 @@
-"""`satline calibrate`: free constants of a simulated machine, fitted to a measured table."""
+"""`satline simulate calibrate`: free constants of a simulated machine, fitted to a measured table."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +39,7 @@ def calibrate(file: str, output: Path | None, applied: bool, workers: int | None
     to.
     """
     from satline.present.calibration import content, page
+    from satline.present.documents import document, text
     from satline.simulation import find_calibration
     from satline.simulation.calibration import calibrate as run
     from satline.simulation.calibration import read_calibration
@@ -65,15 +65,15 @@ def calibrate(file: str, output: Path | None, applied: bool, workers: int | None
             click.echo(f"error: interrupted\nhint: {hint}", err=True)
             return TERMINATED if stopped else 130
     files = written(result)
-    shown = content(result)
+    shown = document("simulate-calibrate", content(result))
     save(directory / "constants.patch", patch(files))
     save(directory / "fit.md", page(result))
-    save(directory / "fit.json", json.dumps(shown, indent=2) + "\n")
+    save(directory / "fit.json", text(shown) + "\n")
     if applied:
         for path, (_, after) in files.items():
             save(path, after)
     if as_json:
-        click.echo(json.dumps(shown, indent=2))
+        click.echo(text(shown))
         return 0
     _say(result, directory, applied)
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from satline.cli.completion import names_in, shipped
-from satline.cli.outputs import JSON, markdown_option, output_option
+from satline.cli.outputs import JSON, markdown_option, output_option, print_json
 from satline.cli.simulate.running import TERMINATED, measures, progress, stoppable
 from satline.cli.simulate.study import find_study, run_study, study_directory
 from satline.errors import InputError
@@ -165,10 +164,8 @@ def _points(machine: str, workload: str, as_json: bool, options: dict[str, Any])
             progress=show,
         )
     if as_json:
-        shown = content(done)
-        if options["differences"]:
-            shown["differences"] = difference_content(done)
-        click.echo(json.dumps(shown, indent=2))
+        differences = difference_content(done) if options["differences"] else None
+        print_json("simulate-run", content(done), differences=differences)
         return
     from rich.console import Console
 
@@ -221,7 +218,7 @@ def _record(machine: str, workload: str, as_json: bool, options: dict[str, Any])
         raise InputError(f"{options['record']} is a recording already", hint="name another directory")
     result = _recorded(Program(), run, options["record"])
     if as_json:
-        click.echo(json.dumps({"recording": str(options["record"]), "steps": result.steps}, indent=2))
+        print_json("simulate-record", recording=options["record"], steps=result.steps)
         return
     from rich.console import Console
 
@@ -274,10 +271,10 @@ def _print_list(as_json: bool) -> None:
     }
     if as_json:
         shown = {
-            kind: [{"name": path.stem, "about": about(path), "path": str(path)} for path in paths]
+            kind: [{"name": path.stem, "about": about(path), "path": path} for path in paths]
             for kind, paths in kinds.items()
         }
-        click.echo(json.dumps(shown, indent=2))
+        print_json("simulate-list", shown)
         return
     for kind, paths in kinds.items():
         click.echo(f"{kind}:")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from satline.cli.outputs import print_json
 from satline.cli.simulate.running import measures, progress
 from satline.errors import InputError
+from satline.extras import NOT_DRAWN, can_draw
 
 if TYPE_CHECKING:
     from satline.simulation import SimulatedStudy
@@ -61,16 +62,19 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
             note=notes.append,
         )
     figures = [out / Path(one.file).name for one in write_figures(result, out)]
+    if study.file.figure and not can_draw():
+        click.echo(f"figures: {NOT_DRAWN}", err=True)
     pages = write_study_page(result, options["markdown"])[:1] if options["markdown"] else []
     planted = result.planted
     if as_json:
-        shown = {
-            "study": study.name,
-            "arms": {arm: content(simulated) for arm, simulated in result.arms.items()},
-            "comparisons": comparison_content(result),
-            "effects": effect_content(result),
-            "figures": [str(path) for path in figures],
-            "planted": None
+        print_json(
+            "simulate-study",
+            study=study.name,
+            arms={arm: content(simulated) for arm, simulated in result.arms.items()},
+            comparisons=comparison_content(result),
+            effects=effect_content(result),
+            figures=figures,
+            planted=None
             if planted is None
             else {
                 "expects": planted.expects,
@@ -79,8 +83,7 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
                 "headline": planted.diagnosis.headline,
                 "findings": [finding.rule for finding in planted.diagnosis.findings],
             },
-        }
-        click.echo(json.dumps(shown, indent=2))
+        )
         return
     from rich.console import Console
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -12,6 +14,7 @@ from satline.diagnosis._histories import Histories
 from satline.diagnosis._left import TAKEN, taken_part
 from satline.diagnosis._partial import Floats, Partial, partial_correlation
 from satline.diagnosis._results import Evidence, Saturation
+from satline.diagnosis._upgrades import gains
 from satline.diagnosis._use import Use
 from satline.reduction import SHARE_PARTS, Reduction
 
@@ -66,6 +69,11 @@ class Context:
     def saturated(self) -> bool:
         """Is the verdict that it saturates, or is the topmost class one in which something was short?"""
         return self.saturation.outcome == "saturated" or self.basis == "periods"
+
+    @cached_property
+    def gains(self) -> Mapping[str, float] | None:
+        """What each upgrade would bring, asked of the model once."""
+        return gains(self.reduction)
 
     @property
     def watched(self) -> bool:
@@ -146,7 +154,7 @@ class Context:
 
     @property
     def problem(self) -> str:
-        """The variable of the load's problem state, as `busy`."""
+        """The variable of the load's user time, as `busy`."""
         return "problem_of_left" if self.busy == "busy_of_left" else "problem_fraction"
 
     @property
@@ -167,7 +175,7 @@ class Context:
         """Part of the users' transaction time at saturation, as a ratio of means; ``None`` without
         transactions. In short periods without transactions: part of the time that users ran or waited.
 
-        The whole is at least the sum of its parts: see `satline.reduction._shares`."""
+        The whole is at least the sum of its parts: see `satline.reduction._curves.whole_shares`."""
         spent, whole = self.high(part), self.high("users_in_transaction")
         parts = [p for name in SHARE_PARTS if (p := self.high(f"user_{name}")) is not None]
         time = sum(p.value for p in parts)
@@ -182,7 +190,7 @@ class Context:
     def inside(self, part: str) -> Measure | None:
         """As `share`, but of the time in queue where admission holds users back (eligible time is known).
 
-        Who is held back neither runs nor waits for a page or a device: beyond saturation only his time grows,
+        Who is held back neither runs nor waits for a page or a device: beyond saturation only its time grows,
         and no part of the whole would stay large.
         """
         share = self.share(part)
@@ -205,7 +213,7 @@ class Context:
         """Do the users of a virtual-machine system fill its processors themselves at saturation?
 
         Then processors limit them whatever else they wait for (utilization law): no wait is left idle that
-        paging devices or storage could fill. Elsewhere what fills processors may not be the load: False.
+        paging devices or memory could fill. Elsewhere what fills processors may not be the load: False.
         """
         total, run = self.high(self.busy), self.high("user_run")
         busy = self.high("total_cpu")

@@ -31,7 +31,7 @@ _NAMES = {
     "trivial": "a probe of a trivial command",
     "compute": "a probe that computes",
     "io": "an I/O probe",
-    "paging": "a probe of storage",
+    "paging": "a probe of memory",
 }
 # A probe got slower by so many times for a finding, and by less than the second against it.
 SLOWER, NOT_SLOWER = 1.5, 1.2
@@ -48,7 +48,7 @@ def cited(finding: Finding, context: Context, uses: Sequence[Use]) -> Finding:
         return finding
     courses = Courses(context.reduction, context.history)
     here, calm = _parts(context, component)
-    # What waits for a processor as well says nothing of a disk or of storage.
+    # What waits for a processor as well says nothing of a disk or of memory.
     usable = np.ones(courses.count, dtype=bool) if component == "processor" else ~full_processors(courses)
     facts = []
     for one in readings(courses):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context, Measure
-from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._rule import Rule, unmet
 from satline.diagnosis.rules._wait import wait_at_saturation
 
 RULE = Rule(
@@ -78,18 +78,13 @@ def judge(context: Context) -> Finding:
         context.evidence(f"device_service:{device}", f"above {GROWTH:g} × that at light load", slower),
         context.evidence(f"device_service:{device}", "shorter at light load", slower, light=True),
     ]
-    lacking = [
-        why
-        for why, ok in (
-            ("the multiprogramming level is not much higher than at light load", many),
-            ("no device is full", full),
-            ("the fullest device takes no longer for a request than at light load", slower),
-            ("its requests are larger", same),
-        )
-        if not ok
-    ]
-    if lacking:
-        return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+    if lacking := unmet(
+        ("the multiprogramming level is not much higher than at light load", many),
+        ("no device is full", full),
+        ("the fullest device takes no longer for a request than at light load", slower),
+        ("its requests are larger", same),
+    ):
+        return RULE.finding("does-not-hold", lacking, evidence=evidence)
     text = (
         f"I/O wait is {wait.value:.0%} of {wait.of}, and {device} takes {now.value * 1000:.2g} ms of its "
         "own time for"

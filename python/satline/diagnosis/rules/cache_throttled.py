@@ -1,13 +1,13 @@
 """Cache throttled by a tuning knob.
 
-What: a bound keeps a cache small although storage is free.
+What: a bound keeps a cache small although memory is free.
 Why: the cache gives up blocks that are wanted again at once; finding victims and reading again costs
 processor time and I/O.
-Signs: the cache is pinned near its configured bound, blocks are stolen from it at a high rate, much storage
-is unallocated, and processor time of the supervisor goes with the steals at equal load.
+Signs: the cache is pinned near its configured bound, blocks are stolen from it at a high rate, much memory
+is unallocated, and processor time of the kernel goes with the steals at equal load.
 On a live host: a control group at its memory limit that mostly holds file pages. Those that it reads again
 just after they were taken are steals that are missed, whoever counts them.
-False readings: a cache fills whatever it is given: to be full is normal, steals with free storage are not. A
+False readings: a cache fills whatever it is given: to be full is normal, steals with free memory are not. A
 scan of files that are read once steals blocks that nobody misses.
 Remedy: remove the bias or the maximum.
 References: [Bitner].
@@ -22,7 +22,7 @@ from satline.diagnosis._limits import LimitedGroup, memory_groups
 from satline.diagnosis._results import Evidence, Finding
 from satline.diagnosis.rules._context import Context, Measure
 from satline.diagnosis.rules._live import mean_over, members, times_of
-from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._rule import Rule, unmet
 from satline.diagnosis.rules._wait import wait_at_saturation
 
 RULE = Rule(
@@ -51,7 +51,7 @@ LEAST_SEEN = 5
 
 def judge(context: Context) -> Finding:
     """Holds when the cache is at its bound, steals rise above 10 per second with at least a quarter of
-    storage free, and supervisor time surely goes with them at equal load. It needs no saturation, but is then
+    memory free, and system time surely goes with them at equal load. It needs no saturation, but is then
     a remark."""
     fill, steals = context.high("cache_fill"), context.high("cache_steal_rate")
     used = context.high("memory_used_fraction")
@@ -65,19 +65,14 @@ def judge(context: Context) -> Finding:
     evidence = [
         context.evidence("cache_fill", "at least 0.95 of its bound", pinned),
         context.evidence("cache_steal_rate", f"surely above {STEALS:g} per second", many),
-        context.evidence("memory_used_fraction", f"surely below {1 - FREE:g}: storage is free", free),
+        context.evidence("memory_used_fraction", f"surely below {1 - FREE:g}: memory is free", free),
     ]
-    lacking = [
-        why
-        for why, ok in (
-            (f"the cache is at {fill.value:.0%} of its bound", pinned),
-            (f"{max(0.0, steals.value):.0f} blocks are stolen each second", many),
-            (f"{used.value:.0%} of main storage is used", free),
-        )
-        if not ok
-    ]
-    if lacking:
-        return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+    if lacking := unmet(
+        (f"the cache is at {fill.value:.0%} of its bound", pinned),
+        (f"{max(0.0, steals.value):.0f} blocks are stolen each second", many),
+        (f"{used.value:.0%} of memory is used", free),
+    ):
+        return RULE.finding("does-not-hold", lacking, evidence=evidence)
     same = context.partial("supervisor_state", "cache_steal_rate")
     if (same is None or same.low <= 0) and (of_group := _groups(context)) is not None:
         # Where it is always so, nothing varies together: its users' own time tells.
@@ -93,14 +88,14 @@ def judge(context: Context) -> Finding:
     evidence.append(context.partial_evidence("supervisor_state ~ cache_steal_rate", same, "above 0", goes))
     if not goes:
         return RULE.finding(
-            "does-not-hold", "supervisor time does not go with the steals at equal load", evidence=evidence
+            "does-not-hold", "system time does not go with the steals at equal load", evidence=evidence
         )
     wait = wait_at_saturation(context, "user_io_wait", "io_wait")
     strength = wait.value + 0.05 if wait is not None and wait.large else 0.3
     text = (
         f"the cache is at {fill.value:.0%} of its bound and gives up {steals.value:.0f} blocks each second, "
         "while"
-        f" {1 - used.value:.0%} of main storage is free"
+        f" {1 - used.value:.0%} of memory is free"
     )
     return RULE.finding("holds", text, strength=strength, evidence=evidence, remark=not context.saturated)
 
@@ -116,7 +111,7 @@ def _groups(context: Context) -> Finding | None:
     if used is None:
         return None
     if used.high >= 1 - FREE:
-        return RULE.finding("does-not-hold", f"{used.value:.0%} of main storage is used")
+        return RULE.finding("does-not-hold", f"{used.value:.0%} of memory is used")
     judged = [found for group in groups if (found := _group(context, group, used)) is not None]
     if not judged:
         return None
@@ -174,23 +169,18 @@ def _group(context: Context, group: LimitedGroup, used: Measure) -> Finding | No
             ),
         )
     ]
-    lacking = [
-        why
-        for why, ok in (
-            (f"{group.name} is at {fill.value:.0%} of its memory limit", pinned),
-            (f"only {file.value:.0%} of what it holds are file pages", files),
-            (f"it reads {steals.value:.0f} pages a second again", many),
-            ("what comes back are pages of programs, by faults", calls),
-            (f"its users feel it in {felt:.0%} of their time", felt >= FELT),
-        )
-        if not ok
-    ]
-    if lacking:
-        return RULE.finding("does-not-hold", "; ".join(lacking), evidence=facts)
+    if lacking := unmet(
+        (f"{group.name} is at {fill.value:.0%} of its memory limit", pinned),
+        (f"only {file.value:.0%} of what it holds are file pages", files),
+        (f"it reads {steals.value:.0f} pages a second again", many),
+        ("what comes back are pages of programs, by faults", calls),
+        (f"its users feel it in {felt:.0%} of their time", felt >= FELT),
+    ):
+        return RULE.finding("does-not-hold", lacking, evidence=facts)
     text = (
         f"the file cache of group {group.name} ({listed(sorted(own))}) is at {fill.value:.0%} of its memory"
         f" limit of {float(np.nanmean(group.limit)) / 2**20:,.0f} MiB, and {steals.value:,.0f} pages a second"
-        f" are read again just after they were taken, while {1 - used.value:.0%} of main storage is free"
+        f" are read again just after they were taken, while {1 - used.value:.0%} of memory is free"
     )
     strength = 0.3 + min(0.5, times.io.value)
     return RULE.finding(

@@ -3,7 +3,7 @@
 What: the processors are the bottleneck.
 Why: beyond saturation every processor that the load may use is busy, so that users wait for processors.
 Signs: total CPU near capacity at saturation, wait near 0, paging moderate; users run or wait for a processor.
-False readings: compute-bound background work (see cpu_background); supervisor time spent on paging (see
+False readings: compute-bound background work (see cpu_background); system time spent on paging (see
 paging_overhead); a quota (see quota_bound); a hypervisor that gives the processors to others.
 Remedy: defer or lower the priority of background work, then faster or more processors.
 References: [Bard].
@@ -71,7 +71,7 @@ def judge(context: Context) -> Finding:
             else []
         ),
         context.evidence("problem_fraction", "most of total CPU", most),
-        context.evidence("supervisor_fraction", "less than problem state", less),
+        context.evidence("supervisor_fraction", "less than user time", less),
     ]
     quota = context.quota_holds()
     if quota:
@@ -136,7 +136,7 @@ def judge(context: Context) -> Finding:
         )
     notes: list[str] = []
     if supervisor is not None and problem is not None and supervisor.value > problem.value:
-        text += "; most of it in supervisor state"
+        text += "; most of it system time"
         notes.append(
             "Most processor time is the kernel's: look at forks, system calls and faults before buying "
             "processors."

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from satline.diagnosis._results import Evidence, Finding
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._live import inside, times_of
-from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._rule import Rule, unmet
 from satline.diagnosis.rules._wait import as_cause
 
 RULE = Rule(
@@ -33,7 +33,7 @@ RULE = Rule(
         "so "
         "that the fast tier keeps what is in use.",
         "A larger or a second fast tier: more zram or zswap, or another NVMe swap device of equal priority.",
-        "More main storage.",
+        "More memory.",
     ),
     false_readings=(
         "A fast tier full of pages that nobody wants back does no harm; what counts is that page wait rises "
@@ -85,18 +85,13 @@ def judge(context: Context) -> Finding:
         context.evidence("paging_rate", "above 1.2 × that at light load", climbs),
         context.evidence(wait, "above 1.5 × that at light load", bool(waits)),
     ]
-    lacking = [
-        why
-        for why, ok in (
-            (overflow.text, overflow.seen),
-            ("paging does not climb", climbs),
-            ("page wait does not rise", waits),
-            ("users fill the processors", not context.filled_by_users),
-        )
-        if not ok
-    ]
-    if lacking:
-        return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+    if lacking := unmet(
+        (overflow.text, overflow.seen),
+        ("paging does not climb", climbs),
+        ("page wait does not rise", waits),
+        ("users fill the processors", not context.filled_by_users),
+    ):
+        return RULE.finding("does-not-hold", lacking, evidence=evidence)
     same = context.partial(wait, "fast_paging_share")
     if same is not None:
         evidence.append(

@@ -28,7 +28,7 @@ RULE = Rule(
     needs=("share_io_wait", "io_wait", "busiest_device", "page_share"),
     remedies=(
         "Find who reads or writes most, and spread it: move a mount or a hot directory to another device.",
-        "Give the file cache more storage, so that files are read once.",
+        "Give the file cache more memory, so that files are read once.",
         "Protect interactive users: io.weight or io.latency for their control group, ionice for "
         "background work.",
         "A faster device, or more of them; else the processors are simply faster than the work needs.",

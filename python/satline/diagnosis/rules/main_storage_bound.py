@@ -1,13 +1,13 @@
-"""Main storage is the true bottleneck.
+"""Memory is the true bottleneck.
 
-What: even the few users that are admitted do not fit into main storage.
+What: even the few users that are admitted do not fit into memory.
 Why: the multiprogramming level is already low and users are held back, yet those inside page heavily:
 lowering it further would idle the processors still more.
-Signs: a low multiprogramming level, eligible users, heavy paging, little problem state.
+Signs: a low multiprogramming level, eligible users, heavy paging, little user time.
 Without a knee: a control group at its memory limit whose pages come back just after they were taken.
 False readings: a high multiprogramming level with heavy paging is thrashing; one user with a very large
 working set pages heavily whatever the level.
-Remedy: more storage. Storage beyond what the level needs still pays: it keeps interactive working sets
+Remedy: more memory. Memory beyond what the level needs still pays: it keeps interactive working sets
 between interactions, in proportion to users.
 References: [Bard].
 """
@@ -16,20 +16,20 @@ from __future__ import annotations
 
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context
-from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._rule import Rule, unmet
 from satline.diagnosis.rules._short import from_periods
 from satline.diagnosis.rules._wait import as_cause, held_back, wait_at_saturation
 
 RULE = Rule(
     name="main_storage_bound",
-    title="main storage too small",
+    title="memory too small",
+    vm_title="main storage too small",
     component="storage",
     needs=("mpl", "user_eligible", "paging_rate", "problem_fraction", "share_page_wait"),
     remedies=(
         "Put a compressed tier before swap (zram, zswap), if processors stand idle.",
-        "Raise the storage limit of the load (memory.max), or the guest's memory.",
-        "More main storage; it pays beyond the need of those admitted, for it keeps users' pages while they "
-        "think.",
+        "Raise the memory limit of the load (memory.max), or the guest's memory.",
+        "More memory; it pays beyond the need of those admitted, for it keeps users' pages while they think.",
     ),
     false_readings=("One user with a very large working set pages heavily at any level.",),
     references=("[Bard]",),
@@ -89,19 +89,14 @@ def judge(context: Context) -> Finding:
     demanded = context.high("storage_demanded_fraction")
     if demanded is not None:
         evidence.append(context.evidence("storage_demanded_fraction", "above 1", demanded.low > 1))
-    lacking = [
-        why
-        for why, ok in (
-            (held.words, held.holds),
-            ("the multiprogramming level is not low", few),
-            (f"paging is not heavy: page wait is {wait.value:.0%} of {wait.of}", heavy),
-            (f"problem state is {problem.value:.0%} of capacity", little),
-            ("users fill the processors", not full),
-        )
-        if not ok
-    ]
-    if lacking:
-        return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+    if lacking := unmet(
+        (held.words, held.holds),
+        ("the multiprogramming level is not low", few),
+        (f"paging is not heavy: page wait is {wait.value:.0%} of {wait.of}", heavy),
+        (f"user time is {problem.value:.0%} of capacity", little),
+        ("users fill the processors", not full),
+    ):
+        return RULE.finding("does-not-hold", lacking, evidence=evidence)
     text = (
         f"only {level.value:.1f} users are admitted and {eligible.value:.1f} held back, yet page wait is"
         f" {wait.value:.0%} of {wait.of}"

@@ -1,7 +1,7 @@
 """One user locks out others.
 
 What: what one user does to a shared server makes the others wait.
-Why: he holds what they need, a lock, a table or the server's only thread, for as long as his requests last.
+Why: it holds what they need, a lock, a table or the server's only thread, for as long as its requests last.
 Signs: the others' response time follows one user's activity at equal load, and no other user's as much; the
 time goes into waiting for another process, not for a processor. Where the kernel told who holds the locks
 that users wait for (`satline record --waits`): one user holds them most of the time that the others wait.
@@ -39,7 +39,7 @@ RULE = Rule(
         "Run that work when the others are away.",
     ),
     false_readings=(
-        "Two users who always work together cannot be told apart; neither can a user and the job that he "
+        "Two users who always work together cannot be told apart; neither can a user and the job that it "
         "reacts "
         "to.",
     ),

@@ -25,7 +25,7 @@ RULE = Rule(
     needs=("share_page_wait", "share_io_wait", "page_wait", "io_wait", "page_share"),
     remedies=(
         "Move swap and files to different devices, so that neither waits for the other.",
-        "Give the file cache and the users more storage: it helps both.",
+        "Give the file cache and the users more memory: it helps both.",
         "Then take the remedies of paging bound and of I/O bound; one of them alone removes only its part.",
     ),
     false_readings=(

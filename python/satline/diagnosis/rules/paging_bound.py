@@ -1,6 +1,6 @@
 """Paging bound.
 
-What: users wait for pages: main storage is too small for their working sets, or the paging devices are too
+What: users wait for pages: memory is too small for their working sets, or the paging devices are too
 slow.
 Why: beyond saturation the time of a transaction goes into swap-ins and refaults, while processors stand idle.
 Signs: page wait is a large part of the users' time at saturation, wait does not vanish, paging climbs with
@@ -9,7 +9,7 @@ False readings: long-evicted pages that are swapped in raise io.pressure and I/O
 memory.pressure; the split by swapped-in pages and major faults tells them from other I/O. A cap on reads
 makes paging slow while the device is idle. Where the users of a virtual-machine system fill its processors
 themselves, these limit them, however long pages take.
-Remedy: raise a cap, then fewer users at once, more storage, more or faster swap devices.
+Remedy: raise a cap, then fewer users at once, more memory, more or faster swap devices.
 References: [Bard]; [TB84].
 """
 
@@ -30,10 +30,10 @@ RULE = Rule(
     remedies=(
         "Let fewer users work at once, or give background work a memory.high of its own, so that it "
         "pages and not the users.",
-        "Raise the storage limit of the load (memory.max), or the guest's memory.",
+        "Raise the memory limit of the load (memory.max), or the guest's memory.",
         "Put a fast swap device before the slow one: zram, or NVMe at a higher swap priority.",
         "Spread swap over several devices of equal priority; move other I/O off the swap device.",
-        "More main storage.",
+        "More memory.",
     ),
     false_readings=(
         "Pages of programs and libraries that are read for the first time are major faults too: a "
@@ -88,7 +88,7 @@ def judge(context: Context) -> Finding:
     for name in ("load_memory_fraction", "memory_used_fraction"):
         full = context.high(name)
         if full is not None:
-            evidence.append(context.evidence(name, "near 1: storage is full", full.value > 0.85))
+            evidence.append(context.evidence(name, "near 1: memory is full", full.value > 0.85))
             break
     evidence += device_evidence(context)
     if not wait.large or not climbs or context.filled_by_users:
@@ -104,7 +104,7 @@ def judge(context: Context) -> Finding:
     remedy, note = cap_note(context, evidence)
     problem, peak = context.high("problem_fraction"), _peak(context)
     if problem is not None and peak is not None and problem.high < 0.8 * peak:
-        text += "; problem state falls while paging climbs (thrashing: too many users at once)"
+        text += "; user time falls while paging climbs (thrashing: too many users at once)"
     return RULE.finding("holds", text + note, strength=wait.value, evidence=evidence, first_remedies=remedy)
 
 

@@ -1,14 +1,14 @@
 """CPU saturated by paging overhead.
 
 What: the processors are full, and paging fills them.
-Why: reclaim, faults and compressed swap cost processor time; with too many users in storage at once they
+Why: reclaim, faults and compressed swap cost processor time; with too many users in memory at once they
 cost more than the work.
-Signs: total CPU near capacity at saturation, problem state falls, paging rate climbs with load.
-Where little of the most problem state is lost, faster processors bring more than less paging: cpu_bound
+Signs: total CPU near capacity at saturation, user time falls, paging rate climbs with load.
+Where little of the most user time is lost, faster processors bring more than less paging: cpu_bound
 holds, too, and comes first.
-False readings: supervisor time that grows with forks or file I/O is not paging; at equal load it must go with
+False readings: system time that grows with forks or file I/O is not paging; at equal load it must go with
 paging and not with those.
-Remedy: fewer users at once, more storage at the same multiprogramming level, fewer and larger transfers.
+Remedy: fewer users at once, more memory at the same multiprogramming level, fewer and larger transfers.
 References: [Bard].
 """
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from satline.diagnosis._results import Evidence, Finding
 from satline.diagnosis.rules._context import Context, Measure
-from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._rule import Rule, unmet
 from satline.stats import false_discoveries
 
 RULE = Rule(
@@ -27,7 +27,7 @@ RULE = Rule(
     remedies=(
         "Let fewer users work at once: a lower memory.high or MemoryHigh= for background slices, queued "
         "batch work.",
-        "Give the same users more storage (memory.max, the guest's memory), or smaller working sets.",
+        "Give the same users more memory (memory.max, the guest's memory), or smaller working sets.",
         "Fewer, larger transfers: raise vm.page-cluster for disk swap; for zram choose a cheaper "
         "compressor (lz4).",
     ),
@@ -37,20 +37,20 @@ RULE = Rule(
         "Fewer, larger transfers: block paging, swap sets.",
     ),
     false_readings=(
-        "Supervisor time also grows with forks, system calls and file I/O: paging must climb with it.",
+        "System time also grows with forks, system calls and file I/O: paging must climb with it.",
     ),
     references=("[Bard]",),
 )
 
 
-# Lowering the MPL to where problem state peaked would bring more, 1/(1 − 0.4) = 1.67 times, than half as much
-# processor again, which brings a little more than its 1.5: transactions leave storage sooner, too.
+# Lowering the MPL to where user time peaked would bring more, 1/(1 − 0.4) = 1.67 times, than half as much
+# processor again, which brings a little more than its 1.5: transactions leave memory sooner, too.
 LOST = 0.4
 FULL, PAGES = 0.85, 50.0
 
 
 def judge(context: Context) -> Finding:
-    """Holds when the processors are full, problem state falls from its peak and the paging rate climbs."""
+    """Holds when the processors are full, user time falls from its peak and the paging rate climbs."""
     unfit = RULE.unfit(context)
     if unfit is not None:
         return unfit
@@ -93,12 +93,12 @@ def judge(context: Context) -> Finding:
     if full and falls and climbs and kernel and (rival := _rival(context, evidence)):
         return RULE.finding(
             "does-not-hold",
-            f"at equal load supervisor time goes with {rival}, not with paging",
+            f"at equal load system time goes with {rival}, not with paging",
             evidence=evidence,
         )
     if full and falls and climbs and kernel:
         text = (
-            f"problem state falls from {peak.value:.0%} to {problem_top.value:.0%} of capacity while "
+            f"user time falls from {peak.value:.0%} to {problem_top.value:.0%} of capacity while "
             f"paging climbs to {paging_top.value:.0f} pages/s"
         )
         strength = 1 - problem_top.value / max(total.value, 1e-9)
@@ -106,17 +106,13 @@ def judge(context: Context) -> Finding:
             # Faster processors would bring more than less paging: cpu_bound comes first.
             strength = _lost(peak, problem_top)
         return RULE.finding("holds", text, strength=strength, evidence=evidence)
-    lacking = [
-        name
-        for name, ok in (
-            ("the processors are not full", full),
-            ("problem state does not fall", falls),
-            ("paging does not climb", climbs),
-            ("supervisor time does not grow", kernel),
-        )
-        if not ok
-    ]
-    return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+    lacking = unmet(
+        ("the processors are not full", full),
+        ("user time does not fall", falls),
+        ("paging does not climb", climbs),
+        ("system time does not grow", kernel),
+    )
+    return RULE.finding("does-not-hold", lacking, evidence=evidence)
 
 
 def fills_processors(context: Context) -> bool:
@@ -129,12 +125,12 @@ def fills_processors(context: Context) -> bool:
 
 
 def _lost(peak: Measure, now: Measure) -> float:
-    """Part of the most problem state that is lost at the top of the range."""
+    """Part of the most user time that is lost at the top of the range."""
     return 1 - now.value / max(peak.value, 1e-9)
 
 
 def _rival(context: Context, evidence: list[Evidence]) -> str:
-    """What supervisor time surely goes with at equal load where it does not with paging; empty: nothing. All
+    """What system time surely goes with at equal load where it does not with paging; empty: nothing. All
     of these grow with load, so that their curves cannot tell."""
     rates = {"paging": "paging_rate", "forks": "fork_rate", "context switches": "context_switch_rate"}
     found = {what: context.partial("supervisor_fraction", name) for what, name in rates.items()}

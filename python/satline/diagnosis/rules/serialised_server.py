@@ -63,7 +63,7 @@ class _Master:
     """The one full processor; parts of its time, and of the others' at saturated loads.
 
     problem
-        Of its time, what users have in problem state.
+        Of its time, what users spend in user time.
     rest
         The busiest of the other processors.
     light
@@ -259,8 +259,8 @@ def _of_master(context: Context, master: _Master, other: Measure, evidence: list
         fact("processor_busy of the next", master.rest, None, f"at most {ROOM:g}: the others have room"),
     ]
     text = (
-        f"processor {master.name} is {master.busy.value:.0%} busy, {master.problem:.0%} in users' problem"
-        f" state, while no other is more than {master.rest:.0%} busy, and users wait for another process in"
-        f" {min(1.0, other.value):.0%} of their transaction time"
+        f"processor {master.name} is {master.busy.value:.0%} busy, {master.problem:.0%} in users' own"
+        f" code, while no other is more than {master.rest:.0%} busy, and users wait for another process"
+        f" in {min(1.0, other.value):.0%} of their transaction time"
     )
     return RULE.finding("holds", text, strength=other.value, evidence=evidence)

@@ -1,11 +1,11 @@
-"""Storage-manager path.
+"""Memory-manager path.
 
-What: the supervisor spends its time, and a lock, on managing its own storage.
-Why: blocks larger than the largest subpool take the long path through the storage manager, under one lock. A
+What: the kernel spends its time, and a lock, on managing its own memory.
+Why: blocks larger than the largest subpool take the long path through the memory allocator, under one lock. A
 new software level or a larger configuration can push a block beyond it.
-Signs: the storage manager's part of supervisor time and the spin for locks rise together, after a change or
+Signs: the memory allocator's part of system time and the spin for locks rise together, after a change or
 with load.
-False readings: supervisor time that grows with faults, forks or I/O has nothing to do with it.
+False readings: system time that grows with faults, forks or I/O has nothing to do with it.
 Remedy: a further subpool.
 References: [TB84].
 """
@@ -16,11 +16,12 @@ from satline.diagnosis._change import largest_step
 from satline.diagnosis._partial import residuals
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context
-from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._rule import Rule, unmet
 
 RULE = Rule(
     name="storage_manager_path",
-    title="long path through the storage manager",
+    title="long path through the kernel's memory allocator",
+    vm_title="long path through the storage manager",
     component="supervisor",
     needs=("storage_manager_fraction", "supervisor_fraction", "lock_spin"),
     remedies=(
@@ -36,7 +37,7 @@ LARGE = 0.15
 
 
 def judge(context: Context) -> Finding:
-    """Holds when storage management is a large part of supervisor time, has risen, and lock spin with it."""
+    """Holds when memory management is a large part of system time, has risen, and lock spin with it."""
     unfit = RULE.unfit(context)
     if unfit is not None:
         return unfit
@@ -52,7 +53,7 @@ def judge(context: Context) -> Finding:
     same = context.partial("storage_manager_fraction", "lock_spin")
     together = same is not None and same.low > 0
     evidence = [
-        context.evidence("storage_manager_fraction", f"at least {LARGE:g} of supervisor time", large),
+        context.evidence("storage_manager_fraction", f"at least {LARGE:g} of system time", large),
         context.evidence(
             "storage_manager_fraction", "has risen, with load or after a change", by_load or stepped
         ),
@@ -64,22 +65,18 @@ def judge(context: Context) -> Finding:
         )
     if large and (by_load or stepped) and (together or (spin and same is None)):
         when = "after a change within the recording" if stepped else "with load"
-        text = f"managing its own storage takes {part.value:.0%} of supervisor time; that rose {when}"
+        text = f"managing its own memory takes {part.value:.0%} of system time; that rose {when}"
         return RULE.finding("holds", text + ", and lock spin with it", strength=part.value, evidence=evidence)
-    lacking = [
-        why
-        for why, ok in (
-            (f"storage management is only {part.value:.0%} of supervisor time", large),
-            ("its part has not risen", by_load or stepped),
-            ("lock spin does not go with it", together or (spin and same is None)),
-        )
-        if not ok
-    ]
-    return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+    lacking = unmet(
+        (f"memory management is only {part.value:.0%} of system time", large),
+        ("its part has not risen", by_load or stepped),
+        ("lock spin does not go with it", together or (spin and same is None)),
+    )
+    return RULE.finding("does-not-hold", lacking, evidence=evidence)
 
 
 def _stepped(context: Context) -> bool:
-    """Did its part of supervisor time surely step up at equal load?"""
+    """Did its part of system time surely step up at equal load?"""
     course = context.course("storage_manager_fraction")
     if course is None:
         return False

@@ -1,10 +1,10 @@
-"""Storage looks saturated but is not the bottleneck.
+"""Memory looks saturated but is not the bottleneck.
 
-What: storage is full, yet the users wait for something else.
-Why: Linux fills storage with file pages, and pages out what nobody uses; full storage is normal.
-Signs: storage or its limit nearly full, swap in use, or eligible users; paging moderate, processors (or the
+What: memory is full, yet the users wait for something else.
+Why: Linux fills memory with file pages, and pages out what nobody uses; full memory is normal.
+Signs: memory or its limit nearly full, swap in use, or eligible users; paging moderate, processors (or the
 quota) fully used.
-False readings: a storage limit that is hit all the time with heavy refaults is a bottleneck: see
+False readings: a memory limit that is hit all the time with heavy refaults is a bottleneck: see
 paging_bound.
 Remedy: none until the processors are replaced.
 References: [Bard].
@@ -19,12 +19,13 @@ from satline.diagnosis._results import Finding
 from satline.diagnosis._use import LEAST_PAGES, Mask
 from satline.diagnosis.rules._context import Context, Measure
 from satline.diagnosis.rules._live import inside, mean_over, members, times_of
-from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._rule import Rule, unmet
 from satline.diagnosis.rules._wait import held_back
 
 RULE = Rule(
     name="storage_not_bottleneck",
-    title="storage looks full but is not the bottleneck",
+    title="memory looks full but is not the bottleneck",
+    vm_title="storage looks full but is not the bottleneck",
     component="none",
     needs=(
         "load_memory_fraction",
@@ -34,9 +35,9 @@ RULE = Rule(
         "paging_rate",
         "share_page_wait",
     ),
-    remedies=("None: more storage would not raise throughput until the processors are faster or more.",),
+    remedies=("None: more memory would not raise throughput until the processors are faster or more.",),
     false_readings=(
-        "With heavy refaults or swap-ins that users wait for, storage is a bottleneck after all.",
+        "With heavy refaults or swap-ins that users wait for, memory is a bottleneck after all.",
     ),
     references=("[Bard]",),
 )
@@ -47,7 +48,7 @@ FEW_PAGES, FELT = 500.0, 0.05
 
 
 def judge(context: Context) -> Finding:
-    """Holds when storage is full, the processors (or the quota) are used up, and nobody waits for pages."""
+    """Holds when memory is full, the processors (or the quota) are used up, and nobody waits for pages."""
     unfit = RULE.unfit(context)
     if unfit is not None:
         return unfit
@@ -67,7 +68,7 @@ def judge(context: Context) -> Finding:
     looks += groups
     name, most = max(looks, key=lambda item: item[1].value, default=("", Measure(0.0, 0.0)))
     held = held_back(context)
-    # Users whom a swapper holds while storage is free do not make it look full.
+    # Users whom a swapper holds while memory is free do not make it look full.
     roomy = any(use.component == "admission" and use.counted.any() for use in context.uses)
     crowded = held is not None and held.holds and not roomy
     full = most.value >= 0.9 or crowded
@@ -103,26 +104,20 @@ def judge(context: Context) -> Finding:
     ]
     if full and busy and calm:
         what = name.removeprefix("memory of ") if dict(groups).get(name) else ""
-        looks_full = f"{'the memory limit of ' + what if what else 'storage'} is {most.value:.0%} full"
+        looks_full = f"{'the memory limit of ' + what if what else 'memory'} is {most.value:.0%} full"
         looks_full = looks_full if most.value >= 0.9 else "users are held back"
         text = f"{looks_full}, but page wait is only {waited:.0%}"
         text += "; the processors are used up"
         return RULE.finding("holds", text, strength=0.2, evidence=evidence)
-    lacking = [
-        why
-        for why, ok in (
-            ("storage is not full", full),
-            ("the processors are not used up", busy),
-            (
-                f"{wanted[0]} is short"
-                if wanted and waited < 0.1
-                else f"users wait for pages ({waited:.0%})",
-                calm,
-            ),
-        )
-        if not ok
-    ]
-    return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+    lacking = unmet(
+        ("memory is not full", full),
+        ("the processors are not used up", busy),
+        (
+            f"{wanted[0]} is short" if wanted and waited < 0.1 else f"users wait for pages ({waited:.0%})",
+            calm,
+        ),
+    )
+    return RULE.finding("does-not-hold", lacking, evidence=evidence)
 
 
 def _unfelt(context: Context) -> dict[str, bool]:

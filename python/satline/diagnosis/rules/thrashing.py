@@ -1,16 +1,16 @@
 """Thrashing.
 
-What: too many users share storage, and steal each other's pages.
-Why: with a multiprogramming level beyond what storage holds, each user runs only until he misses the pages
-that were taken from him; useful work falls while paging climbs.
+What: too many users share memory, and steal each other's pages.
+Why: with a multiprogramming level beyond what memory holds, each user runs only until it misses the pages
+that were taken from it; useful work falls while paging climbs.
 Signs: the multiprogramming level is high and rises with load, paging climbs (where the paging devices are
-full: paging for each unit of work), problem state falls, users wait for pages, processors stand idle. Where
+full: paging for each unit of work), user time falls, users wait for pages, processors stand idle. Where
 admission is recorded, somebody sets the level: then it comes before the paging and the overflow that it
 causes.
 Without a knee: in a control group that is short of its memory limit at times, its users' work (time in user
 mode) against that in calm periods, whatever other work the host does.
 False readings: where the processors are full, it is paging_overhead; where few users are admitted and yet
-page heavily, storage itself is too small (main_storage_bound). A failing load also brings problem state down,
+page heavily, memory itself is too small (main_storage_bound). A failing load also brings user time down,
 but without paging.
 Remedy: lower the multiprogramming level.
 References: [Bard].
@@ -25,21 +25,22 @@ from satline.diagnosis._limits import memory_groups
 from satline.diagnosis._results import Evidence, Finding
 from satline.diagnosis.rules._context import Context, Measure
 from satline.diagnosis.rules._live import mean_over, members, times_of
-from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._rule import Rule, unmet
 from satline.diagnosis.rules._wait import LARGE_SHARE, as_cause, wait_at_saturation
 
 RULE = Rule(
     name="thrashing",
-    title="thrashing: too many users at once in storage",
+    title="thrashing: too many users at once in memory",
+    vm_title="thrashing: too many users at once in storage",
     component="storage",
     needs=("mpl", "paging_rate", "problem_fraction", "total_cpu_fraction", "share_page_wait"),
     remedies=(
         "Let fewer users work at once: queue batch work, and give background slices a memory.high "
         "(MemoryHigh=) of their own, so that they page and not the users.",
         "Protect the working sets of interactive users with memory.low (MemoryLow=).",
-        "More main storage, or a higher storage limit of the load.",
+        "More memory, or a higher memory limit of the load.",
     ),
-    false_readings=("Problem state falls without paging too, when users fail or a server stops.",),
+    false_readings=("User time falls without paging too, when users fail or a server stops.",),
     references=("[Bard]",),
     vm_remedies=(
         "Lower the multiprogramming level: admit fewer users, or project larger working sets.",
@@ -52,7 +53,7 @@ LEAST_CALM = 5
 
 
 def judge(context: Context) -> Finding:
-    """Holds when, beyond the load of most problem state, that falls while MPL and paging climb and users wait
+    """Holds when, beyond the load of most user time, that falls while MPL and paging climb and users wait
     for pages."""
     unfit = RULE.unfit(context)
     if unfit is not None:
@@ -93,36 +94,31 @@ def judge(context: Context) -> Finding:
     idle = busy.value < 0.85
     evidence = [
         context.evidence(problem, f"below its peak of {p0.value:.3g}", falls, value=p1),
-        context.evidence("mpl", f"above {m0.value:.3g}, where problem state peaks", rises, value=m1),
+        context.evidence("mpl", f"above {m0.value:.3g}, where user time peaks", rises, value=m1),
         context.evidence(
             "paging_rate",
-            f"above {g0.value:.3g}, where problem state peaks, or surely more for each unit of it",
+            f"above {g0.value:.3g}, where user time peaks, or surely more for each unit of it",
             climbs or capped,
             value=g1,
         ),
         context.evidence(context.busy, "below 0.85: processors stand idle", idle, value=busy),
         wait.evidence,
     ]
-    lacking = [
-        why
-        for why, ok in (
-            ("problem state does not fall", falls),
-            ("the multiprogramming level does not rise beyond it", rises),
-            ("paging does not climb, nor does it for each unit of work", climbs or capped),
-            ("the processors are full", idle),
-            (f"page wait is only {wait.value:.0%} of {wait.of}", wait.large),
-        )
-        if not ok
-    ]
-    if lacking:
-        return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+    if lacking := unmet(
+        ("user time does not fall", falls),
+        ("the multiprogramming level does not rise beyond it", rises),
+        ("paging does not climb, nor does it for each unit of work", climbs or capped),
+        ("the processors are full", idle),
+        (f"page wait is only {wait.value:.0%} of {wait.of}", wait.large),
+    ):
+        return RULE.finding("does-not-hold", lacking, evidence=evidence)
     same = context.partial("problem_fraction", "paging_rate")
     if same is not None:
         evidence.append(
             context.partial_evidence("problem_fraction ~ paging_rate", same, "below 0", same.high < 0)
         )
     text = (
-        f"problem state falls from {p0.value:.0%} to {p1.value:.0%} of capacity while the multiprogramming "
+        f"user time falls from {p0.value:.0%} to {p1.value:.0%} of capacity while the multiprogramming "
         "level"
         f" climbs to {m1.value:.1f} and paging to {g1.value:.0f} pages/s"
     )
@@ -181,18 +177,13 @@ def _judged(group: str, users: list[str], pairs: list[tuple[Measure, Measure]], 
             ("share_page_wait", "fraction", wait, f"at least {LARGE_SHARE:g} of their time", waits),
         )
     ]
-    lacking = [
-        why
-        for why, ok in (
-            (f"the users of {group} get no less done when they are short of memory", falls),
-            (f"no more users of {group} are at work then", rises),
-            ("paging does not climb then", climbs),
-            (f"page wait is only {wait.value:.0%} of their time", waits),
-        )
-        if not ok
-    ]
-    if lacking:
-        return RULE.finding("does-not-hold", "; ".join(lacking), evidence=facts)
+    if lacking := unmet(
+        (f"the users of {group} get no less done when they are short of memory", falls),
+        (f"no more users of {group} are at work then", rises),
+        ("paging does not climb then", climbs),
+        (f"page wait is only {wait.value:.0%} of their time", waits),
+    ):
+        return RULE.finding("does-not-hold", lacking, evidence=facts)
     text = (
         f"in group {group} ({listed(users)}) work falls from {w0.value:.2g} to {w1.value:.2g} CPUs in user"
         f" mode when {m1.value:.1f} of its users are at work at once instead of {m0.value:.1f}, while"

@@ -1,11 +1,11 @@
 """Working sets overestimated.
 
-What: admission holds users back although storage and processors have room: the multiprogramming level is too
+What: admission holds users back although memory and processors have room: the multiprogramming level is too
 low.
-Why: users are admitted when their projected working sets fit. Projections that are too large leave storage
+Why: users are admitted when their projected working sets fit. Projections that are too large leave memory
 and processors unused while users wait.
 Signs: eligible users at saturation, light paging, light I/O wait and processors that are not full. Without a
-knee: a swapper holds users while a quarter or more of the storage that it watches is free.
+knee: a swapper holds users while a quarter or more of the memory that it watches is free.
 False readings: a processor quota also holds users back; that is quota_bound. Where I/O wait is large the
 processors are light too, but there devices are full: where I/O takes no longer than at light load, nobody
 queues.
@@ -19,7 +19,7 @@ from satline.diagnosis._held import background
 from satline.diagnosis._results import Finding
 from satline.diagnosis.rules._context import Context
 from satline.diagnosis.rules._live import inside
-from satline.diagnosis.rules._rule import Rule
+from satline.diagnosis.rules._rule import Rule, unmet
 from satline.diagnosis.rules._short import users_held
 from satline.diagnosis.rules._wait import held_back, room_for_more, wait_at_saturation
 
@@ -31,7 +31,7 @@ RULE = Rule(
     remedies=(
         "Admit more at once: raise memory.high of the slices that are held back, or the slots of the batch "
         "queue.",
-        "Ask for less: lower the storage that jobs state beforehand to what they are seen to use.",
+        "Ask for less: lower the memory that jobs state beforehand to what they are seen to use.",
     ),
     false_readings=("A quota holds users back too, and so does a queue that was closed on purpose.",),
     references=("[Bard]",),
@@ -62,7 +62,7 @@ def judge(context: Context) -> Finding:
     swapper = next((use for use in context.uses if use.component == "admission"), None)
     if context.basis == "periods" and swapper is not None and not swapper.counted.any():
         return RULE.finding(
-            "does-not-hold", "the swapper holds nobody while the storage that it watches is free"
+            "does-not-hold", "the swapper holds nobody while the memory that it watches is free"
         )
     if page is None or io is None:
         return RULE.blind(context, "share_page_wait", "share_io_wait")
@@ -79,19 +79,14 @@ def judge(context: Context) -> Finding:
         io.evidence_that("not large, or devices have room", quiet),
         *([room] if room is not None else []),
     ]
-    lacking = [
-        why
-        for why, ok in (
-            (held.words, held.holds),
-            (f"the processors are {total.value:.0%} busy", light),
-            (f"page wait is {page.value:.0%} of {page.of}", calm),
-            (f"I/O wait is {io.value:.0%} of {io.of}", quiet),
-            ("a quota holds the load back", not context.quota_holds()),
-        )
-        if not ok
-    ]
-    if lacking:
-        return RULE.finding("does-not-hold", "; ".join(lacking), evidence=evidence)
+    if lacking := unmet(
+        (held.words, held.holds),
+        (f"the processors are {total.value:.0%} busy", light),
+        (f"page wait is {page.value:.0%} of {page.of}", calm),
+        (f"I/O wait is {io.value:.0%} of {io.of}", quiet),
+        ("a quota holds the load back", not context.quota_holds()),
+    ):
+        return RULE.finding("does-not-hold", lacking, evidence=evidence)
     level = context.high("mpl")
     share = context.share("user_eligible")
     strength = share.value if share is not None else 0.5

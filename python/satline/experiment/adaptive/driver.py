@@ -13,11 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from satline.experiment.adaptive.path import Diary
+from satline.experiment.adaptive import Diary
 from satline.experiment.adaptive.plan import SearchPlan, StepTimes
-from satline.experiment.adaptive.recorded import window_is_there
-from satline.experiment.adaptive.steps import StepLine
-from satline.experiment.emulator import Progress
+from satline.experiment.adaptive.resume import window_is_there
+from satline.experiment.emulator import Progress, StepLine
 from satline.windows import Measured, measured
 
 if TYPE_CHECKING:

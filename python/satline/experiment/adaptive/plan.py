@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from satline.errors import InputError
-from satline.experiment.adaptive.steps import StepLine
 from satline.experiment.adaptive.targets import counts_transactions, parse_target
+from satline.experiment.emulator import StepLine
 from satline.experiment.study import Load
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class SearchPlan:
         if load.least_users > most:
             raise InputError(
                 f"load.least_users: {load.least_users}, but there may be {most} users",
-                hint="raise load.most_users (--most)",
+                hint="raise load.most_users",
             )
         shortest = min(load.window_seconds, max(SHORTEST_WINDOW_S, SHORT * load.window_seconds))
         return cls(

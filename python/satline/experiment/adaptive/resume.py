@@ -10,14 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from satline.errors import InputError
-from satline.experiment.adaptive.path import trail_of
-from satline.experiment.adaptive.recorded import last_run, seconds_of_steps
+from satline.experiment.adaptive import trail_of
 from satline.experiment.study import Study
 
 if TYPE_CHECKING:
+    import duckdb
+
     from satline.recording import Recording
 
+
 CREATOR = "satline study"
+# The monitor's last reading may lie so far before a window's end.
+READING_S = 1.0
 
 
 def check_resumable(path: Path, study: Study) -> None:
@@ -35,8 +39,8 @@ def check_resumable(path: Path, study: Study) -> None:
     stated = described.get("study", {})
     if not study.file.load.adaptive:
         raise InputError(
-            f"{study.path}: --resume is of adaptive steps, and these are stated",
-            hint="begin a new recording, or run it with adaptive steps (--within, --for, --most)",
+            f"{study.path}: only adaptive steps are resumed, and these are stated",
+            hint="begin a new recording, or run it with adaptive steps",
         )
     if described.get("recording", {}).get("creator") != CREATOR:
         raise InputError(f"{path}: it is no recording of a study", hint="name one that `satline study` made")
@@ -93,3 +97,40 @@ def go_on(path: Path, system: Mapping[str, Any], search: Mapping[str, Any]) -> N
         path, {"recording": {"ended": None, "end_reason": None}, "study": {"search": dict(search)}}
     )
     describe.annotate(path, "the study went on")
+
+
+def window_is_there(recording: Recording, run: int, step: int) -> bool:
+    """Does the recording hold the emulator's hold after this step, and the monitor's readings until then?"""
+    with recording.connect(tables=["event", "system"]) as connection:
+        ended = _one(
+            connection,
+            f"SELECT max(monotonic_ns) FILTER (event = 'window-end') FROM event WHERE source = 'terminal'"
+            f" AND run = {int(run)} AND step = {int(step)}"
+            " HAVING count(*) FILTER (event = 'hold') > 0",
+        )
+        if ended is None:
+            return False
+        read = _one(connection, "SELECT max(monotonic_ns) FROM system")
+    return read is not None and read >= ended - READING_S * 1e9
+
+
+def last_run(recording: Recording) -> int:
+    """Number of the emulator's latest run; 0: none."""
+    with recording.connect(tables=["event"]) as connection:
+        return int(_one(connection, "SELECT max(run) FROM event WHERE source = 'terminal'") or 0)
+
+
+def seconds_of_steps(recording: Recording) -> float:
+    """Time that the steps of all runs of the emulator took so far."""
+    with recording.connect(tables=["event"]) as connection:
+        found = _one(
+            connection,
+            "SELECT sum(s) FROM (SELECT (max(monotonic_ns) - min(monotonic_ns)) / 1e9 AS s FROM event"
+            " WHERE source = 'terminal' AND step > 0 GROUP BY run)",
+        )
+    return float(found or 0.0)
+
+
+def _one(connection: duckdb.DuckDBPyConnection, query: str) -> int | None:
+    row = connection.execute(query).fetchone()
+    return None if row is None else row[0]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from satline.experiment.designed._analysis import Outcome, Part, outcome_of, verdicts
     from satline.experiment.designed._results import ALL, MEASURES, Figures, RunResult, classes, results_of
     from satline.experiment.designed._runner import Carried, SaidOnce, analyse_carried, carry_out
-    from satline.experiment.designed._sequential import LEVEL
+    from satline.experiment.designed._sequential import LEVEL, Look
     from satline.experiment.designed._store import Store, digest_of
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Designed",
     "FactorPart",
     "Figures",
+    "Look",
     "Outcome",
     "Part",
     "RunResult",
@@ -46,7 +47,7 @@ __getattr__ = lazy_names(
         "_analysis": "Outcome, Part, outcome_of, verdicts",
         "_results": "ALL, MEASURES, Figures, RunResult, classes, results_of",
         "_runner": "Carried, SaidOnce, analyse_carried, carry_out",
-        "_sequential": "LEVEL",
+        "_sequential": "LEVEL, Look",
         "_store": "Store, digest_of",
     },
 )

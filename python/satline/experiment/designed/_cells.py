@@ -103,11 +103,11 @@ class Designed(Generic[Cell]):
             if not all(isinstance(one, int) and one >= 1 for one in (block or 1, replicate)):
                 raise InputError(
                     f"{path}:{number + 1}: block and replicate are numbers from 1",
-                    hint="as `satline design --csv` writes them",
+                    hint="as `satline experiment design --csv` writes them",
                 )
             runs.append(Run(number, block, replicate, levels))
         if not runs:
-            raise InputError(f"{path}: no runs", hint="`satline design --csv` writes a plan")
+            raise InputError(f"{path}: no runs", hint="`satline experiment design --csv` writes a plan")
         blocks = len({run.block for run in runs})
         return Plan(self.factors, tuple(runs), max(run.replicate for run in runs), 0, blocks=blocks)
 

@@ -136,8 +136,7 @@ def work_of_others(recording: Path) -> list[str]:
     """
     from satline.recording import Recording
 
-    connection = Recording.open(recording).connect(tables=["user", "processor", "event"])
-    try:
+    with Recording.open(recording).connect(tables=["user", "processor", "event"]) as connection:
         bounds = connection.execute(
             "SELECT min(monotonic_ns) FILTER (event = 'window-start'), max(monotonic_ns) FILTER "
             "(event = 'window-end') FROM event"
@@ -156,8 +155,6 @@ def work_of_others(recording: Path) -> list[str]:
             f'SELECT (max(cpu_us) - min(cpu_us)) / 1e6 FROM "user" WHERE "user" = \'_host\' AND {inside}',
             bounds,
         ).fetchone() or (None,)
-    finally:
-        connection.close()
     flags = []
     if processors and seconds:
         all_time = processors * seconds

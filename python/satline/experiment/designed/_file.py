@@ -85,7 +85,7 @@ class DesignPart(BaseModel):
     users
         In place of the load's.
     plan
-        A file that `satline design --csv` wrote, in place of all that makes one.
+        A file that `satline experiment design --csv` wrote, in place of all that makes one.
     repeat_late
         How often a run is repeated whose emulator was late.
     most_runs, smallest
@@ -94,8 +94,8 @@ class DesignPart(BaseModel):
         are done.
         With ``transform = "log"`` `smallest` is relative: 0.1 is a tenth.
     pool, transform
-        As `satline anova` has them. Without `pool` and replicates: Lenth's method where all factors have two
-        levels, else 2.
+        As `satline experiment anova` has them. Without `pool` and replicates: Lenth's method where all
+        factors have two levels, else 2.
     within_seconds
         Reactions within this time are satisfactory.
     """

@@ -73,8 +73,7 @@ def figures_of(recording: Path, within_s: float) -> list[Figures]:
     """The figures of a run's last measured window, `ALL` first, then the classes by name."""
     from satline.recording import Recording
 
-    connection = Recording.open(recording).connect(tables=["event", "transaction"])
-    try:
+    with Recording.open(recording).connect(tables=["event", "transaction"]) as connection:
         step = measured_step(connection)
         if step is None:
             return []
@@ -99,8 +98,6 @@ def figures_of(recording: Path, within_s: float) -> list[Figures]:
             """,
             {"step": step, "reacts": _reacts(connection)},
         ).fetchall()
-    finally:
-        connection.close()
     return [Figures(ALL if row[0] is None else row[0], *row[1:]) for row in rows if row[2]]
 
 

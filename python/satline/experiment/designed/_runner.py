@@ -84,7 +84,7 @@ def carry_out(designed: Designed[Study], out: Path, options: Options, view: View
     SatlineError
         The first runs all failed.
     """
-    from satline.experiment.guard import check_writable, host_to_oneself
+    from satline.experiment.feasibility import check_writable, host_to_oneself
     from satline.experiment.protocol import checked, quickened, run_once
 
     cells = {key: quickened(study) if options.quick else study for key, study in designed.cells.items()}
@@ -305,12 +305,9 @@ def _unsteady(recording: Path) -> list[str]:
     from satline.recording import Recording
     from satline.windows.steady import window_steadiness
 
-    connection = Recording.open(recording).connect(tables=["event", "transaction"])
-    try:
+    with Recording.open(recording).connect(tables=["event", "transaction"]) as connection:
         step = measured_step(connection)
         found = None if step is None else window_steadiness(connection, step)
-    finally:
-        connection.close()
     return [found.words] if found is not None and found.steady is False else []
 
 

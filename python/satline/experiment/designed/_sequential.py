@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from satline.errors import InputError
 from satline.experiment.designed._file import DesignPart
@@ -43,18 +42,6 @@ class Look:
     def lines(self) -> list[str]:
         """The effects, a line of text each."""
         return [_line(effect, self.logarithms) for effect in self.effects]
-
-    def as_json(self) -> dict[str, Any]:
-        """For JSON; what is infinite is null."""
-        return {
-            "why": self.why,
-            "logarithms": self.logarithms,
-            "level": LEVEL,
-            "effects": [
-                {key: value if isinstance(value, str) or math.isfinite(value) else None for key, value in one}
-                for one in (asdict(effect).items() for effect in self.effects)
-            ],
-        }
 
 
 def contrasts(plan: Plan) -> tuple[list[tuple[str, ...]], dict[str, list[float]]]:

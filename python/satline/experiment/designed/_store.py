@@ -65,16 +65,14 @@ class Store:
         if not file.is_file():
             raise InputError(
                 f"{self.path} is there already, and holds no runs of a designed study",
-                hint="name another directory with --output, or delete it",
+                hint="name another directory, or delete it",
             )
         try:
             content = parse_json(file.read_text(encoding="utf-8"))
             same, plan = content["digest"] == digest, _plan(content)
             version = content["satline_design"]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"{file}: not a plan: {error!r}", hint="name another directory with --output"
-            ) from None
+            raise InputError(f"{file}: not a plan: {error!r}", hint="name another directory") from None
         if version != VERSION:
             raise InputError(
                 f"{file} is of version {version}, not {VERSION}", hint="use the Satline that began it"

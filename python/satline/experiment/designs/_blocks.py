@@ -30,7 +30,7 @@ def choose_confounded(fraction: Fraction, blocks: int, given: tuple[int, ...]) -
     count = blocks.bit_length() - 1
     if blocks < 2 or blocks & (blocks - 1) or blocks > fraction.runs // 2:
         raise InputError(
-            f"--blocks {blocks}: blocks are 2, 4, 8, … and hold two cells at least",
+            f"{blocks} blocks: blocks are 2, 4, 8, … and hold two cells at least",
             hint=f"there are {fraction.runs} cells",
         )
     if given:
@@ -46,7 +46,7 @@ def choose_confounded(fraction: Fraction, blocks: int, given: tuple[int, ...]) -
         if length(least) < 2:
             raise InputError(
                 f"the main effect of {letters(least)} would be confounded with the blocks",
-                hint="name other interactions with --confound, or let them be chosen",
+                hint="name other interactions to confound, or let them be chosen",
             )
         return given
     every = [word for word in range(1, 1 << fraction.factors) if word not in fraction.defining]
@@ -60,7 +60,7 @@ def choose_confounded(fraction: Fraction, blocks: int, given: tuple[int, ...]) -
     if best is None or length(_least(fraction, best)) < 2:
         raise InputError(
             f"no {blocks} blocks that spare all main effects were found",
-            hint="have fewer blocks, or --confound",
+            hint="have fewer blocks, or name what to confound",
         )
     return best
 

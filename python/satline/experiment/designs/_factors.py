@@ -72,12 +72,10 @@ def parse_skip(text: str, factors: Sequence[Factor]) -> Skip:
     for part in text.split(","):
         name, _, level = (piece.strip() for piece in part.partition("="))
         if name not in known:
-            raise InputError(
-                f"--skip {text!r}: there is no factor {name!r}", hint=f"it has {', '.join(known)}"
-            )
+            raise InputError(f"skip {text!r}: there is no factor {name!r}", hint=f"it has {', '.join(known)}")
         if level not in known[name].levels:
             levels = ", ".join(known[name].levels)
-            raise InputError(f"--skip {text!r}: {name} has no level {level!r}", hint=f"it has {levels}")
+            raise InputError(f"skip {text!r}: {name} has no level {level!r}", hint=f"it has {levels}")
         found[name] = level
     return Skip(found)
 
@@ -86,7 +84,7 @@ def check_factors(factors: Sequence[Factor]) -> None:
     """Raises InputError for no factors, one twice, or more than there are letters."""
     names = [factor.name for factor in factors]
     if not names:
-        raise InputError("a design needs a factor", hint="satline design memory=640,1024 channels=1,2")
+        raise InputError("a design needs a factor", hint="name one with its levels: memory=640,1024")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(f"the factor {twice[0]!r} is there twice", hint="give all its levels at once")

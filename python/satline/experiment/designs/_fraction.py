@@ -72,7 +72,7 @@ def parse_generators(text: str, factors: Sequence[Factor]) -> Fraction:
     """
     words, generated = [], []
     for part in text.split(","):
-        where = f"--generators {part.strip()!r}"
+        where = f"generators {part.strip()!r}"
         left, equals, right = part.partition("=")
         if not equals:
             raise InputError(
@@ -87,14 +87,14 @@ def parse_generators(text: str, factors: Sequence[Factor]) -> Fraction:
             raise InputError(f"{where}: two main effects would be one", hint="have two factors on the right")
     bits = sum(1 << place for place in set(generated))
     if len(set(generated)) < len(generated):
-        raise InputError(f"--generators {text!r}: a factor is generated twice", hint="generate each once")
+        raise InputError(f"generators {text!r}: a factor is generated twice", hint="generate each once")
     if any((word ^ 1 << place) & bits for word, place in zip(words, generated, strict=True)):
         raise InputError(
-            f"--generators {text!r}: a generated factor stands on the right",
+            f"generators {text!r}: a generated factor stands on the right",
             hint="generate from factors that are not generated themselves",
         )
     return _refused_if_confused(
-        Fraction(len(factors), tuple(words), tuple(generated)), f"--generators {text!r}"
+        Fraction(len(factors), tuple(words), tuple(generated)), f"generators {text!r}"
     )
 
 
@@ -103,7 +103,7 @@ def _refused_if_confused(fraction: Fraction, where: str) -> Fraction:
         word = letters(fraction.defining[0])
         raise InputError(
             f"{where}: the defining relation has {word}: main effects of both cannot be told apart",
-            hint="choose other generators, or let --fraction choose",
+            hint="choose other generators, or let them be chosen",
         )
     return fraction
 
@@ -113,7 +113,7 @@ def parse_fraction(text: str) -> int:
     found = re.fullmatch(r"1\s*/\s*(\d{1,6})", text.strip())
     part = int(found[1]) if found else 0
     if part < 2 or part & (part - 1):
-        raise InputError(f"--fraction {text!r}", hint="write 1/2, 1/4, 1/8, …")
+        raise InputError(f"fraction {text!r}", hint="write 1/2, 1/4, 1/8, …")
     return part.bit_length() - 1
 
 
@@ -122,7 +122,7 @@ def parse_resolution(text: str) -> int:
     written = text.strip().upper()
     number = ROMAN.index(written) if written in ROMAN else int(written) if written.isdecimal() else 0
     if not 3 <= number < len(ROMAN):
-        raise InputError(f"--resolution {text!r}", hint="write III, IV or V")
+        raise InputError(f"resolution {text!r}", hint="write III, IV or V")
     return number
 
 
@@ -146,14 +146,14 @@ def fraction_of(factors: int, generators: int) -> Fraction:
         best = min(found, key=lambda one: (one.pattern(), one.words), default=None)
         if best is not None:
             return best
-    raise InputError(f"no 1/{1 << generators} of {factors} factors was found", hint="give --generators")
+    raise InputError(f"no 1/{1 << generators} of {factors} factors was found", hint="name the generators")
 
 
 def _refused_if_many(factors: int) -> None:
     if factors > MOST_FACTORS:
         raise InputError(
             f"a part of {factors} factors is not searched for; at most {MOST_FACTORS}",
-            hint="give --generators",
+            hint="name the generators",
         )
 
 

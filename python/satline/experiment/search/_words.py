@@ -10,7 +10,7 @@ from satline.experiment.search._plan import Candidate
 from satline.knee import Posterior
 
 if TYPE_CHECKING:
-    from satline.experiment.search._search import Known
+    from satline.experiment.search import Known
 
 
 def first(users: int) -> str:

@@ -46,7 +46,7 @@ class Results:
 
 
 def read_table(path: Path) -> pa.Table:
-    """CSV, Parquet or JSON (a list of objects, an object a line, or what `satline design --json` prints).
+    """CSV, Parquet or JSON (a list of objects, an object a line, or what `experiment design --json` prints).
 
     Raises
     ------

@@ -1,12 +1,19 @@
-"""The figures of a picture: the processors' time, multiprogramming, paging, response, devices."""
+"""The figures of a picture: the processors' time, multiprogramming, paging, response, devices, users."""
 
 from __future__ import annotations
 
 from rich.text import Text
 
 from satline.present._escape import cell
-from satline.present.watching._letters import sparkline
-from satline.present.watching._room import Room, rule
+from satline.present.watching._letters import (
+    IN_QUEUE_STATES,
+    LOGGED_OFF,
+    STATES,
+    Room,
+    rule,
+    sparkline,
+    style,
+)
 from satline.simulation.watching import Device, DeviceRates, Frame, History, Machine, Rates
 
 LEAST_COLUMN = 38
@@ -21,6 +28,8 @@ TIMES = (
     ("i", "I/O wait", "white on blue"),
     (".", "idle", "dim"),
 )
+COLUMN = 38
+BAR = 8
 
 
 def processor_line(rates: Rates | None, room: Room) -> list[Text]:
@@ -31,8 +40,8 @@ def processor_line(rates: Rates | None, room: Room) -> list[Text]:
         else (rates.problem, rates.supervisor, rates.page_wait, rates.io_wait, rates.idle)
     )
     legend = Text()
-    for (letter, name, style), share in zip(TIMES, shares, strict=True):
-        legend.append(letter, style=style)
+    for (letter, name, colour), share in zip(TIMES, shares, strict=True):
+        legend.append(letter, style=colour)
         legend.append(f" {name} {_percent(share).strip()} % ")
     width = room.width - 6
     beside = legend.cell_len + 20 <= width
@@ -40,10 +49,10 @@ def processor_line(rates: Rates | None, room: Room) -> list[Text]:
         width -= legend.cell_len + 1
     line = Text(" CPU ")
     reached, drawn = 0.0, 0
-    for (letter, _, style), share in zip(TIMES, shares, strict=True):
+    for (letter, _, colour), share in zip(TIMES, shares, strict=True):
         reached += share
         cells = round(reached * width) - drawn
-        line.append(letter * cells, style=style)
+        line.append(letter * cells, style=colour)
         drawn += cells
     line.append(" " * (width - drawn + 1))
     if beside:
@@ -160,3 +169,43 @@ def short(value: float | None, room: Room) -> str:
     if value is None:
         return "-" if room.plain else "–"
     return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
+
+
+def user_lines(frame: Frame, machine: Machine, room: Room, rows: int) -> list[Text]:
+    """Of each user his number, state, class, and how many pages of his working set are in storage."""
+    columns = max(1, room.width // COLUMN)
+    there = [number for number, state in enumerate(frame.users) if state != LOGGED_OFF]
+    if len(there) > rows * columns:
+        # Who is in queue first, then who wants to be.
+        rank = {number: _rank(frame.users[number]) for number in there}
+        there = sorted(sorted(there, key=lambda number: rank[number])[: rows * columns])
+    rows = min(rows, -(-len(there) // columns))
+    lines = []
+    for row in range(rows):
+        line = Text(" ")
+        for number in there[row::rows]:
+            line.append_text(_user(number, frame, machine, room))
+        lines.append(line)
+    return lines
+
+
+def _user(number: int, frame: Frame, machine: Machine, room: Room) -> Text:
+    state = frame.users[number]
+    resident, projected = frame.resident_pages[number], frame.projected_pages[number]
+    line = Text(f"{number:>4} ")
+    line.append(f"{state} ", style=style(state, STATES))
+    kind = cell(machine.class_of[number], encoding=room.encoding)
+    kind.truncate(10, overflow="crop" if room.plain else "ellipsis", pad=True)
+    line.append(" ").append_text(kind)
+    full = round(min(1.0, resident / max(1, projected)) * BAR)
+    filled, empty = ("#", ".") if room.plain else ("█", "░")
+    lacking = state.lower() in IN_QUEUE_STATES and resident < 0.75 * projected
+    line.append(" " + filled * full, style="red" if lacking else "green")
+    line.append(empty * (BAR - full), style="dim")
+    line.append(f" {resident}/{projected}")
+    line.truncate(COLUMN, pad=True)
+    return line
+
+
+def _rank(state: str) -> int:
+    return 0 if state.lower() in IN_QUEUE_STATES else 1 if state in "eE" else 2

@@ -1,10 +1,13 @@
-"""The letters of a frame's map and of users' states: names, order, colours."""
+"""The letters of a frame's map and of users' states: names, order, colours; the room there is for them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
+
+from rich.text import Text
 
 
 class Letter(NamedTuple):
@@ -86,3 +89,25 @@ def sparkline(values: Iterable[float], cells: int, signs: Sequence[str], least_t
     steps = len(signs) - 1
     drawn = (signs[min(steps, max(0, round(value / top * steps)))] for value in last)
     return "".join(drawn).rjust(max(cells, 0))
+
+
+@dataclass(frozen=True)
+class Room:
+    """Where a picture is drawn. `encoding` is the terminal's: names and signs that it lacks are replaced."""
+
+    width: int
+    height: int
+    encoding: str = "utf-8"
+
+    @property
+    def plain(self) -> bool:
+        """Letters and signs of ASCII only."""
+        return not self.encoding.lower().replace("-", "").startswith("utf")
+
+
+def rule(text: str, room: Room, style: str = "bold") -> Text:
+    """A heading with a line to the right."""
+    line = Text(" ")
+    line.append(text, style=style)
+    line.append(" " + ("-" if room.plain else "─") * max(0, room.width - len(text) - 3), style="dim")
+    return line

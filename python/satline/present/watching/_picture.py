@@ -8,22 +8,22 @@ from rich.text import Text
 
 from satline.experiment.progress import clock
 from satline.present._escape import cell
-from satline.present.watching._figures import device_lines, figure_lines, processor_line, short
+from satline.present.watching._figures import device_lines, figure_lines, processor_line, short, user_lines
+from satline.present.watching._keys import Pace
 from satline.present.watching._letters import (
     FRAMES,
     IN_QUEUE_STATES,
     LOGGED_OFF,
     STATES,
     Letter,
+    Room,
     by_state,
     counts,
+    rule,
     shrunk,
     style,
     thinned,
 )
-from satline.present.watching._pace import Pace
-from satline.present.watching._room import Room, rule
-from satline.present.watching._users import user_lines
 from satline.simulation.watching import Frame, History, Machine, Rates
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 16

@@ -11,8 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from satline.errors import InputError
 from satline.problems import line_of, parse_toml, read_toml
-from satline.simulation._files import find_machine, find_workload
-from satline.simulation._keys import MeasureName, Sets
+from satline.simulation._files import MeasureName, Sets, find_machine, find_workload
 from satline.simulation.calibration._constants import Axis, axis
 
 Words = Annotated[str, Field(min_length=1, max_length=2000)]

@@ -10,7 +10,7 @@ from pathlib import Path
 from satline.errors import InputError
 from satline.outside import parse_toml
 from satline.problems import value_span
-from satline.simulation.calibration._calibrate import Calibrated, Fitted
+from satline.simulation.calibration import Calibrated, Fitted
 from satline.simulation.calibration._constants import OF_WORKLOAD, Place, at_place, find, number_text
 
 # Tables that hold the parameters of a distribution: the mark stands beside them.

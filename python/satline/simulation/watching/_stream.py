@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import shlex
@@ -15,6 +16,7 @@ from typing import IO, Any, Self
 from satline.errors import SatlineError
 from satline.outside import parse_json
 from satline.simulation._runner import PATIENCE_S, PROGRAM, _failure
+from satline.systems.binaries import end
 
 FORMAT = 1
 
@@ -112,7 +114,7 @@ class Watched:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            # Ctrl-C is for the one who watches; he ends the run.
+            # Ctrl-C is for the one who watches, who ends the run.
             start_new_session=True,
         )
         assert self._process.stdin is not None
@@ -130,18 +132,10 @@ class Watched:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for end in (self._input, self._output):
-            try:
-                end.close()
-            except BrokenPipeError:
-                continue
-        if self._process.poll() is None:
-            self._process.terminate()
-            try:
-                self._process.wait(PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+        for pipe in (self._input, self._output):
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+        end(self._process, PATIENCE_S)
         self._errors.close()
 
     def fileno(self) -> int:

@@ -17,11 +17,11 @@ from pathlib import Path
 
 from satline.errors import InputError
 from satline.outside import parse_json
+from satline.systems.guest import EMULATION, KVM
 from satline.systems.guest.boot import accelerator_words
 from satline.systems.guest.files import find_program
 from satline.systems.guest.image import Image
 from satline.systems.guest.initrd import PROBED
-from satline.systems.guest.settings import EMULATION, KVM
 from satline.systems.ledger import boot_id
 
 PROBE_TIMEOUT_S = 15.0

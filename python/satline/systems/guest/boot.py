@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from satline.errors import SatlineError
+from satline.systems.guest import KVM, GuestSettings
 from satline.systems.guest.files import find_program
 from satline.systems.guest.image import READY, Image
 from satline.systems.guest.qmp import Qmp
-from satline.systems.guest.settings import KVM, GuestSettings
 
 BOOT_TIMEOUT_S = 300.0
 RESTORE_TIMEOUT_S = 60.0

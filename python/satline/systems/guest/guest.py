@@ -9,15 +9,14 @@ from pathlib import Path
 from satline.errors import InputError, SatlineError
 from satline.systems import Conditions, Configuration
 from satline.systems.binaries import find_binary
-from satline.systems.guest import accelerator, snapshot
+from satline.systems.guest import KVM, GuestSettings, accelerator, snapshot
 from satline.systems.guest.files import cache_directory
 from satline.systems.guest.image import ALIAS, Image, find_image
-from satline.systems.guest.settings import KVM, GuestSettings
-from satline.systems.remote.bundle import make_bundle
+from satline.systems.remote import RemoteSettings
 from satline.systems.remote.calls import Agent
 from satline.systems.remote.connection import Connection
+from satline.systems.remote.copies import make_bundle
 from satline.systems.remote.host import PROGRAMS, OverSsh
-from satline.systems.remote.settings import RemoteSettings
 
 MANY = 100_000
 FURNISH_TIMEOUT_S = 300.0

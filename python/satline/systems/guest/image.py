@@ -290,9 +290,7 @@ class _Build:
         self._run([find_program("chroot"), str(tree), "sh", "-c", fetch])
         packages = sorted((tree / "var/tmp").glob("linux-image-*.deb"))
         if not packages:
-            raise SatlineError(
-                f"the mirror {self._mirror} has no {KERNEL}", hint="name another with --mirror"
-            )
+            raise SatlineError(f"the mirror {self._mirror} has no {KERNEL}", hint="name another mirror")
         part.mkdir()
         self._run(
             [

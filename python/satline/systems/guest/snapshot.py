@@ -13,10 +13,10 @@ from pathlib import Path
 
 from satline.errors import SatlineError
 from satline.outside import parse_json
+from satline.systems.guest import GuestSettings
 from satline.systems.guest.boot import Disks, Machine, command_line, free_port
 from satline.systems.guest.files import find_program
 from satline.systems.guest.image import Image
-from satline.systems.guest.settings import GuestSettings
 
 SETTLE_S = 1.0
 VERSION = 1

@@ -28,7 +28,7 @@ from satline.errors import InputError, SatlineError
 from satline.outside import parse_json
 from satline.systems import Configuration, Knobs, Limits, Monitoring, Server, resources
 from satline.systems.cgroups import UnsettableError
-from satline.systems.janitor_process import clean_stale
+from satline.systems.janitor import clean_stale
 from satline.systems.this_host import ThisHost
 
 GREETING = "satline-agent 1"

@@ -99,7 +99,7 @@ class Agent:
         if "SyntaxError" in said or "python" in said.lower():
             hint = "Python 3.11 or later must be there; name it with [remote] python"
         elif status in (91, 92):
-            hint = "name another directory there with --scratch"
+            hint = "name another directory there for scratch files"
         lines = "".join(f"\n  {line}" for line in said.splitlines()[-4:])
         return InputError(f"{self._name}: the run's part there does not start{lines}", hint=hint)
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from satline.errors import InputError, SatlineError
-from satline.systems.remote.settings import RemoteSettings
+from satline.systems.binaries import end
+from satline.systems.remote import RemoteSettings
 
 OPEN_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 5.0
@@ -154,12 +155,7 @@ class Connection:
 
     def close(self) -> None:
         """Disconnect."""
-        if self._master is not None and self._master.poll() is None:
-            self._master.terminate()
-            try:
-                self._master.wait(STOP_TIMEOUT_S)
-            except subprocess.TimeoutExpired:
-                self._master.kill()
-                self._master.wait()
+        if self._master is not None:
+            end(self._master, STOP_TIMEOUT_S)
         with contextlib.suppress(OSError):
             self.socket.unlink()

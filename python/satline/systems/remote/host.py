@@ -26,13 +26,12 @@ from satline.interruption import signals_held
 from satline.outside import parse_toml
 from satline.systems import Conditions, Configuration, Monitoring, Server
 from satline.systems.binaries import find_binary
-from satline.systems.janitor_process import JanitorProcess
+from satline.systems.janitor import JanitorProcess
 from satline.systems.ledger import boot_id
-from satline.systems.remote import clocks, fetch, user_shell
-from satline.systems.remote.bundle import make_bundle
+from satline.systems.remote import RemoteSettings, clocks, copies, user_shell
 from satline.systems.remote.calls import Agent
 from satline.systems.remote.connection import Connection
-from satline.systems.remote.settings import RemoteSettings
+from satline.systems.remote.copies import make_bundle
 
 OWN_SESSIONS = 3
 PROGRAMS = ("satline-monitor", "satline-thermometer")
@@ -121,7 +120,7 @@ class OverSsh:
         except OSError as error:
             raise SatlineError(
                 f"{directory} cannot be made: {error.strerror}",
-                hint="name another directory on a local disk with --scratch",
+                hint="name another directory on a local disk for scratch files",
             ) from None
         return directory
 
@@ -247,8 +246,8 @@ class OverSsh:
             archive = Path(directory) / "tar"
             command = f"cd {shlex.quote(self._there)} && tar -cf - recording.satline"
             self._connections[0].run(command, FETCH_TIMEOUT_S, into=archive)
-            fetch.unpack(archive, Path(directory))
-            fetch.take_over(
+            copies.unpack(archive, Path(directory))
+            copies.take_over(
                 Path(directory) / "recording.satline", into, clocks.Shift(before, after), self._name
             )
 

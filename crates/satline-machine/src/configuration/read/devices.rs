@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use satline_program::Error;
+
 use super::find;
 use super::near::nearest;
 use super::paths::{self, FreePaths};
@@ -10,7 +12,6 @@ use super::stated::Need;
 use super::swapping;
 use super::table::Table;
 use super::tree::Value;
-use crate::MachineError;
 use crate::configuration::{DeviceUnit, PageArea, Role};
 use crate::devices::DeviceModel;
 
@@ -32,7 +33,7 @@ struct Units {
 ///
 /// # Errors
 /// A device file is wrong, or devices, paths and areas do not fit together.
-pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<(Vec<DeviceUnit>, Vec<PageArea>), MachineError> {
+pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<(Vec<DeviceUnit>, Vec<PageArea>), Error> {
     let mut units = Units {
         devices: Vec::new(),
         groups: BTreeMap::new(),
@@ -75,7 +76,7 @@ fn group(
     units: &mut Units,
     models: &mut BTreeMap<String, DeviceModel>,
     folders: &[PathBuf],
-) -> Result<(), MachineError> {
+) -> Result<(), Error> {
     let name = table.name("name")?;
     if name.contains('.') {
         return Err(table.wrong("name", "has a dot", "--set parts paths at dots: leave it out"));
@@ -136,7 +137,7 @@ fn group(
 }
 
 /// The device as the control program drives it.
-fn driven(table: &Table<'_>, model: &DeviceModel) -> Result<DeviceModel, MachineError> {
+fn driven(table: &Table<'_>, model: &DeviceModel) -> Result<DeviceModel, Error> {
     let exposures = table.maybe_count("exposures", Need::Nothing, 1, 64)?;
     let exposures = exposures.map_or(model.exposures(), |count| count as usize);
     if exposures > model.exposures() {
@@ -152,7 +153,7 @@ fn driven(table: &Table<'_>, model: &DeviceModel) -> Result<DeviceModel, Machine
 }
 
 /// A type is a name of `devices/`, or a path.
-fn model(table: &Table<'_>, kind: &str, folders: &[PathBuf]) -> Result<DeviceModel, MachineError> {
+fn model(table: &Table<'_>, kind: &str, folders: &[PathBuf]) -> Result<DeviceModel, Error> {
     let is_path = kind.ends_with(".toml") || kind.contains('/');
     let wanted = match is_path {
         true => PathBuf::from(kind),
@@ -187,7 +188,7 @@ fn known_types(folders: &[PathBuf]) -> Vec<String> {
     types
 }
 
-fn role(table: &Table<'_>) -> Result<Role, MachineError> {
+fn role(table: &Table<'_>) -> Result<Role, Error> {
     let text = table.text("role")?;
     let known = ROLES.iter().find(|(name, _)| *name == text);
     let Some((_, role)) = known else {
@@ -196,7 +197,7 @@ fn role(table: &Table<'_>) -> Result<Role, MachineError> {
     Ok(*role)
 }
 
-fn area(table: &Table<'_>, units: &Units, areas: &mut Vec<PageArea>) -> Result<(), MachineError> {
+fn area(table: &Table<'_>, units: &Units, areas: &mut Vec<PageArea>) -> Result<(), Error> {
     let on = on(table, units)?;
     let limit = 1_000_000;
     let first_cylinder = table
@@ -240,7 +241,7 @@ fn area(table: &Table<'_>, units: &Units, areas: &mut Vec<PageArea>) -> Result<(
 }
 
 /// The devices that an area is on: `device` names one, or all that one entry made; `devices` lists such names.
-fn on(table: &Table<'_>, units: &Units) -> Result<Vec<usize>, MachineError> {
+fn on(table: &Table<'_>, units: &Units) -> Result<Vec<usize>, Error> {
     let Some((node, key)) = table.one_of(&["device".into(), "devices".into()])? else {
         return Err(table.missing("device"));
     };

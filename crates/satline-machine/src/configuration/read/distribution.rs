@@ -1,9 +1,10 @@
 //! Distributions in a file: `think_s = { exponential = 15.0 }`.
 
+use satline_program::Error;
+
 use super::stated::{Need, plain};
 use super::table::Table;
 use super::tree::{Node, Value};
-use crate::MachineError;
 use crate::engine::Distribution;
 
 const FORMS: [&str; 6] = [
@@ -22,7 +23,7 @@ const MOST_ROWS: usize = 10_000;
 
 impl Table<'_> {
     /// A distribution of times, under its name with any unit.
-    pub fn distribution(&self, name: &str) -> Result<Distribution, MachineError> {
+    pub fn distribution(&self, name: &str) -> Result<Distribution, Error> {
         let Some((node, key, unit)) = self.with_unit(name)? else {
             return Err(self.missing(&format!("{name}_s")));
         };
@@ -51,12 +52,7 @@ impl Table<'_> {
     }
 
     /// The distribution, or what its maker says against it.
-    fn make(
-        &self,
-        form: &str,
-        node: &Node,
-        unit: f64,
-    ) -> Result<Result<Distribution, MachineError>, MachineError> {
+    fn make(&self, form: &str, node: &Node, unit: f64) -> Result<Result<Distribution, Error>, Error> {
         let number = |node: &Node| match node.value {
             Value::Number(value) => Ok(value),
             _ => Err(self.wrong(form, &format!("has {} for a number", node.value.what()), HINT)),
@@ -96,7 +92,7 @@ impl Table<'_> {
                     let (share, value) = pair(row)?;
                     Ok((share, value * unit))
                 });
-                Distribution::empirical(&rows.collect::<Result<Vec<_>, MachineError>>()?)
+                Distribution::empirical(&rows.collect::<Result<Vec<_>, Error>>()?)
             }
         })
     }

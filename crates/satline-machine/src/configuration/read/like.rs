@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use satline_program::Error;
+
 use super::tree::{self, Node, Place, Value};
 use super::{Source, find, text_of};
-use crate::MachineError;
 
 const KEY: &str = "like";
 
@@ -12,7 +13,7 @@ const KEY: &str = "like";
 ///
 /// # Errors
 /// Either is not TOML; there is no such file; or that one is itself like another.
-pub fn parse(source: &Source<'_>) -> Result<Node, MachineError> {
+pub fn parse(source: &Source<'_>) -> Result<Node, Error> {
     let mut own = tree::parse(source.text, source.file)?;
     let Value::Table(entries) = &mut own.value else {
         unreachable!("a file is a table");
@@ -25,7 +26,7 @@ pub fn parse(source: &Source<'_>) -> Result<Node, MachineError> {
             Place::Line(line) | Place::Like(line) => line,
             Place::Set => 1,
         };
-        Err(MachineError::new(
+        Err(Error::input(
             format!("{}, line {line}: {KEY} {why}", source.file),
             hint,
         ))

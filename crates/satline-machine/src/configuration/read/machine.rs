@@ -2,19 +2,20 @@
 
 use std::path::PathBuf;
 
+use satline_program::Error;
+
 use super::devices;
 use super::peers;
 use super::processors;
 use super::stated::{Need, plain};
 use super::swapping;
 use super::table::Table;
-use crate::MachineError;
 use crate::configuration::{
-    Costs, Machine, PagingPlan, PeriodicScan, Policies, SchedulerFigures, StorageFigures,
+    Costs, INVOLUNTARY_DROPS, Machine, PagingPlan, PeriodicScan, Policies, QUEUE_DROP_DEFAULT,
+    SchedulerFigures, StorageFigures,
 };
 use crate::devices::MAX_PAGES;
 use crate::engine::Span;
-use crate::policies::{involuntary_drop, queue_drop};
 
 /// A machine has no more frames: 64 GiB.
 const MOST_FRAMES: u32 = 1 << 24;
@@ -24,7 +25,7 @@ const PAGE_BYTES: u64 = 4096;
 ///
 /// # Errors
 /// A key is missing, unknown or impossible, or things do not fit together.
-pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<Machine, MachineError> {
+pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<Machine, Error> {
     let name = file.name("name")?;
     let note = file.text("note")?;
     let (processors, instructions_per_s) = processors::read(&file.table("processors")?, folders)?;
@@ -81,7 +82,7 @@ pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<Machine, MachineErr
     })
 }
 
-fn storage(table: &Table<'_>) -> Result<StorageFigures, MachineError> {
+fn storage(table: &Table<'_>) -> Result<StorageFigures, Error> {
     let most_bytes = f64::from(MOST_FRAMES) * PAGE_BYTES as f64;
     let bytes = table.figure("bytes", Need::Source, PAGE_BYTES as f64, most_bytes)? as u64;
     let pageable_frames = table.count("pageable_frames", Need::Source, 8, MOST_FRAMES)?;
@@ -102,7 +103,7 @@ fn storage(table: &Table<'_>) -> Result<StorageFigures, MachineError> {
 }
 
 /// The figures, and the name of the policy that drops users against their will.
-fn scheduler(table: &Table<'_>) -> Result<(SchedulerFigures, String), MachineError> {
+fn scheduler(table: &Table<'_>) -> Result<(SchedulerFigures, String), Error> {
     let slice = |name| table.time(name, Need::Source, 1e-6, 1e6);
     let cap = |key| table.maybe_count(key, Need::Nothing, 1, 1_000_000);
     let figures = SchedulerFigures {
@@ -116,15 +117,14 @@ fn scheduler(table: &Table<'_>) -> Result<(SchedulerFigures, String), MachineErr
         minimum_working_set: table.count("minimum_working_set_pages", Need::Source, 1, MOST_FRAMES)?,
         projection_factor: table.figure("projection_factor", Need::Nothing, 0.001, 1000.0)?,
     };
-    let names = involuntary_drop::POLICIES.iter().map(|entry| entry.name);
-    let words: Vec<_> = names.map(|name| (name, name)).collect();
+    let words = INVOLUNTARY_DROPS.map(|name| (name, name));
     let involuntary_drop = swapping::choice(table, "involuntary_drop", &words)?;
     table.finish()?;
     Ok((figures, involuntary_drop.into()))
 }
 
 /// Slices and the quantum are longer than the control program's own work in them.
-fn paths_fit(table: &Table<'_>, scheduler: &SchedulerFigures, costs: &Costs) -> Result<(), MachineError> {
+fn paths_fit(table: &Table<'_>, scheduler: &SchedulerFigures, costs: &Costs) -> Result<(), Error> {
     for (name, length, least) in scheduler.least(costs, 0) {
         if length <= least {
             let key = table.with_unit(name)?.map_or(name.into(), |(_, key, _)| key);
@@ -144,7 +144,7 @@ fn paths_fit(table: &Table<'_>, scheduler: &SchedulerFigures, costs: &Costs) -> 
     Ok(())
 }
 
-fn costs(table: &Table<'_>, instructions_per_s: f64) -> Result<Costs, MachineError> {
+fn costs(table: &Table<'_>, instructions_per_s: f64) -> Result<Costs, Error> {
     let path = |name| table.path_time(name, instructions_per_s);
     let costs = Costs {
         dispatch: path("dispatch")?,
@@ -165,7 +165,7 @@ fn costs(table: &Table<'_>, instructions_per_s: f64) -> Result<Costs, MachineErr
     Ok(costs)
 }
 
-fn periodic_scan(table: &Table<'_>) -> Result<PeriodicScan, MachineError> {
+fn periodic_scan(table: &Table<'_>) -> Result<PeriodicScan, Error> {
     let scan = PeriodicScan {
         interval: table.time("interval", Need::Nothing, 1e-3, 1e6)?,
         part: table.figure("part", Need::Nothing, 1e-6, 1.0)?,
@@ -174,11 +174,11 @@ fn periodic_scan(table: &Table<'_>) -> Result<PeriodicScan, MachineError> {
     Ok(scan)
 }
 
-fn policies(table: &Table<'_>, involuntary_drop: String) -> Result<Policies, MachineError> {
+fn policies(table: &Table<'_>, involuntary_drop: String) -> Result<Policies, Error> {
     // The base's, so that a machine file need not speak of experiments with it.
     let queue_drop = match table.get("queue_drop") {
         Some(_) => table.name("queue_drop")?,
-        None => queue_drop::POLICIES[0].name.into(),
+        None => QUEUE_DROP_DEFAULT.into(),
     };
     let policies = Policies {
         replacement: table.name("replacement")?,

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 pub use stated::{Standing, Stated};
 
 use super::{Machine, Role, Workload};
-use crate::MachineError;
+use satline_program::Error;
 use table::{Notes, Table};
 
 /// No file is longer.
@@ -56,8 +56,8 @@ pub struct WorkloadFile {
 ///
 /// # Errors
 /// It is no such file.
-pub fn text_of(path: &Path, hint: &str) -> Result<String, MachineError> {
-    let failed = |why: String| MachineError::new(format!("{}: {why}", path.display()), hint);
+pub fn text_of(path: &Path, hint: &str) -> Result<String, Error> {
+    let failed = |why: String| Error::input(format!("{}: {why}", path.display()), hint);
     let meta = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?;
     // A pipe or a disk would be read for ever.
     if !meta.is_file() || meta.len() > MAX_BYTES {
@@ -75,7 +75,7 @@ pub fn folder_of(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// It cannot be read, or is wrong: the message names file, line and key.
-pub fn machine_file(path: &Path, sets: &[(String, String)]) -> Result<MachineFile, MachineError> {
+pub fn machine_file(path: &Path, sets: &[(String, String)]) -> Result<MachineFile, Error> {
     let text = text_of(path, "give a machine file; machines/ has examples")?;
     let source = Source {
         text: &text,
@@ -89,7 +89,7 @@ pub fn machine_file(path: &Path, sets: &[(String, String)]) -> Result<MachineFil
 ///
 /// # Errors
 /// As [`machine_file`].
-pub fn workload_file(path: &Path, sets: &[(String, String)]) -> Result<WorkloadFile, MachineError> {
+pub fn workload_file(path: &Path, sets: &[(String, String)]) -> Result<WorkloadFile, Error> {
     let text = text_of(path, "give a workload file; workloads/simulated/ has examples")?;
     let source = Source {
         text: &text,
@@ -108,7 +108,7 @@ pub fn read_with(
     machine: &Source<'_>,
     workload: &Source<'_>,
     sets: &[(String, String)],
-) -> Result<(MachineFile, WorkloadFile), MachineError> {
+) -> Result<(MachineFile, WorkloadFile), Error> {
     let machine = machine_with(machine, sets)?;
     let workload = workload_with(workload, sets)?;
     together(&machine.machine, &workload.workload)?;
@@ -123,7 +123,7 @@ pub fn read_files(
     machine: &Path,
     workload: &Path,
     sets: &[(String, String)],
-) -> Result<(MachineFile, WorkloadFile), MachineError> {
+) -> Result<(MachineFile, WorkloadFile), Error> {
     let machine = machine_file(machine, sets)?;
     let workload = workload_file(workload, sets)?;
     together(&machine.machine, &workload.workload)?;
@@ -134,7 +134,7 @@ pub fn read_files(
 ///
 /// # Errors
 /// It is wrong: the message names file, line and key.
-pub fn machine_with(source: &Source<'_>, sets: &[(String, String)]) -> Result<MachineFile, MachineError> {
+pub fn machine_with(source: &Source<'_>, sets: &[(String, String)]) -> Result<MachineFile, Error> {
     let mut root = like::parse(source)?;
     for (key, value) in sets.iter().filter(|(key, _)| !key.starts_with(WORKLOAD)) {
         sets::apply(&mut root, key, value)?;
@@ -150,7 +150,7 @@ pub fn machine_with(source: &Source<'_>, sets: &[(String, String)]) -> Result<Ma
 ///
 /// # Errors
 /// It is wrong: the message names file, line and key.
-pub fn workload_with(source: &Source<'_>, sets: &[(String, String)]) -> Result<WorkloadFile, MachineError> {
+pub fn workload_with(source: &Source<'_>, sets: &[(String, String)]) -> Result<WorkloadFile, Error> {
     let mut root = tree::parse(source.text, source.file)?;
     for (key, value) in sets {
         if let Some(key) = key.strip_prefix(WORKLOAD) {
@@ -192,7 +192,7 @@ fn unverified(machine: &Machine, figures: &[Stated]) -> Vec<String> {
 ///
 /// # Errors
 /// The workload has I/O for which the machine has no place, or so many shared pages that their check takes the quantum.
-pub fn together(machine: &Machine, workload: &Workload) -> Result<(), MachineError> {
+pub fn together(machine: &Machine, workload: &Workload) -> Result<(), Error> {
     machine.covers(workload.shared_pages)?;
     let users = workload.classes.iter().flat_map(|class| {
         let kinds = class.transactions.iter();
@@ -210,7 +210,7 @@ pub fn together(machine: &Machine, workload: &Workload) -> Result<(), MachineErr
         }
         let who = format!("workload {}: {owner}, {}", workload.name, kind.name);
         if files.is_empty() {
-            return Err(MachineError::new(
+            return Err(Error::input(
                 format!(
                     "{who} does I/O, and machine {} has no device for files",
                     machine.name
@@ -221,7 +221,7 @@ pub fn together(machine: &Machine, workload: &Workload) -> Result<(), MachineErr
         for unit in &files {
             let (has, span) = (unit.model.cylinders(), kind.io.span_cylinders);
             if span > has {
-                return Err(MachineError::new(
+                return Err(Error::input(
                     format!("{who}: io.span_cylinders is {span}, and {} has {has}", unit.name),
                     "give a span that every device for files has",
                 ));

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use satline_program::Error;
+
 use super::table::Table;
 use super::tree::{Node, Value};
-use crate::MachineError;
 
 const MOST_PATHS: usize = 8;
 const MOST_NUMBER: u16 = 255;
@@ -15,7 +16,7 @@ const HINT: &str =
 ///
 /// # Errors
 /// They are no list of pairs of numbers.
-pub fn read(table: &Table<'_>) -> Result<Vec<(u16, u16)>, MachineError> {
+pub fn read(table: &Table<'_>) -> Result<Vec<(u16, u16)>, Error> {
     let wrong = |why: &str| table.wrong("paths", why, HINT);
     let Value::List(list) = &table.need("paths")?.value else {
         return Err(wrong("is no list"));
@@ -56,7 +57,7 @@ impl FreePaths {
     ///
     /// # Errors
     /// There are no more numbers.
-    pub fn like(&mut self, paths: &[(u16, u16)], table: &Table<'_>) -> Result<Vec<(u16, u16)>, MachineError> {
+    pub fn like(&mut self, paths: &[(u16, u16)], table: &Table<'_>) -> Result<Vec<(u16, u16)>, Error> {
         let (mut units, mut channels) = (BTreeMap::new(), BTreeMap::new());
         let own = paths.iter().map(|&(unit, channel)| {
             let unit = own(&mut self.control_units, &mut units, unit)?;

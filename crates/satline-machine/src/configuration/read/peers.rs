@@ -1,10 +1,11 @@
 //! What modern systems do beside replacement: parts of a machine file's `[paging]`.
 
+use satline_program::Error;
+
 use super::stated::Need;
 use super::swapping::{choice, known, state};
 use super::table::Table;
 use super::tree::Value;
-use crate::MachineError;
 use crate::configuration::peers::{NEIGHBOURS, ORDERS, WINDOWS, compressed_frames};
 use crate::configuration::{
     Compression, DeviceUnit, Migration, PageArea, Peers, Prefetch, Readahead, Sampling,
@@ -22,7 +23,7 @@ const SAMPLES: &str = "working-set-sampling";
 ///
 /// # Errors
 /// A key is missing, unknown or impossible.
-pub fn read(paging: &Table<'_>, replacement: &str, instructions_per_s: f64) -> Result<Peers, MachineError> {
+pub fn read(paging: &Table<'_>, replacement: &str, instructions_per_s: f64) -> Result<Peers, Error> {
     let readahead = paging.maybe_table("readahead")?;
     let prefetch = paging.maybe_table("record_and_prefetch")?;
     let migration = paging.maybe_table("migration")?;
@@ -62,7 +63,7 @@ pub fn fit(
     devices: &[DeviceUnit],
     areas: &[PageArea],
     swaps: bool,
-) -> Result<(), MachineError> {
+) -> Result<(), Error> {
     let there = [
         ("readahead", peers.readahead.is_some()),
         ("record_and_prefetch", peers.prefetch.is_some()),
@@ -105,7 +106,7 @@ pub fn frames_left(
     devices: &[DeviceUnit],
     areas: &[PageArea],
     pageable_frames: u32,
-) -> Result<(), MachineError> {
+) -> Result<(), Error> {
     let taken = compressed_frames(peers, devices, areas);
     if taken > u64::from(pageable_frames.saturating_sub(LEAST_FRAMES)) {
         let why = format!("is {pageable_frames}, of which compressed pages take {taken}");
@@ -115,7 +116,7 @@ pub fn frames_left(
     Ok(())
 }
 
-fn compression(table: &Table<'_>, instructions_per_s: f64) -> Result<Compression, MachineError> {
+fn compression(table: &Table<'_>, instructions_per_s: f64) -> Result<Compression, Error> {
     let plan = Compression {
         pages_per_frame: table.figure("pages_per_frame", Need::Source, 1.0, 1000.0)?,
         compress: table.path_time("compress_page", instructions_per_s)?,
@@ -125,7 +126,7 @@ fn compression(table: &Table<'_>, instructions_per_s: f64) -> Result<Compression
     Ok(plan)
 }
 
-fn sampling(table: &Table<'_>) -> Result<Sampling, MachineError> {
+fn sampling(table: &Table<'_>) -> Result<Sampling, Error> {
     let plan = Sampling {
         interval: table.time("interval", Need::Nothing, 1e-3, 1e6)?,
         idle_samples: table.count("idle_samples", Need::Nothing, 1, 1_000_000)?,
@@ -134,7 +135,7 @@ fn sampling(table: &Table<'_>) -> Result<Sampling, MachineError> {
     Ok(plan)
 }
 
-fn readahead(table: &Table<'_>) -> Result<Readahead, MachineError> {
+fn readahead(table: &Table<'_>) -> Result<Readahead, Error> {
     let plan = Readahead {
         pages: table.count("pages", Need::Nothing, 2, MOST_CLUSTER)?,
         by: choice(table, "by", NEIGHBOURS)?,
@@ -144,7 +145,7 @@ fn readahead(table: &Table<'_>) -> Result<Readahead, MachineError> {
     Ok(plan)
 }
 
-fn prefetch(table: &Table<'_>) -> Result<Prefetch, MachineError> {
+fn prefetch(table: &Table<'_>) -> Result<Prefetch, Error> {
     const KEY: &str = "most_pages";
     let most_pages = match table.need(KEY)? {
         node if matches!(node.value, Value::Text(_)) => {
@@ -158,7 +159,7 @@ fn prefetch(table: &Table<'_>) -> Result<Prefetch, MachineError> {
     Ok(Prefetch { most_pages })
 }
 
-fn migration(table: &Table<'_>) -> Result<Migration, MachineError> {
+fn migration(table: &Table<'_>) -> Result<Migration, Error> {
     let plan = Migration {
         interval: table.time("interval", Need::Nothing, 1e-3, 1e6)?,
         pages: table.count("pages", Need::Nothing, 1, MOST_PAGES)?,

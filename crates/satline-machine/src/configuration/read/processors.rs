@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use satline_program::Error;
+
 use super::near::nearest;
 use super::stated::Need;
 use super::table::{Notes, Table};
 use super::{find, text_of, tree};
-use crate::MachineError;
 use crate::configuration::Processors;
 
 const TABLE: &str = "processors.toml";
@@ -17,7 +18,7 @@ const MOST: u32 = 64;
 ///
 /// # Errors
 /// The model is not in the table, there is no table, or a figure is impossible.
-pub fn read(table: &Table<'_>, folders: &[PathBuf]) -> Result<(Processors, f64), MachineError> {
+pub fn read(table: &Table<'_>, folders: &[PathBuf]) -> Result<(Processors, f64), Error> {
     let model = table.get("model").map(|_| table.name("model")).transpose()?;
     let own_speed = table.maybe_figure("speed", Need::Source, 1e-3, 1e5)?;
     let own_count = table.maybe_count("count", Need::Nothing, 1, MOST)?;
@@ -56,7 +57,7 @@ fn listed(
     model: Option<&str>,
     with_rate: bool,
     folders: &[PathBuf],
-) -> Result<Listed, MachineError> {
+) -> Result<Listed, Error> {
     let key = if model.is_some() { "model" } else { RATE };
     let Some(path) = find(TABLE.as_ref(), folders) else {
         let hint = "copy it there from the shipped machines, or give speed and reference_instructions_per_s";

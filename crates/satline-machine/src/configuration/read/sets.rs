@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use satline_program::Error;
+
 use super::tree::{Node, Place, Value, parse_set};
-use crate::MachineError;
 
 /// Puts a value at a dotted path. A part of the path that meets a list is an entry's number from 0, or its `name`.
 ///
@@ -11,7 +12,7 @@ use crate::MachineError;
 ///
 /// # Errors
 /// The path leads through a value that has no keys, or to an entry that is not there.
-pub fn apply(root: &mut Node, key: &str, value: &str) -> Result<(), MachineError> {
+pub fn apply(root: &mut Node, key: &str, value: &str) -> Result<(), Error> {
     let mut parts: Vec<&str> = key.split('.').collect();
     if parts.iter().any(|part| part.is_empty()) {
         return Err(wrong(
@@ -47,7 +48,7 @@ pub fn apply(root: &mut Node, key: &str, value: &str) -> Result<(), MachineError
     Ok(())
 }
 
-fn entry<'a>(entries: &'a mut [Node], part: &str, key: &str) -> Result<&'a mut Node, MachineError> {
+fn entry<'a>(entries: &'a mut [Node], part: &str, key: &str) -> Result<&'a mut Node, Error> {
     let names: Vec<&str> = entries.iter().filter_map(name).collect();
     let number = match part.parse::<usize>() {
         Ok(number) => Some(number).filter(|&number| number < entries.len()),
@@ -75,6 +76,6 @@ fn name(node: &Node) -> Option<&str> {
     }
 }
 
-fn wrong(key: &str, why: &str, hint: &str) -> MachineError {
-    MachineError::new(format!("--set {key:?} {why}"), hint)
+fn wrong(key: &str, why: &str, hint: &str) -> Error {
+    Error::input(format!("--set {key:?} {why}"), hint)
 }

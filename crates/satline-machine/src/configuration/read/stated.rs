@@ -1,8 +1,9 @@
 //! The figures of a file: each a value with what stands behind it.
 
+use satline_program::Error;
+
 use super::table::Table;
 use super::tree::{Node, Place, Value};
-use crate::MachineError;
 use crate::engine::Span;
 
 /// What stands behind a figure.
@@ -43,43 +44,31 @@ pub enum Need {
 
 impl Table<'_> {
     /// A figure within limits, if it is there.
-    pub fn maybe_figure(
-        &self,
-        key: &str,
-        need: Need,
-        low: f64,
-        high: f64,
-    ) -> Result<Option<f64>, MachineError> {
+    pub fn maybe_figure(&self, key: &str, need: Need, low: f64, high: f64) -> Result<Option<f64>, Error> {
         self.get(key)
             .map(|node| self.number(key, node, need, low, high))
             .transpose()
     }
 
     /// A figure within limits.
-    pub fn figure(&self, key: &str, need: Need, low: f64, high: f64) -> Result<f64, MachineError> {
+    pub fn figure(&self, key: &str, need: Need, low: f64, high: f64) -> Result<f64, Error> {
         let node = self.need(key)?;
         self.number(key, node, need, low, high)
     }
 
     /// A whole number within limits, if it is there.
-    pub fn maybe_count(
-        &self,
-        key: &str,
-        need: Need,
-        low: u32,
-        high: u32,
-    ) -> Result<Option<u32>, MachineError> {
+    pub fn maybe_count(&self, key: &str, need: Need, low: u32, high: u32) -> Result<Option<u32>, Error> {
         let value = self.maybe_figure(key, need, low.into(), high.into())?;
         value.map(|value| self.whole(key, value)).transpose()
     }
 
     /// A whole number within limits.
-    pub fn count(&self, key: &str, need: Need, low: u32, high: u32) -> Result<u32, MachineError> {
+    pub fn count(&self, key: &str, need: Need, low: u32, high: u32) -> Result<u32, Error> {
         let value = self.figure(key, need, low.into(), high.into())?;
         self.whole(key, value)
     }
 
-    fn whole(&self, key: &str, value: f64) -> Result<u32, MachineError> {
+    fn whole(&self, key: &str, value: f64) -> Result<u32, Error> {
         if value.fract() != 0.0 {
             return Err(self.wrong(key, &format!("is {value}"), "give a whole number"));
         }
@@ -87,13 +76,7 @@ impl Table<'_> {
     }
 
     /// A length of time, under its name with any unit, if it is there. Limits are in s.
-    pub fn maybe_time(
-        &self,
-        name: &str,
-        need: Need,
-        low: f64,
-        high: f64,
-    ) -> Result<Option<Span>, MachineError> {
+    pub fn maybe_time(&self, name: &str, need: Need, low: f64, high: f64) -> Result<Option<Span>, Error> {
         let Some((node, key)) = self.one_of(&keys(name, false))? else {
             return Ok(None);
         };
@@ -103,13 +86,13 @@ impl Table<'_> {
     }
 
     /// A length of time, under its name with any unit. Limits are in s.
-    pub fn time(&self, name: &str, need: Need, low: f64, high: f64) -> Result<Span, MachineError> {
+    pub fn time(&self, name: &str, need: Need, low: f64, high: f64) -> Result<Span, Error> {
         self.maybe_time(name, need, low, high)?
             .ok_or_else(|| self.missing(&format!("{name}_ms")))
     }
 
     /// A path of the control program: its time, or its length in instructions and the processor's rate. Up to 1 s.
-    pub fn path_time(&self, name: &str, instructions_per_s: f64) -> Result<Span, MachineError> {
+    pub fn path_time(&self, name: &str, instructions_per_s: f64) -> Result<Span, Error> {
         let Some((node, key)) = self.one_of(&keys(name, true))? else {
             return Err(self.missing(&format!("{name}{INSTRUCTIONS}")));
         };
@@ -127,7 +110,7 @@ impl Table<'_> {
     }
 
     /// A key with its unit of time, if one is there: its value, and the unit in s.
-    pub fn with_unit(&self, name: &str) -> Result<Option<(&Node, String, f64)>, MachineError> {
+    pub fn with_unit(&self, name: &str) -> Result<Option<(&Node, String, f64)>, Error> {
         let found = self.one_of(&keys(name, false))?;
         Ok(found.map(|(node, key)| {
             let unit = unit(&key);
@@ -136,7 +119,7 @@ impl Table<'_> {
     }
 
     /// True or false by choice, if it is there.
-    pub fn maybe_choice(&self, key: &str) -> Result<Option<bool>, MachineError> {
+    pub fn maybe_choice(&self, key: &str) -> Result<Option<bool>, Error> {
         let flag = self.maybe_flag(key)?;
         if let (Some(flag), Some(node)) = (flag, self.get(key)) {
             let standing = match node.place {
@@ -148,7 +131,7 @@ impl Table<'_> {
         Ok(flag)
     }
 
-    fn number(&self, key: &str, node: &Node, need: Need, low: f64, high: f64) -> Result<f64, MachineError> {
+    fn number(&self, key: &str, node: &Node, need: Need, low: f64, high: f64) -> Result<f64, Error> {
         let (value, standing) = match &node.value {
             Value::Number(value) if node.place == Place::Set => (*value, Standing::Set),
             Value::Number(value) if need == Need::Nothing => (*value, Standing::Chosen),
@@ -181,7 +164,7 @@ impl Table<'_> {
     }
 
     /// The source or the calibration that stands in this table.
-    pub fn standing(&self, need: Need) -> Result<Standing, MachineError> {
+    pub fn standing(&self, need: Need) -> Result<Standing, Error> {
         let found = self.one_of(&["source".into(), "calibrated".into()])?;
         let Some((_, key)) = found else {
             return match need {

@@ -1,10 +1,11 @@
 //! Table `[swapping]` of a machine file, and the words of an area's purpose.
 
+use satline_program::Error;
+
 use super::near::nearest;
 use super::stated::{Need, Standing};
 use super::table::Table;
 use super::tree::{Node, Place, Value};
-use crate::MachineError;
 use crate::configuration::swapping::{FAULTS, MOST_SET_PAGES, ORDERS, PURPOSES, Word, word};
 use crate::configuration::{DeviceUnit, PageArea, Prepage, Purpose, SwappingPlan};
 
@@ -20,7 +21,7 @@ pub fn read(
     devices: &[DeviceUnit],
     areas: &[PageArea],
     instructions_per_s: f64,
-) -> Result<Option<SwappingPlan>, MachineError> {
+) -> Result<Option<SwappingPlan>, Error> {
     let for_sets = areas.iter().any(|area| area.purpose.holds_sets());
     let Some(table) = file.maybe_table("swapping")? else {
         return match for_sets {
@@ -59,14 +60,14 @@ pub fn read(
 }
 
 /// What an area is for.
-pub fn purpose(table: &Table<'_>) -> Result<Purpose, MachineError> {
+pub fn purpose(table: &Table<'_>) -> Result<Purpose, Error> {
     match table.get("purpose") {
         Some(node) => known(table, "purpose", node, PURPOSES),
         None => Ok(Purpose::default()),
     }
 }
 
-fn count(table: &Table<'_>, key: &str, default: u32, low: u32, high: u32) -> Result<u32, MachineError> {
+fn count(table: &Table<'_>, key: &str, default: u32, low: u32, high: u32) -> Result<u32, Error> {
     let given = table.maybe_count(key, Need::Nothing, low, high)?;
     if given.is_none() {
         by_default(table, key, default);
@@ -74,7 +75,7 @@ fn count(table: &Table<'_>, key: &str, default: u32, low: u32, high: u32) -> Res
     Ok(given.unwrap_or(default))
 }
 
-fn flag(table: &Table<'_>, key: &str) -> Result<bool, MachineError> {
+fn flag(table: &Table<'_>, key: &str) -> Result<bool, Error> {
     match (table.maybe_flag(key)?, table.get(key)) {
         (Some(flag), Some(node)) => {
             state(table, key, node, flag);
@@ -92,7 +93,7 @@ pub(super) fn choice<T: Copy + PartialEq>(
     table: &Table<'_>,
     key: &str,
     words: &[Word<T>],
-) -> Result<T, MachineError> {
+) -> Result<T, Error> {
     let Some(node) = table.get(key) else {
         by_default(table, key, words[0].0);
         return Ok(words[0].1);
@@ -107,7 +108,7 @@ pub(super) fn known<T: Copy>(
     key: &str,
     node: &Node,
     words: &[Word<T>],
-) -> Result<T, MachineError> {
+) -> Result<T, Error> {
     let names = || words.iter().map(|(name, _)| *name);
     let all = || names().collect::<Vec<_>>().join(", ");
     let Value::Text(text) = &node.value else {
@@ -128,7 +129,7 @@ pub(super) fn known<T: Copy>(
 }
 
 /// A number of sets, or "all".
-fn prepage(table: &Table<'_>, key: &str, default: u32) -> Result<Prepage, MachineError> {
+fn prepage(table: &Table<'_>, key: &str, default: u32) -> Result<Prepage, Error> {
     match table.get(key) {
         Some(node) if matches!(node.value, Value::Text(_)) => {
             let all = known(table, key, node, &[("all", Prepage::All)])?;

@@ -3,10 +3,11 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use satline_program::Error;
+
 use super::near::nearest;
 use super::stated::Stated;
 use super::tree::{Node, Place, Value};
-use crate::MachineError;
 
 /// What all tables of a file share.
 #[derive(Debug)]
@@ -41,7 +42,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    fn inner(&self, path: String, node: &'a Node) -> Result<Self, MachineError> {
+    fn inner(&self, path: String, node: &'a Node) -> Result<Self, Error> {
         let Value::Table(entries) = &node.value else {
             let why = format!("is {}", node.value.what());
             return Err(self.error(node.place, &path, &why, &format!("make it a table: [{path}]")));
@@ -56,20 +57,20 @@ impl<'a> Table<'a> {
     }
 
     /// A table in it.
-    pub fn table(&self, key: &str) -> Result<Self, MachineError> {
+    pub fn table(&self, key: &str) -> Result<Self, Error> {
         let node = self.need(key)?;
         self.inner(self.path_of(key), node)
     }
 
     /// A table in it that need not be there.
-    pub fn maybe_table(&self, key: &str) -> Result<Option<Self>, MachineError> {
+    pub fn maybe_table(&self, key: &str) -> Result<Option<Self>, Error> {
         self.get(key)
             .map(|node| self.inner(self.path_of(key), node))
             .transpose()
     }
 
     /// All its entries, each a table.
-    pub fn tables(&self) -> Result<Vec<(&'a str, Self)>, MachineError> {
+    pub fn tables(&self) -> Result<Vec<(&'a str, Self)>, Error> {
         let inner = self.entries.iter().map(|(key, node)| {
             self.get(key);
             Ok((key.as_str(), self.inner(self.path_of(key), node)?))
@@ -78,7 +79,7 @@ impl<'a> Table<'a> {
     }
 
     /// A list of tables; empty if it is not there. Each is called by its name where it has one.
-    pub fn list(&self, key: &str, most: usize) -> Result<Vec<Self>, MachineError> {
+    pub fn list(&self, key: &str, most: usize) -> Result<Vec<Self>, Error> {
         let Some(node) = self.get(key) else {
             return Ok(Vec::new());
         };
@@ -114,12 +115,12 @@ impl<'a> Table<'a> {
         self.entries.get(key)
     }
 
-    pub fn need(&self, key: &str) -> Result<&'a Node, MachineError> {
+    pub fn need(&self, key: &str) -> Result<&'a Node, Error> {
         self.get(key).ok_or_else(|| self.missing(key))
     }
 
     /// That a key is not there, and perhaps which one was meant to be it.
-    pub fn missing(&self, key: &str) -> MachineError {
+    pub fn missing(&self, key: &str) -> Error {
         let asked = self.asked.borrow();
         let others = self.entries.keys().filter(|other| !asked.contains(other));
         let hint = match nearest(key, others.map(String::as_str)) {
@@ -134,7 +135,7 @@ impl<'a> Table<'a> {
     ///
     /// # Errors
     /// There are two.
-    pub fn one_of(&self, keys: &[String]) -> Result<Option<(&'a Node, String)>, MachineError> {
+    pub fn one_of(&self, keys: &[String]) -> Result<Option<(&'a Node, String)>, Error> {
         let there = keys.iter().filter_map(|key| Some((self.get(key)?, key)));
         let mut there: Vec<(&Node, &String)> = there.collect();
         if there.iter().any(|(node, _)| node.place == Place::Set) {
@@ -150,7 +151,7 @@ impl<'a> Table<'a> {
     }
 
     /// A text.
-    pub fn text(&self, key: &str) -> Result<String, MachineError> {
+    pub fn text(&self, key: &str) -> Result<String, Error> {
         let node = self.need(key)?;
         match &node.value {
             Value::Text(text) => Ok(text.clone()),
@@ -161,7 +162,7 @@ impl<'a> Table<'a> {
     }
 
     /// A name: letters, digits, `.`, `_`, `-`, `/` and spaces, at most 64.
-    pub fn name(&self, key: &str) -> Result<String, MachineError> {
+    pub fn name(&self, key: &str) -> Result<String, Error> {
         let name = self.text(key)?;
         if !is_name(&name) {
             let short: String = name.chars().take(64).collect();
@@ -172,7 +173,7 @@ impl<'a> Table<'a> {
     }
 
     /// True or false, if it is there.
-    pub fn maybe_flag(&self, key: &str) -> Result<Option<bool>, MachineError> {
+    pub fn maybe_flag(&self, key: &str) -> Result<Option<bool>, Error> {
         match self.get(key).map(|node| &node.value) {
             None => Ok(None),
             Some(Value::Flag(flag)) => Ok(Some(*flag)),
@@ -184,7 +185,7 @@ impl<'a> Table<'a> {
     ///
     /// # Errors
     /// One was not: it is unknown.
-    pub fn finish(&self) -> Result<(), MachineError> {
+    pub fn finish(&self) -> Result<(), Error> {
         let asked = self.asked.borrow();
         let Some(key) = self.entries.keys().find(|key| !asked.contains(key)) else {
             return Ok(());
@@ -202,19 +203,19 @@ impl<'a> Table<'a> {
     }
 
     /// An error about a key of this table.
-    pub fn wrong(&self, key: &str, why: &str, hint: &str) -> MachineError {
+    pub fn wrong(&self, key: &str, why: &str, hint: &str) -> Error {
         let place = self.entries.get(key).map_or(self.place, |node| node.place);
         self.error(place, &self.path_of(key), why, hint)
     }
 
-    fn error(&self, place: Place, path: &str, why: &str, hint: &str) -> MachineError {
+    fn error(&self, place: Place, path: &str, why: &str, hint: &str) -> Error {
         let file = &self.notes.file;
         let at = match place {
             Place::Line(line) => format!("{file}, line {line}"),
             Place::Like(line) => format!("{file}, line {line} of the file that it is like"),
             Place::Set => format!("{file}, with --set"),
         };
-        MachineError::new(format!("{at}: {path} {why}"), hint)
+        Error::input(format!("{at}: {path} {why}"), hint)
     }
 
     pub fn path_of(&self, key: &str) -> String {

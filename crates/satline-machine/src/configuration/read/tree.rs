@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use satline_program::Error;
 use toml::de::{DeTable, DeValue};
-
-use crate::MachineError;
 
 /// Where a value stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,10 +50,10 @@ impl Value {
 ///
 /// # Errors
 /// It is not TOML; the message names file and line.
-pub fn parse(text: &str, file: &str) -> Result<Node, MachineError> {
+pub fn parse(text: &str, file: &str) -> Result<Node, Error> {
     let root = DeTable::parse(text).map_err(|error| {
         let line = error.span().map_or(1, |span| Lines::new(text).of(span.start));
-        MachineError::new(
+        Error::input(
             format!("{file}, line {line}: {}", error.message()),
             "the file is TOML: [tables] of lines KEY = VALUE; docs/reference/machine-files.md lists the keys",
         )

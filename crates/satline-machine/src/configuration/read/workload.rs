@@ -1,9 +1,10 @@
 //! A workload file.
 
+use satline_program::Error;
+
 use super::stated::Need;
 use super::table::Table;
 use super::tree::{Node, Value};
-use crate::MachineError;
 use crate::configuration::{
     Background, IoPattern, Locality, Population, Session, TransactionKind, UserClass, Workload,
 };
@@ -22,7 +23,7 @@ const SHARE_TOLERANCE: f64 = 1e-6;
 ///
 /// # Errors
 /// A key is missing, unknown or impossible, or things do not fit together.
-pub fn read(file: &Table<'_>) -> Result<Workload, MachineError> {
+pub fn read(file: &Table<'_>) -> Result<Workload, Error> {
     let name = file.name("name")?;
     let note = file.text("note")?;
     let shared_pages = file
@@ -53,7 +54,7 @@ pub fn read(file: &Table<'_>) -> Result<Workload, MachineError> {
     })
 }
 
-fn population(table: &Table<'_>) -> Result<Population, MachineError> {
+fn population(table: &Table<'_>) -> Result<Population, Error> {
     let ways = ["users", "users_from_hour", "users_from_s"].map(String::from);
     let Some((node, key)) = table.one_of(&ways)? else {
         return Err(table.missing("users"));
@@ -126,7 +127,7 @@ fn pair(row: &Node) -> Option<(f64, f64)> {
     }
 }
 
-fn class(table: &Table<'_>, shared_pages: u32) -> Result<UserClass, MachineError> {
+fn class(table: &Table<'_>, shared_pages: u32) -> Result<UserClass, Error> {
     let space_pages = table.count("space_pages", Need::Nothing, 1, MOST_PAGES)?;
     let kinds = table.list("transaction", MOST_KINDS)?;
     if kinds.is_empty() {
@@ -147,7 +148,7 @@ fn class(table: &Table<'_>, shared_pages: u32) -> Result<UserClass, MachineError
     Ok(class)
 }
 
-fn background(table: &Table<'_>, shared_pages: u32) -> Result<Background, MachineError> {
+fn background(table: &Table<'_>, shared_pages: u32) -> Result<Background, Error> {
     let space_pages = table.count("space_pages", Need::Nothing, 1, MOST_PAGES)?;
     let background = Background {
         name: table.name("name")?,
@@ -164,7 +165,7 @@ fn transaction(
     weight: f64,
     space_pages: u32,
     shared_pages: u32,
-) -> Result<TransactionKind, MachineError> {
+) -> Result<TransactionKind, Error> {
     let between = |name| table.maybe_time(name, Need::Nothing, 1e-7, LONG_S);
     let cpu = table.distribution("cpu")?;
     if cpu.mean_s() <= 0.0 {
@@ -187,7 +188,7 @@ fn transaction(
     Ok(kind)
 }
 
-fn io(table: &Table<'_>) -> Result<IoPattern, MachineError> {
+fn io(table: &Table<'_>) -> Result<IoPattern, Error> {
     let Some(io) = table.maybe_table("io")? else {
         return Ok(IoPattern {
             skew: 0.0,
@@ -208,7 +209,7 @@ fn io(table: &Table<'_>) -> Result<IoPattern, MachineError> {
     Ok(pattern)
 }
 
-fn locality(table: &Table<'_>, space_pages: u32, all_shared: u32) -> Result<Locality, MachineError> {
+fn locality(table: &Table<'_>, space_pages: u32, all_shared: u32) -> Result<Locality, Error> {
     let part = |key| table.figure(key, Need::Nothing, 0.0, 1.0);
     let locality = Locality {
         working_set_pages: table.figure("working_set_pages", Need::Nothing, 1.0, f64::from(space_pages))?,

@@ -24,6 +24,7 @@ use std::fmt::Debug;
 
 use super::Entry;
 use super::admission::{Admission, Candidate, InQueue};
+use crate::configuration::INVOLUNTARY_DROPS;
 
 /// A user in queue who is to wait for a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,6 @@ pub type Make = fn() -> Option<Box<dyn InvoluntaryDrop>>;
 /// The first is the default.
 #[rustfmt::skip]
 pub const POLICIES: &[Entry<Make>] = &[
-    Entry { name: "never", source: include_str!("never.rs"), make: never::make },
-    Entry { name: "outgrown", source: include_str!("outgrown.rs"), make: outgrown::make },
+    Entry { name: INVOLUNTARY_DROPS[0], source: include_str!("never.rs"), make: never::make },
+    Entry { name: INVOLUNTARY_DROPS[1], source: include_str!("outgrown.rs"), make: outgrown::make },
 ];

@@ -7,25 +7,17 @@ mod flush_lifo;
 mod keep_bits;
 mod reset_bits;
 
-use std::fmt::Debug;
-
 use super::Entry;
-use super::replacement::Replacement;
-use crate::storage::Storage;
-
-/// What becomes of a user's own pages when he leaves the queue.
-pub trait QueueDrop: Debug + Send {
-    /// A user left; [`Storage::touched_in_stay`] still has the pages of his stay. `replacement` is to hear of every frame
-    /// that is taken from him.
-    fn dropped(&mut self, storage: &mut Storage, user: u32, replacement: &mut dyn Replacement);
-}
+use crate::configuration::QUEUE_DROP_DEFAULT;
+pub use crate::storage::QueueDrop;
+use crate::storage::{Replacement, Storage};
 
 /// Makes one.
 pub type Make = fn() -> Box<dyn QueueDrop>;
 
 #[rustfmt::skip]
 pub const POLICIES: &[Entry<Make>] = &[
-    Entry { name: "reset-bits", source: include_str!("reset_bits.rs"), make: reset_bits::make },
+    Entry { name: QUEUE_DROP_DEFAULT, source: include_str!("reset_bits.rs"), make: reset_bits::make },
     Entry { name: "keep-bits", source: include_str!("keep_bits.rs"), make: keep_bits::make },
     Entry { name: "flush-fifo", source: include_str!("flush_fifo.rs"), make: flush_fifo::make },
     Entry { name: "flush-lifo", source: include_str!("flush_lifo.rs"), make: flush_lifo::make },

@@ -2,38 +2,39 @@
 //!
 //! They are told every touch and keep bits, lists and ghosts of their own, so reference bits that a queue-drop resets mean
 //! nothing to them. A victim is taken before it is known what it is for. What they look at is billed as a scan; the work of
-//! those that move a page in a list at each touch is not, as is that of [`super::lru`].
+//! those that move a page in a list at each touch is not.
 
 use std::fmt::Debug;
 
-use satline_traces::policies::{self as traced, Policy};
+use satline_traces::policies::{self, Policy};
 
 use super::{Replacement, Setup};
 use crate::storage::Storage;
 
-/// What a policy makes of the touch for which a page came: the instruction is done again when it is there.
+/// Which touches a policy is told. The instruction for which a page came is done again when it is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FirstTouch {
-    /// The hardware sets the bit as at any touch.
-    Counts,
-    /// The arrival has told it.
-    Told,
+pub(super) enum Touches {
+    /// That of the instruction too: the hardware sets the bit as at any touch.
+    All,
+    /// Not that one: the arrival has told it.
+    Further,
+    None,
 }
 
 #[derive(Debug)]
 struct Traced<P> {
     policy: P,
-    first_touch: FirstTouch,
+    touches: Touches,
     /// By frame: its page came, and was not touched since.
     fresh: Vec<bool>,
 }
 
 /// Makes one; the policy's pages are numbered as [`Replacement::came`] says.
-pub(super) fn make<P>(setup: Setup, first_touch: FirstTouch) -> Box<dyn Replacement>
+pub(super) fn traced<P>(setup: Setup, touches: Touches) -> Box<dyn Replacement>
 where
     P: Policy + Debug + Send + 'static,
 {
-    let policy = P::new(&traced::Setup {
+    let policy = P::new(&policies::Setup {
         frames: setup.frames,
         pages: setup.pages,
         // None of those used here draws.
@@ -41,7 +42,7 @@ where
     });
     Box::new(Traced {
         policy,
-        first_touch,
+        touches,
         fresh: vec![false; setup.frames as usize],
     })
 }
@@ -70,12 +71,12 @@ impl<P: Policy + Debug + Send> Replacement for Traced<P> {
     }
 
     fn every_touch(&self) -> bool {
-        true
+        self.touches != Touches::None
     }
 
     fn touched(&mut self, frame: u32) {
         let fresh = std::mem::take(&mut self.fresh[frame as usize]);
-        if !fresh || self.first_touch == FirstTouch::Counts {
+        if !fresh || self.touches == Touches::All {
             self.policy.touched(frame);
         }
     }
@@ -99,7 +100,9 @@ mod tests {
     }
 
     impl Policy for Told {
-        fn new(setup: &traced::Setup) -> Self {
+        const SOURCE: &str = "";
+
+        fn new(setup: &policies::Setup) -> Self {
             told(format!("{} frames, {} pages", setup.frames, setup.pages));
             Self
         }
@@ -123,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_touch_for_which_a_page_came_is_told_once() {
-        let of = |first_touch| {
+        let of = |touches| {
             let streams = Streams::new(1, 0);
             let setup = Setup {
                 frames: 4,
@@ -131,7 +134,7 @@ mod tests {
                 sampling: crate::configuration::Sampling::default(),
                 streams: &streams,
             };
-            let mut policy = make::<Told>(setup, first_touch);
+            let mut policy = traced::<Told>(setup, touches);
             policy.came(2, 7);
             policy.touched(2);
             policy.touched(2);
@@ -141,11 +144,11 @@ mod tests {
             std::mem::take(&mut *TOLD.lock().unwrap()).join(", ")
         };
         assert_eq!(
-            of(FirstTouch::Told),
+            of(Touches::Further),
             "4 frames, 9 pages, came 2 7, touched 2, left 2, came 2 8"
         );
         assert_eq!(
-            of(FirstTouch::Counts),
+            of(Touches::All),
             "4 frames, 9 pages, came 2 7, touched 2, touched 2, left 2, came 2 8, touched 2"
         );
     }

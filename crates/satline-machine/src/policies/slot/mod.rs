@@ -4,17 +4,8 @@ mod moving_cursor;
 mod one_edge;
 mod zig_zag;
 
-use std::fmt::Debug;
-
 use super::Entry;
-use crate::storage::Area;
-
-/// Which slot of an area a page goes to.
-pub trait SlotChoice: Debug + Send {
-    /// A free slot of the area, numbered from its first; there is at least one. `number` is the area's place among all.
-    /// Asked twice before the slot is taken it gives the same one: the first time may be to see how near it is.
-    fn choose(&mut self, number: usize, area: &Area) -> u32;
-}
+pub use crate::storage::SlotChoice;
 
 /// Makes one for so many areas.
 pub type Make = fn(areas: usize) -> Box<dyn SlotChoice>;

@@ -4,8 +4,9 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
+use satline_program::Error;
+
 use super::Stop;
-use crate::MachineError;
 use crate::engine::Span;
 use crate::options::length;
 use crate::program::Ending;
@@ -52,7 +53,7 @@ impl Commands {
     ///
     /// # Errors
     /// It is none, or asks for more users than there are.
-    pub fn next(&mut self, most: u32, stop: Stop<'_>) -> Result<Wish, MachineError> {
+    pub fn next(&mut self, most: u32, stop: Stop<'_>) -> Result<Wish, Error> {
         loop {
             if let Some(ending) = stop() {
                 return Ok(Wish::End(ending));
@@ -61,7 +62,7 @@ impl Commands {
                 Ok(line) => {
                     self.count += 1;
                     return wish(&line, most).map_err(|(what, hint)| {
-                        MachineError::new(format!("standard input, line {}: {what}", self.count), hint)
+                        Error::input(format!("standard input, line {}: {what}", self.count), hint)
                     });
                 }
                 Err(RecvTimeoutError::Timeout) => {}

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
+use crate::configuration::programs;
 use crate::configuration::{Machine, Role, Workload};
-use crate::model::{Simulation, programs};
+use crate::model::Simulation;
 use crate::readings::{
     Activity, DeviceReading, Observer, ProcessorReading, Reading, Status, TransactionRecord, UserReading,
 };

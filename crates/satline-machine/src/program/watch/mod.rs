@@ -7,13 +7,13 @@ mod lines;
 
 use std::io::{self, Write};
 
-use satline_recording::harmless;
+use satline_program::{Error, harmless};
 use serde::Serialize;
 
 use self::commands::{Commands, Wish};
 use self::lines::{Completions, Line};
-use super::ending::{Ending, ProgramError};
-use super::run::{CHUNK, STUCK, overflown, plan, steps};
+use super::ending::Ending;
+use super::run::{CHUNK, STUCK, does_not_add_up, overflown, plan, steps};
 use crate::configuration::Machine;
 use crate::configuration::read::read_files;
 use crate::engine::{Span, Streams, Time};
@@ -29,7 +29,7 @@ struct Gone;
 ///
 /// # Errors
 /// Wrong input, a wrong command, or a failed audit.
-pub fn watch(options: &WatchOptions, stop: Stop<'_>) -> Result<Ending, ProgramError> {
+pub fn watch(options: &WatchOptions, stop: Stop<'_>) -> Result<Ending, Error> {
     let load = &options.load;
     let (machine, workload) = read_files(&load.machine, &load.workload, &load.set)?;
     let (machine, workload) = (machine.machine, workload.workload);
@@ -71,7 +71,7 @@ impl Run<'_> {
         simulation: &mut Simulation,
         interval: Span,
         stop: Stop<'_>,
-    ) -> Result<Ending, ProgramError> {
+    ) -> Result<Ending, Error> {
         while simulation.now() < self.end {
             if let Some(ending) = self.forward(simulation, interval, stop)? {
                 return Ok(ending);
@@ -89,7 +89,7 @@ impl Run<'_> {
         simulation: &mut Simulation,
         mut commands: Commands,
         stop: Stop<'_>,
-    ) -> Result<Ending, ProgramError> {
+    ) -> Result<Ending, Error> {
         loop {
             match commands.next(self.most, stop)? {
                 Wish::Go(interval) => {
@@ -116,7 +116,7 @@ impl Run<'_> {
         simulation: &mut Simulation,
         interval: Span,
         stop: Stop<'_>,
-    ) -> Result<Option<Ending>, ProgramError> {
+    ) -> Result<Option<Ending>, Error> {
         let until = self.end.min(simulation.now() + interval);
         let mut now = simulation.now();
         while now < until {
@@ -128,7 +128,7 @@ impl Run<'_> {
             if !simulation.overflow() {
                 self.flowed = now;
             } else if now - self.flowed >= STUCK {
-                return Err(overflown(simulation.wanted(), now).into());
+                return Err(overflown(simulation.wanted(), now));
             }
         }
         Ok(None)
@@ -138,8 +138,8 @@ impl Run<'_> {
         say(&lines::frame(simulation, &self.completions, self.machine))
     }
 
-    fn finish(&self, simulation: &Simulation) -> Result<Ending, ProgramError> {
-        simulation.audit().map_err(ProgramError::Audit)?;
+    fn finish(&self, simulation: &Simulation) -> Result<Ending, Error> {
+        simulation.audit().map_err(does_not_add_up)?;
         let _ = say(&Line::End);
         Ok(Ending::Complete)
     }

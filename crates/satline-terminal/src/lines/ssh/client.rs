@@ -199,7 +199,7 @@ fn own_session(command: &mut Command) {
 /// As punctual as the emulator itself.
 fn prefer(command: &mut Command) {
     let begin = || {
-        satline_scheduling::prefer();
+        satline_program::scheduling::prefer();
         Ok(())
     };
     // SAFETY: system calls with plain numbers.

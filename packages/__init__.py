@@ -1,0 +1,1 @@
+"""What people install, made by `make packages`: wheel, source, recorder without Python, image."""
