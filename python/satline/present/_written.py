@@ -72,7 +72,7 @@ def html_table(table: Table, *, title: str = "", style: str = "") -> Markup:
     """The table as HTML; `style`: its class in the style sheet."""
     kind = Markup(' class="{}"').format(style) if style else ""
     caption = Markup("<caption>{}</caption>").format(visible(title)) if title else ""
-    head = Markup("").join(Markup("<th>{}</th>").format(visible(one)) for one in table.headings)
+    head = Markup("").join(Markup('<th scope="col">{}</th>').format(visible(one)) for one in table.headings)
     body = Markup("\n").join(
         Markup("<tr>{}</tr>").format(Markup("").join(_td(one) for one in row)) for row in table.cells()
     )

@@ -256,7 +256,7 @@ def _is_main(plot: Plot) -> bool:
 
 
 def results_csv(plan: Plan, results: Sequence[RunResult]) -> str:
-    """A row for each run and class, as `satline anova --by class` reads it."""
+    """A row for each run and class, as `satline experiment anova --by class` reads it."""
     names = [field.name for field in fields(Figures)][1:]
     blocked = any(run.block is not None for run in plan.runs)
     factors = [factor.name for factor in plan.factors]
