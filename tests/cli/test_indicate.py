@@ -60,7 +60,7 @@ def test_the_fuller_form_names_what_is_missing_and_why(made: Path, indicate: Cal
     assert max(cell_len(line) for line in text.splitlines()) <= 80
     assert "\x1b" not in text
     plain = " ".join(text.split())
-    assert "problem state 0.5 processors" in plain
+    assert "user time 0.5 processors" in plain
     assert "time busy of the busiest device 3.2 % disk" in plain
     assert "Missing: all lock spin (not recorded: lock_spin_us)." in plain
 
