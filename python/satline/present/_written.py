@@ -68,11 +68,12 @@ def csv_text(table: Table) -> str:
     return text.getvalue()
 
 
-def html_table(table: Table, *, title: str = "", style: str = "") -> Markup:
-    """The table as HTML; `style`: its class in the style sheet."""
+def html_table(table: Table, *, title: str = "", style: str = "", scope: bool = True) -> Markup:
+    """The table as HTML; `style`: its class in the style sheet; `scope`: head cells say that they head columns."""
     kind = Markup(' class="{}"').format(style) if style else ""
     caption = Markup("<caption>{}</caption>").format(visible(title)) if title else ""
-    head = Markup("").join(Markup('<th scope="col">{}</th>').format(visible(one)) for one in table.headings)
+    th = Markup('<th scope="col">{}</th>' if scope else "<th>{}</th>")
+    head = Markup("").join(th.format(visible(one)) for one in table.headings)
     body = Markup("\n").join(
         Markup("<tr>{}</tr>").format(Markup("").join(_td(one) for one in row)) for row in table.cells()
     )
