@@ -43,7 +43,7 @@ def test_the_help_teaches_and_fits(capsys: pytest.CaptureFixture[str]) -> None:
             'users = [1, 2]\nuntil = "peak"',
             ["--most", "3"],
             "runs the steps that it states",
-            "leave --within",
+            "leave precision",
         ),
         ("users = [1, 2]", ["--resume", "r", "--out", "o"], "--output makes one", "leave one of them out"),
         ("most_users = 3", ["--resume", "r"], "no such recording", "a directory NAME.satline"),

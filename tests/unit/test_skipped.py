@@ -50,7 +50,7 @@ def pytest_of(place: Path, *words: str, file: str = "") -> list[str]:
     """What a run of these tests beside the conftest of all prints."""
     tests = place / "tests"
     tests.mkdir(exist_ok=True)
-    for name in ("conftest.py", "skipped.py"):
+    for name in ("conftest.py", "documents.py", "skipped.py"):
         (tests / name).write_text((TESTS / name).read_text())
     (tests / "test_some.py").write_text(TEST)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words, str(tests)]
