@@ -69,7 +69,7 @@ def csv_text(table: Table) -> str:
 
 
 def html_table(table: Table, *, title: str = "", style: str = "", scope: bool = True) -> Markup:
-    """The table as HTML; `style`: its class in the style sheet; `scope`: head cells say that they head columns."""
+    """The table as HTML; `style`: its class in the style sheet; `scope`: that of head cells is told."""
     kind = Markup(' class="{}"').format(style) if style else ""
     caption = Markup("<caption>{}</caption>").format(visible(title)) if title else ""
     th = Markup('<th scope="col">{}</th>' if scope else "<th>{}</th>")
