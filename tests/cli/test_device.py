@@ -56,7 +56,7 @@ def test_its_figures_are_those_recorded(made: Path, device: Callable[..., str]) 
     assert figures["device_pend"]["mean"] == pytest.approx(0.001)
     assert figures["device_queue"]["largest"] == pytest.approx(0.04)
     missing = dict(content["missing"])
-    assert missing["disconnect: seek, latency"] == "not recorded: disconnect_us, requests"
+    assert missing["disconnect: seek and latency"] == "not recorded: disconnect_us, requests"
     assert content["facts"] == {"kind": "block", "size_bytes": 2**30, "priority": None, "samples": 31}
 
 

@@ -61,8 +61,8 @@ def test_the_fuller_form_names_what_is_missing_and_why(made: Path, indicate: Cal
     assert "\x1b" not in text
     plain = " ".join(text.split())
     assert "user time 0.5 processors" in plain
-    assert "busiest device, time busy 3.2 % disk" in plain
-    assert "Missing: spinning for locks (not recorded: lock_spin_us)." in plain
+    assert "time busy of the busiest device 3.2 % disk" in plain
+    assert "Missing: all lock spin (not recorded: lock_spin_us)." in plain
 
 
 def test_what_is_not_told_is_a_dash(tmp_path: Path, indicate: Callable[..., str]) -> None:

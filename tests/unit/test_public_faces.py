@@ -76,6 +76,35 @@ def test_a_name_that_is_loaded_when_asked_for() -> None:
         load("InputError")
 
 
+FACES = {"present", "api", "cli"}
+BELOW = {
+    "recording", "outside", "importers", "simulation", "workload", "traces", "swapper", "systems",
+    "reduction", "live", "windows", "knee", "diagnosis", "comparison", "correlation", "history",
+    "prediction", "scalability", "reconcile", "experiment",
+}  # fmt: skip
+
+
+def test_sources_analyses_and_experiments_know_nothing_of_presentation() -> None:
+    assert {path.parent.name for path in SOURCE.glob("*/__init__.py")} == BELOW | FACES
+    found = [
+        f"{name}: {'.'.join(parts)}"
+        for package, name, path in files()
+        for parts in imported(path)
+        if package not in FACES | {"__init__"} and parts[0] in FACES
+    ]
+    assert not found, f"a result is shown by `present`, which a face calls: {found}"
+
+
+def test_presentation_knows_nothing_of_the_faces() -> None:
+    found = [
+        name
+        for package, name, path in files()
+        for parts in imported(path)
+        if package == "present" and parts[0] in FACES - {"present"}
+    ]
+    assert not found
+
+
 def test_nothing_imports_the_face_for_researchers_but_the_package_itself() -> None:
     users = {
         name for package, name, path in files() for parts in imported(path) if parts[0] == "api" != package

@@ -20,7 +20,7 @@ def table_html(
     from satline.present import Table, html_table
 
     below = f"<p>{escaped(note)}</p>" if note else ""
-    return str(html_table(Table.of([heads, *rows]), title=title)) + below
+    return str(html_table(Table.of([heads, *rows]), title=title, scope=False)) + below
 
 
 def html_lines(lines: Sequence[str]) -> str:

@@ -240,9 +240,10 @@ def _emulated(
     from satline.api._recording import OpenRecording
     from satline.api._view import CallbackView
     from satline.experiment import Options, run_study
+    from satline.present.html import write_report
     from satline.recording import Recording
 
-    options = Options(out=out, resume=resume, scratch=scratch, quick=quick)
+    options = Options(out=out, resume=resume, scratch=scratch, quick=quick, write_page=write_report)
     found = run_study(read, options, CallbackView(said))
     if not found.recording.exists():
         return StudyRun(found, None)

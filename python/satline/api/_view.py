@@ -27,14 +27,14 @@ class CallbackView:
 
     def show(self, progress: Progress) -> None:
         """The state now."""
-        from satline.experiment import progress_words
+        from satline.present.progress import summary
 
         part = progress.elapsed_s / progress.total_s if progress.total_s > 0 else None
-        self._said(part, progress_words(progress))
+        self._said(part, summary(progress))
 
     def decided(self, outlook: Outlook) -> None:
         """What a search knows, and what it runs next."""
-        from satline.experiment import decision_lines
+        from satline.present.search import decision_lines
 
         for line in decision_lines(outlook):
             self._said(None, line)

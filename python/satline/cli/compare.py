@@ -122,9 +122,10 @@ def compare(
         return
     from rich.console import Console
 
-    from satline.present.compare_text import print_comparison
+    from satline.present import print_blocks
+    from satline.present.compare import comparison_blocks
 
-    print_comparison(found, Console(highlight=False), full=full)
+    print_blocks(comparison_blocks(found, full=full), Console(highlight=False))
 
 
 def _with_history(context: click.Context, recordings: Sequence[str]) -> None:

@@ -307,13 +307,15 @@ def compare(today_: str, with_: str, top: int, html: Path | None, place: Path, a
     if html is not None:
         from satline.present.html import write_page
 
-        write_page(html, face.page(store, found))
+        write_page(html, face.page(store.path, found))
     if as_json:
         print_json("history-compare", face.content(found))
         return
     from rich.console import Console
 
-    face.print_comparison(found, Console(), top=top)
+    from satline.present import print_blocks
+
+    print_blocks(face.comparison_blocks(found, top=top), Console())
 
 
 def _day_or_path(text: str) -> date | Path:

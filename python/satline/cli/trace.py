@@ -174,9 +174,10 @@ def replay(
         return
     from rich.console import Console
 
-    from satline.traces.show import print_replayed
+    from satline.present import print_blocks
+    from satline.present.traces import replayed
 
-    print_replayed(found, Console(), misses=misses)
+    print_blocks(replayed(found, misses=misses), Console())
 
 
 def _reading(format_name: str | None, page_bytes: int | None, join: bool | None) -> list[str]:
@@ -208,7 +209,7 @@ def _print_kept(kind: str, kept: dict[str, Any], as_json: bool) -> None:
         print_json(kind, kept)
         return
     from satline.present import visible
-    from satline.traces.show import tail_words
+    from satline.present.traces import tail_words
 
     output = visible(kept["output"])
     click.echo(f"{output}: {kept['references']:,} references, {kept['bytes']:,} bytes ({kept['source']})")

@@ -8,11 +8,9 @@ from satline.lazy import lazy_names
 
 if TYPE_CHECKING:
     from satline.experiment.adaptive.driver import Outlook
-    from satline.experiment.adaptive.shown import decision_lines
     from satline.experiment.designed import Carried, Outcome, Part, analyse_carried, carry_out, verdicts
     from satline.experiment.emulator import Progress
     from satline.experiment.progress import View
-    from satline.experiment.progress import summary as progress_words
     from satline.experiment.protocol import Options, Result, run_study
     from satline.experiment.study import (
         Study,
@@ -35,10 +33,8 @@ __all__ = [
     "View",
     "analyse_carried",
     "carry_out",
-    "decision_lines",
     "designed_study",
     "find_study",
-    "progress_words",
     "read_study",
     "run_study",
     "shipped_studies",
@@ -51,10 +47,9 @@ __getattr__ = lazy_names(
     __name__,
     {
         "adaptive.driver": "Outlook",
-        "adaptive.shown": "decision_lines",
         "designed": "Carried, Outcome, Part, analyse_carried, carry_out, verdicts",
         "emulator": "Progress",
-        "progress": "View, summary as progress_words",
+        "progress": "View",
         "protocol": "Options, Result, run_study",
         "study": "Study, designed_study, find_study, read_study, shipped_studies, with_steps",
     },

@@ -9,7 +9,7 @@ import contextlib
 import os
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -35,7 +35,11 @@ from satline.systems.binaries import find_binary
 if TYPE_CHECKING:
     from satline.diagnosis import Diagnosis
     from satline.reconcile import Story
+    from satline.recording import Recording
     from satline.recording.describe import EndReason
+    from satline.reduction import Curves
+
+    PageWriter = Callable[[Path, Recording, Curves, Diagnosis, Sequence[str]], None]
 
 
 QUICK = 1 / 3
@@ -55,6 +59,8 @@ class Options:
         Directory on the disk that is to hold the data and the swap file.
     state
         Directory of the ledgers; ``None``: the usual place.
+    write_page
+        Writes the page of a diagnosis into the recording; ``None``: there is none.
     """
 
     out: Path | None = None
@@ -62,6 +68,7 @@ class Options:
     scratch: Path = Path("/var/tmp")
     state: Path | None = None
     quick: bool = False
+    write_page: PageWriter | None = None
 
 
 class NotSetError(InputError):
@@ -136,7 +143,7 @@ def run_study(study: Study, options: Options, view: View) -> Result:
     if result.interrupted is None or result.windows >= 2:
         view.note("reducing and diagnosing …")
         try:
-            result.judged = judge(result.recording, study.file.load.until == "peak")
+            result.judged = judge(result.recording, study.file.load.until == "peak", options.write_page)
         except BaseException:
             view.note(f"kept: {recording}")
             raise
@@ -490,22 +497,23 @@ class Judged:
         How the diagnosis and the prediction from the same recording relate.
     peak
         Of a series that was run to find it.
+    report
+        The page; ``None``: nobody was there to write it.
     """
 
     diagnosis: Diagnosis
     agreement: Story
     peak: Peak | None
-    report: Path
+    report: Path | None = None
 
 
-def judge(path: Path, for_peak: bool) -> Judged:
+def judge(path: Path, for_peak: bool, write_page: PageWriter | None = None) -> Judged:
     """The diagnosis of a recording, what the other answers say of it, the peak of its series if asked for,
-    and its report.
+    and its page.
 
     The recording stays good whatever fails here.
     """
     from satline.diagnosis import diagnose
-    from satline.present.html import write_report
     from satline.reconcile import Answers, story
     from satline.recording import Recording, compact
     from satline.reduction import reduce
@@ -514,7 +522,8 @@ def judge(path: Path, for_peak: bool) -> Judged:
     recording = Recording.open(path)
     curves = reduce(recording)
     diagnosis = diagnose(recording, curves)
-    report = path / "report.html"
     told = story(recording, curves, "diagnose", Answers(diagnosis=diagnosis))
-    write_report(report, recording, curves, diagnosis, notes=told.lines)
+    report = None if write_page is None else path / "report.html"
+    if report is not None and write_page is not None:
+        write_page(report, recording, curves, diagnosis, told.lines)
     return Judged(diagnosis, told, peak_of(recording, diagnosis) if for_peak else None, report)

@@ -35,66 +35,41 @@ LINE = (
     ("response", "resp"),
     ("active_users", "active"),
 )
-# Of the fuller form: heading, and its variables with their words.
-LONG: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
-    (
-        "Users",
-        (
-            ("logged_on", "logged on"),
-            ("active_users", "active: used processor time"),
-            ("mpl", "multiprogramming level"),
-            ("q1", "in Q1"),
-            ("q2", "in Q2"),
-            ("eligible", "eligible: held back"),
-            ("dormant", "dormant"),
-        ),
-    ),
+# Of the fuller form: heading, and its variables.
+LONG: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Users", ("logged_on", "active_users", "mpl", "q1", "q2", "eligible", "dormant")),
     (
         "Processors",
         (
-            ("total_cpu_fraction", "busy, of capacity"),
-            ("problem_state", "user time"),
-            ("supervisor_state", "system time"),
-            ("stolen", "taken by the hypervisor"),
-            ("idle_wait", "idle wait"),
-            ("page_wait", "page wait"),
-            ("io_wait", "I/O wait"),
-            ("dispatch_queue", "queue for processors"),
+            "total_cpu_fraction",
+            "problem_state",
+            "supervisor_state",
+            "stolen",
+            "idle_wait",
+            "page_wait",
+            "io_wait",
+            "dispatch_queue",
         ),
     ),
     (
         "Paging and memory",
         (
-            ("paging_rate", "total paging, in and out"),
-            ("swap_in_rate", "pages in"),
-            ("swap_out_rate", "pages out"),
-            ("fast_paging_rate", "fast tier"),
-            ("major_fault_rate", "faults that needed a read"),
-            ("refault_rate", "stolen pages come back"),
-            ("memory_used_fraction", "memory used"),
-            ("storage_demanded_fraction", "memory demanded"),
-            ("swap_used", "swap used"),
+            "paging_rate",
+            "swap_in_rate",
+            "swap_out_rate",
+            "fast_paging_rate",
+            "major_fault_rate",
+            "refault_rate",
+            "memory_used_fraction",
+            "storage_demanded_fraction",
+            "swap_used",
         ),
     ),
     (
         "Input and output, locks",
-        (
-            ("busiest_device", "busiest device, time busy"),
-            ("virtual_io_rate", "I/Os of users"),
-            ("block_in_rate", "read from devices"),
-            ("block_out_rate", "written to devices"),
-            ("lock_spin", "spinning for locks"),
-        ),
+        ("busiest_device", "virtual_io_rate", "block_in_rate", "block_out_rate", "lock_spin"),
     ),
-    (
-        "Transactions",
-        (
-            ("transaction_rate", "completed"),
-            ("response", "response time"),
-            ("interactive_response", "response time, ended in Q1"),
-            ("reaction", "reaction time"),
-        ),
-    ),
+    ("Transactions", ("transaction_rate", "response", "interactive_response", "reaction")),
 )
 
 
@@ -143,7 +118,7 @@ def load_now(window: Window, *, fuller: bool = False) -> LoadNow:
     """
     names = [name for name, _ in LINE]
     if fuller:
-        names += [name for _, part in LONG for name, _ in part if name not in names]
+        names += [name for _, part in LONG for name in part if name not in names]
     wanted = [*names, *(["device_busy"] if fuller else [])]
     groups = group(window, "time", wanted, every_s=366 * 86400.0, observation_s=window.seconds)
     values: dict[str, Value] = {}

@@ -8,11 +8,14 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table as Drawn
+from rich.text import Text
 
-from satline.present._escape import cell
+from satline.present._escape import cell, visible
 from satline.present.blocks import Block, Column, Curve, Headline, Note, Table, Tiles
 
 _GAP = 2
+_WIDEST = 100  # of a line of text
+_UNBROKEN = "\ue000"
 _LONGEST = 44  # of a column, where further ones stand beside it
 _HEAD = 24  # of a heading in one line, where there is room
 _LEAST = 16  # of names that are broken so that the numbers stay beside them
@@ -26,29 +29,33 @@ def print_blocks(blocks: Iterable[Block], console: Console) -> None:
     apart = True  # nothing stands above, or an empty line
     for block in blocks:
         shown = block.table() if isinstance(block, Curve) else block
-        if shown is None:
-            continue
-        if isinstance(shown, Headline | Note):
-            if isinstance(shown, Headline) and not apart:
+        if isinstance(shown, Note):
+            say(shown.words, console, _STYLES[shown.tone], lead="– " if shown.item else "")
+            apart = False
+        elif shown is not None:
+            if not apart:
                 console.print()
-            say(shown, console)
-            apart = isinstance(shown, Headline)
-            continue
-        if not apart:
-            console.print()
-        print_table(shown, console)
-        console.print()
-        apart = True
+            apart = True
+            if isinstance(shown, Headline):
+                say(shown.words, console, "bold" if shown.level == 1 else "bold cyan")
+            else:
+                print_table(shown, console)
+                console.print()
 
 
-def say(block: Headline | Note, console: Console) -> None:
-    """Prints a line of text."""
-    if isinstance(block, Headline):
-        style = "bold" if block.level == 1 else "bold cyan"
-    else:
-        style = _STYLES[block.tone]
-    mark = "– " if isinstance(block, Note) and block.item else ""
-    console.print(cell(mark + block.words, style, encoding=console.encoding))
+def say(words: str, console: Console, style: str = "", *, lead: str = "", width: int | None = None) -> None:
+    """Prints `words` after `lead`, further lines below the first; a number stays beside its sign."""
+    lead = cell(lead, encoding=console.encoding).plain
+    text = cell(words, style, encoding=console.encoding)
+    # rich breaks lines at no-break spaces too: something else stands in for them meanwhile.
+    for space in ("\N{NO-BREAK SPACE}%", " %", " ×", "\N{NO-BREAK SPACE}"):
+        text.plain = text.plain.replace(space, _UNBROKEN + space[1:])
+    room = max((width or min(console.width, _WIDEST)) - cell_len(lead), 20)
+    for line in text.wrap(console, room, overflow="fold"):
+        line.plain = line.plain.replace(_UNBROKEN, " ")
+        line.rstrip()
+        console.print(Text(lead) + line, soft_wrap=True)
+        lead = " " * cell_len(lead)
 
 
 def print_table(table: Table | Tiles, console: Console, *, width: int | None = None, indent: int = 0) -> None:
@@ -59,7 +66,8 @@ def print_table(table: Table | Tiles, console: Console, *, width: int | None = N
     """
     if isinstance(table, Tiles):
         table = Table((Column("", "", "text"), Column("", "", "text")), table.pairs)
-    heads, rows = table.headings, table.cells()
+    heads = [visible(head) for head in table.headings]
+    rows = [[visible(one) for one in row] for row in table.cells()]  # as wide as they are shown
     room = (width or console.width) - indent
     for layout in _layouts(table, heads, rows, room):
         drawn = Drawn(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 
@@ -11,7 +12,8 @@ from satline.present._escape import visible
 from satline.present.blocks import Block, Curve, Headline, Note, Table, Tiles
 from satline.spreadsheet import Writer
 
-_MARKS = frozenset("\\|*_`<>[]#")
+_MARK = re.compile(r"[\\|*`<>\[\]#]|(?<!\w)_|_(?!\w)")
+_CODE = re.compile(r"(`[^`|]+`)")
 
 
 def markdown(blocks: Iterable[Block]) -> str:
@@ -51,9 +53,9 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def plain(words: str) -> str:
-    """Text that Markdown takes as no markup, in one line."""
-    shown = visible(" ".join(words.split()))
-    return "".join(f"\\{char}" if char in _MARKS else char for char in shown)
+    """Text that Markdown takes as no markup, in one line; what stands between backticks is code."""
+    parts = _CODE.split(visible(" ".join(words.split())))
+    return "".join(part if k % 2 else _MARK.sub(r"\\\g<0>", part) for k, part in enumerate(parts))
 
 
 def csv_text(table: Table) -> str:
@@ -66,11 +68,12 @@ def csv_text(table: Table) -> str:
     return text.getvalue()
 
 
-def html_table(table: Table, *, title: str = "", style: str = "") -> Markup:
-    """The table as HTML; `style`: its class in the style sheet."""
+def html_table(table: Table, *, title: str = "", style: str = "", scope: bool = True) -> Markup:
+    """The table as HTML; `style`: its class in the style sheet; `scope`: that of head cells is told."""
     kind = Markup(' class="{}"').format(style) if style else ""
     caption = Markup("<caption>{}</caption>").format(visible(title)) if title else ""
-    head = Markup("").join(Markup("<th>{}</th>").format(visible(one)) for one in table.headings)
+    th = Markup('<th scope="col">{}</th>' if scope else "<th>{}</th>")
+    head = Markup("").join(th.format(visible(one)) for one in table.headings)
     body = Markup("\n").join(
         Markup("<tr>{}</tr>").format(Markup("").join(_td(one) for one in row)) for row in table.cells()
     )

@@ -1,16 +1,20 @@
-"""The page of a comparison: trade-off curves, equal loads and hours, with the numbers behind them."""
+"""A comparison as blocks: the answer, trade-off curves, equal loads and hours, the numbers behind them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
 from satline.comparison import BandPoint, Comparison, CurvePoint, Estimate
+from satline.comparison.expansion import Expansion
 from satline.present import _compare_words as words
 from satline.present import _numbers
 from satline.present._escape import visible
 from satline.present._plot import Line, Mark, Plot
-from satline.present.html import drawn_plots, fill_page, write_page
+from satline.present._words import sentence
+from satline.present.blocks import Block, Curve, Headline, Note, Table
+from satline.present.html import blocks_page, write_page
 
 LONGEST_LABEL = 32
 _BARS = "Bars are 95 % intervals."
@@ -29,40 +33,93 @@ def write_comparison(path: Path, found: Comparison, *, now: datetime | None = No
 
 def render_comparison(found: Comparison, *, now: datetime | None = None) -> str:
     """The page as text; it opens without a network and without scripts."""
-    across, along = words.equal_rows(found)
-    tables = [
-        ("The two periods", words.period_rows(found), ()),
-        (
-            f"At equal load: {found.measure_words}",
-            words.matched_rows(found),
-            ("Intervals are 95 %; p is after Holm's correction for all classes, that of all by itself.",),
-        ),
-        ("At equal throughput", across, ()),
-        (f"At equal {found.measure_words}", along, ()),
-        ("Points of the trade-off curves", words.curve_rows(found), ()),
-        ("Hour by hour", words.hour_rows(found), tuple(words.hour_words(found))),
-        ("Processor time for the work", words.work_rows(found), ()),
-        ("What changed", words.change_rows(found), (found.confounded,) if found.confounded else ()),
-    ]
-    return fill_page(
-        "compare.html.j2",
-        _Where(found),
-        now,
-        found=found,
-        plots=drawn_plots(plots(found)),
-        tables=[(title, rows, notes) for title, rows, notes in tables if rows],
+    every = dict.fromkeys((*found.before.recordings, *found.after.recordings))
+    return blocks_page(Path(", ".join(every)), _page(found), now=now)
+
+
+def _page(found: Comparison) -> Iterator[Block]:
+    yield Headline(sentence(found.headline), 1)
+    yield Note("Before and after, held against each other at equal load." + _only(found), "strong")
+    before, after = ", ".join(found.before.recordings), ", ".join(found.after.recordings)
+    yield Note(f"Before: {before}. After: {after}.", "quiet")
+    if found.notes:
+        yield Headline("What weakens the answer")
+        yield from (Note(f"{sentence(note)}.", item=True) for note in found.notes)
+    drawn = plots(found)
+    if drawn:
+        yield Headline("Curves")
+        yield from map(Curve, drawn)
+    yield from _tables(found, full=True)
+    yield Headline("How to read it")
+    yield Note(
+        f"Independent pieces of time: {found.blocks}. Intervals come from drawing these anew; what happens"
+        " within one may resemble itself as it likes. At equal load means: cells of nearly one load are held"
+        " against each other, and weighed alike on both sides. What was not measured is missing, never zero.",
+        "quiet",
     )
 
 
-class _Where:
-    """Where a comparison comes from, as the page's last line says it."""
+def comparison_blocks(found: Comparison, *, full: bool = False) -> Iterator[Block]:
+    """The answer first, then what it rests on; with `full` also the points of the curves."""
+    yield Headline(f"{sentence(found.headline)}.", 1)
+    if only := _only(found):
+        yield Note(only.strip())
+    yield from (Note(f"{sentence(note)}.", "warning", item=True) for note in found.notes)
+    yield from _tables(found, full)
 
-    description: dict[str, object] = {}  # noqa: RUF012
-    sources: dict[str, dict[str, object]] = {}  # noqa: RUF012
 
-    def __init__(self, found: Comparison) -> None:
-        every = dict.fromkeys((*found.before.recordings, *found.after.recordings))
-        self.path = Path(", ".join(every))
+def expansion_blocks(found: Expansion) -> Iterator[Block]:
+    """Expansion factors, and what they are held against."""
+    if found.filters:
+        yield Note(f"Only {found.filters}.")
+    yield Table.of(words.expansion_rows(found))
+    if "service" in found.methods.values():
+        yield Note("Alone: processor time, and service of the I/Os without queueing.")
+    light = [kind or "all" for kind, method in found.methods.items() if method == "lightest"]
+    if light:
+        yield Note(
+            f"Alone, of {', '.join(light)}: the response at the lightest load seen, as what transactions need"
+            " was not recorded; at that load they were hardly alone."
+        )
+
+
+def _only(found: Comparison) -> str:
+    return f" Only {found.filters}." if found.filters else ""
+
+
+def _tables(found: Comparison, full: bool) -> Iterator[Block]:
+    across, along = words.equal_rows(found)
+    intervals = "Intervals are 95 %; p is after Holm's correction for all classes, that of all by itself."
+    tables = [
+        ("The two periods", words.period_rows(found), ()),
+        (f"At equal load: {found.measure_words}", words.matched_rows(found), (intervals + _outside(found),)),
+        ("At equal throughput (trade-off curve)", across, ()),
+        (f"At equal {found.measure_words}", along, ()),
+        ("Points of the trade-off curves", words.curve_rows(found) if full else [], ()),
+        ("Hour by hour", words.hour_rows(found), tuple(words.hour_words(found))),
+        ("Processor time for the work", [row if full else row[:-1] for row in words.work_rows(found)], ()),
+        ("What changed", words.change_rows(found), (found.confounded,) if found.confounded else ()),
+    ]
+    for title, rows, notes in tables:
+        if rows:
+            yield Headline(sentence(title))
+            last = len(rows[0]) - 1
+            yield Table.of(rows, text=(0, last) if rows[0][last] == "what" else (0,))
+            yield from (Note(sentence(note)) for note in notes)
+        if title.endswith("(trade-off curve)") and found.trade_off is not None and found.trade_off.why_not:
+            yield Headline("Trade-off curve")
+            yield Note(f"Nothing at equal throughput: {found.trade_off.why_not}.")
+    if found.lacking:
+        yield Headline("Not compared")
+        yield from (Note(f"{sentence(one)}.", item=True) for one in found.lacking)
+
+
+def _outside(found: Comparison) -> str:
+    if found.matched is None or max(found.matched.outside) < 0.005:
+        return ""
+    before, after = found.matched.outside
+    parts = f"{before * 100:.0f} % of before, {after * 100:.0f} % of after"
+    return f" Not compared, as the other side lacks the load: {parts}."
 
 
 def plots(found: Comparison) -> tuple[Plot, ...]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 from rich.console import Console
 
 from satline.correlation import Correlation, Hit, Layers
 from satline.present import _numbers
 from satline.present._escape import cell, visible
 from satline.present._stacked import Strip, clock, layered, spark, stacked
+from satline.present._text import say
+from satline.present.blocks import Block, Headline, Note, Table, Tiles
 
 _WIDEST = 100
 _HEADING = ("", "series", "rank", "r", "at once", "lag", "pairs", "worth", "chance", "rate")
@@ -75,14 +78,13 @@ def print_correlation(found: Correlation, console: Console, *, top: int = 10, wa
     """Print `found`, no wider than 100 columns; the series as sparklines under the PQM's."""
     width = min(console.width, _WIDEST)
     plain = not console.encoding.lower().replace("-", "").startswith("utf")
-    say = _printer(console, width)
-    say(f"What moves with {visible(found.pqm, longest=60)}", "bold")
-    say(lead(found))
+    say(f"What moves with {visible(found.pqm, longest=60)}", console, "bold")
+    say(lead(found), console)
     shown = found.hits[:top] if not found.found else found.found[:top]
     strip = max(12, width - 61)
     console.print()
     if not found.found:
-        say("The nearest, any of which chance may have brought:")
+        say("The nearest, any of which chance may have brought:", console)
     head = f"{'':4}{'rank':>6} {'r':>6}  {'when':<12} {'series':<28}"
     console.print(cell(f"{head[: width - strip - 1]}", "bold", encoding=console.encoding), soft_wrap=True)
     values = found.panel.values
@@ -107,22 +109,14 @@ def print_correlation(found: Correlation, console: Console, *, top: int = 10, wa
     if len(found.found) > len(shown):
         say(
             f"{len(found.found) - len(shown):,} more: --top chooses how many, --json and --html give all",
+            console,
             "dim",
         )
     console.print()
     for line in notes(found):
-        say(line, "dim")
+        say(line, console, "dim")
     if walk:
-        say(walk)
-
-
-def _printer(console: Console, width: int) -> Any:
-    def say(words: str, style: str = "") -> None:
-        text = cell(words, style, encoding=console.encoding)
-        for line in text.wrap(console, width):
-            console.print(line, soft_wrap=True)
-
-    return say
+        say(walk, console)
 
 
 def _sign(value: float) -> str:
@@ -177,51 +171,39 @@ def layers_svg(found: Layers, *, standalone: bool = True) -> str:
     return layered(found.names, found.values, found.time_s, found.unit, standalone=standalone)
 
 
-def page(recording: Any, found: Correlation, *, top: int = 10) -> str:
+def page(recording: Path, found: Correlation, *, top: int = 10) -> str:
     """The page: stacked charts, all discoveries with their figures, the members of groups."""
-    from markupsafe import Markup
+    from satline.present.html import blocks_page
 
-    from satline.present.html import fill_page
+    return blocks_page(recording, _page(found, top), drawing=Markup(svg(found, top=top, standalone=False)))
 
+
+def _page(found: Correlation, top: int) -> Iterator[Block]:
     shown = found.found or found.hits[:top]
-    return fill_page(
-        "correlation.html.j2",
-        recording,
-        None,
-        title=f"What moves with {visible(found.pqm)}",
-        lead=lead(found),
-        notes=notes(found),
-        drawing=Markup(svg(found, top=top, standalone=False)),
-        name_column=1,
-        heading="Discoveries" if found.found else "The nearest, any of which chance may have brought",
-        rows=table(shown),
-        groups=[(h.name, ", ".join(visible(m) for m in h.members[1:])) for h in shown if len(h.members) > 1],
-    )
+    yield Headline(f"What moves with {found.pqm}", 1)
+    yield Note(lead(found), "strong")
+    yield from (Note(line, "quiet") for line in notes(found))
+    if shown:
+        yield Headline("Discoveries" if found.found else "The nearest, any of which chance may have brought")
+        yield Table.of(table(shown), text=(1,))
+    groups = [(str(h.name), ", ".join(map(str, h.members[1:]))) for h in shown if len(h.members) > 1]
+    if groups:
+        yield Headline("What stands for others like it")
+        yield Tiles(tuple(groups))
 
 
-def layers_page(recording: Any, found: Layers) -> str:
+def layers_page(recording: Path, found: Layers) -> str:
     """The page of a layer chart."""
-    from markupsafe import Markup
+    from satline.present.html import blocks_page
 
-    from satline.present.html import fill_page
-
-    rows = [
-        ("who", "share of the whole"),
-        *((n, f"{s:.1%}") for n, s in zip(found.names, found.share, strict=True)),
-    ]
-    return fill_page(
-        "correlation.html.j2",
-        recording,
-        None,
-        title=f"How {found.variable} is divided",
-        lead=f"{found.variable} of each, on top of each other, over time.",
-        notes=[],
-        drawing=Markup(layers_svg(found, standalone=False)),
-        name_column=0,
-        heading="Over all time",
-        rows=rows,
-        groups=[],
+    shares = [(name, f"{share:.1%}") for name, share in zip(found.names, found.share, strict=True)]
+    blocks = (
+        Headline(f"How {found.variable} is divided", 1),
+        Note(f"{found.variable} of each, on top of each other, over time.", "strong"),
+        Headline("Over all time"),
+        Table.of([("who", "share of the whole"), *shares]),
     )
+    return blocks_page(recording, blocks, drawing=Markup(layers_svg(found, standalone=False)))
 
 
 def table(hits: Sequence[Hit]) -> list[tuple[str, ...]]:

@@ -32,6 +32,7 @@ MEASURES = ("transaction_rate", "problem_state", "work_rate")  # of throughput, 
 WHOLE = "diagnosis"  # the report without a name
 BY_NAME = ("user", "device", "lock")
 GROUPINGS = ("load", "mpl", "time", "hour", *BY_NAME)
+SHIPPED = Path(__file__).resolve().parent / "definitions"
 _HINT = "`satline report --show NAME` prints a shipped one to start from"
 _PERIODS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 

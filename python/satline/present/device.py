@@ -17,35 +17,35 @@ from typing import TYPE_CHECKING, Any, Literal
 from satline.errors import InputError
 from satline.outside import parse_toml
 from satline.present._escape import visible
+from satline.present._words import variable_words
 from satline.reduction import Groups, group, variables
 
 if TYPE_CHECKING:
     from satline.recording import Recording
     from satline.reduction import Filters
 
-# Variable, words.
 FIGURES = (
-    ("device_rate", "requests"),
-    ("device_read_rate", "reads"),
-    ("device_write_rate", "writes"),
-    ("device_bytes", "volume"),
-    ("device_busy", "time busy"),
-    ("device_queue", "requests outstanding"),
-    ("device_response", "time of a request, all"),
-    ("device_queued", "wait before the device"),
-    ("device_pend", "pend: wait for a path"),
-    ("device_disconnect", "disconnect: seek, latency"),
-    ("device_connect", "connect: on the path"),
-    ("device_service", "busy time for each request"),
-    ("device_read_response", "time of a read"),
-    ("device_write_response", "time of a write"),
-    ("device_missed_revolutions", "lost revolutions"),
-    ("device_hit_ratio", "served by its cache"),
-    ("device_paging_rate", "requests that carry pages"),
-    ("device_page_in_rate", "pages read"),
-    ("device_page_out_rate", "pages written"),
-    ("device_used_fraction", "part in use"),
-    ("device_error_rate", "errors"),
+    "device_rate",
+    "device_read_rate",
+    "device_write_rate",
+    "device_bytes",
+    "device_busy",
+    "device_queue",
+    "device_response",
+    "device_queued",
+    "device_pend",
+    "device_disconnect",
+    "device_connect",
+    "device_service",
+    "device_read_response",
+    "device_write_response",
+    "device_missed_revolutions",
+    "device_hit_ratio",
+    "device_paging_rate",
+    "device_page_in_rate",
+    "device_page_out_rate",
+    "device_used_fraction",
+    "device_error_rate",
 )
 WRITTEN = "bytes written"
 _NO_BOUNDS = "Bytes written are charged to who changed the page, before it is written: they have no bounds."
@@ -134,7 +134,7 @@ def device_detail(recording: Recording, name: str, filters: Filters | None = Non
         There is no such device, or no two samples.
     """
     facts = _facts(recording, name)
-    devices = group(recording, "device", [v for v, _ in FIGURES], most=_ALL, filters=filters)
+    devices = group(recording, "device", list(FIGURES), most=_ALL, filters=filters)
     labels = [one.label for one in devices.classes]
     if name not in labels:
         raise InputError(
@@ -196,7 +196,8 @@ def _facts(recording: Recording, name: str) -> dict[str, Any]:
 
 def _figures(devices: Groups, place: int) -> tuple[list[Figure], list[tuple[str, str]]]:
     figures, missing = [], []
-    for variable, label in FIGURES:
+    for variable in FIGURES:
+        label = variable_words(variable)
         curve = devices.curves.get(variable)
         point = curve.points[place] if curve is not None else None
         if curve is None or point is None or point.mean is None:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
-
-from rich.console import Console
 
 from satline.history import TOGETHER, ChangedColumn, ChangedRow, HistoryComparison
 from satline.present import _numbers
-from satline.present._escape import cell, visible
-
-_WIDEST = 100
+from satline.present._escape import visible
+from satline.present.blocks import Block, Headline, Note, Table
 
 
 def lead(found: HistoryComparison) -> str:
@@ -70,10 +68,9 @@ def _shown(value: float, unit: str) -> str:
     return _numbers.quantity(value, unit)
 
 
-def print_comparison(found: HistoryComparison, console: Console, *, top: int = 10) -> None:
-    """Print a comparison: alarms, then what else changed most."""
-    say = _printer(console)
-    say(lead(found), style="bold")
+def comparison_blocks(found: HistoryComparison, *, top: int = 10) -> Iterator[Block]:
+    """A comparison: alarms, then what else changed most."""
+    yield Headline(lead(found), 1)
     alarms = [row_words(r) for r in found.rows if r.alarm] + [
         column_words(c) for c in found.columns if c.alarm
     ]
@@ -81,34 +78,25 @@ def print_comparison(found: HistoryComparison, console: Console, *, top: int = 1
     others += [column_words(c) for c in found.columns if not c.alarm]
     for heading, lines in (("Beyond what is usual", alarms), ("Within what is usual, most first", others)):
         if lines:
-            console.print()
-            say(heading, style="bold cyan")
-        for line in lines[:top]:
-            say(line, mark="–")
+            yield Headline(heading)
+        yield from (Note(line, item=True) for line in lines[:top])
         if len(lines) > top:
-            say(f"{len(lines) - top:,} more: --top chooses how many, --json gives all", mark=" ")
-    console.print()
-    for line in notes(found):
-        say(line, style="dim")
+            yield Note(f"  {len(lines) - top:,} more: --top chooses how many, --json gives all")
+    yield Headline("What it rests on")
+    yield from (Note(line, "quiet") for line in notes(found))
 
 
-def _printer(console: Console) -> Callable[..., None]:
-    width = min(console.width, _WIDEST)
+def page(source: Path, found: HistoryComparison) -> str:
+    """The page of a comparison."""
+    from satline.present.html import blocks_page
 
-    def say(words: str, *, style: str = "", mark: str = "") -> None:
-        text = cell(words, style, encoding=console.encoding)
-        first = cell(f"{mark} " if mark else "", encoding=console.encoding)
-        for line in text.wrap(console, width - len(first)):
-            console.print(first + line, soft_wrap=True)
-            first = cell(" " * len(first))
-
-    return say
+    return blocks_page(source, _page(found))
 
 
-def page(source: Any, found: HistoryComparison) -> str:
-    """The page of a comparison. `source` has a path."""
-    from satline.present.html import fill_page
-
+def _page(found: HistoryComparison) -> Iterator[Block]:
+    yield Headline(f"{found.day} against its history", 1)
+    yield Note(lead(found), "strong")
+    yield from (Note(line, "quiet") for line in notes(found))
     rows: list[tuple[str, ...]] = [("", "what", "hours", "that day", "expected", "good day", "usual errors")]
     for r in found.rows:
         what = f"{r.row.scope} {r.row.entity} {'appeared' if r.appeared else 'vanished'}"
@@ -117,30 +105,11 @@ def page(source: Any, found: HistoryComparison) -> str:
         unit = "" if c.unit == TOGETHER else c.unit
         reference = "–" if c.reference is None else _shown(c.reference, unit)
         far = "∞" if math.isinf(c.deviate) else f"{c.deviate:+.1f}"
-        rows.append(
-            (
-                "alarm" if c.alarm else "",
-                c.name,
-                c.part,
-                _shown(c.value, unit),
-                _shown(c.expected, unit),
-                reference,
-                far,
-            )
-        )
-    return fill_page(
-        "correlation.html.j2",
-        source,
-        None,
-        title=f"{found.day} against its history",
-        lead=lead(found),
-        notes=notes(found),
-        drawing="",
-        name_column=1,
-        heading="What changed",
-        rows=rows if len(rows) > 1 else [],
-        groups=[],
-    )
+        values = (_shown(c.value, unit), _shown(c.expected, unit), reference, far)
+        rows.append(("alarm" if c.alarm else "", c.name, c.part, *values))
+    if len(rows) > 1:
+        yield Headline("What changed")
+        yield Table.of(rows, text=(1,))
 
 
 def content(found: HistoryComparison) -> dict[str, Any]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,7 +27,7 @@ from satline.present._sheet import Sheet, make_sheet
 from satline.present._table import table_rows
 from satline.present._vocabulary import in_words_of
 from satline.present._written import html_table
-from satline.present.blocks import Table
+from satline.present.blocks import Block, Curve, Headline, Note, Table, Tiles
 from satline.present.definition import WHOLE, Definition, find
 from satline.reduction import Curves, Reduction
 
@@ -45,8 +46,17 @@ class RecordingLike(Protocol):
     def sources(self) -> Mapping[str, Mapping[str, Any]]: ...
 
 
+@dataclass(frozen=True)
+class MadeOf:
+    """What a page that is not of one recording says that it was made from."""
+
+    path: Path
+    description: Mapping[str, Any] = field(default_factory=dict)
+    sources: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
 def write_report(
-    path: Path, recording: RecordingLike, curves: Curves, diagnosis: Diagnosis, *, notes: Sequence[str] = ()
+    path: Path, recording: RecordingLike, curves: Curves, diagnosis: Diagnosis, notes: Sequence[str] = ()
 ) -> None:
     """Writes the report on `recording` to `path`, replacing what is there in one step; `notes` as for
     `render`.
@@ -174,6 +184,76 @@ def fill_page(template: str, recording: RecordingLike, now: datetime | None, **v
             **values,
         )
     )
+
+
+_TONES = {"strong": "lead", "quiet": "quiet", "warning": "note", "plain": ""}
+
+
+def blocks_page(
+    made_of: Path,
+    blocks: Iterable[Block],
+    *,
+    drawing: Markup | None = None,
+    source: str = "",
+    now: datetime | None = None,
+) -> str:
+    """A page of blocks; the first is its title.
+
+    Parameters
+    ----------
+    made_of
+        What it says that it was made from.
+    drawing
+        Stands above the first heading.
+    source
+        A study's own file, shown at the end.
+    now
+        When it says it was made.
+    """
+    title, *rest = blocks
+    assert isinstance(title, Headline)
+    parts: list[tuple[str, list[Block]]] = [("", [])]
+    for block in rest:
+        if isinstance(block, Headline):
+            parts.append((block.words, []))
+        else:
+            parts[-1][1].append(block)
+    (_, lead), *sections = [(heading, list(_groups(part))) for heading, part in parts]
+    where = MadeOf(made_of)
+    values = {"title": title.words, "lead": lead, "sections": sections, "drawing": drawing, "source": source}
+    return fill_page("blocks.html.j2", where, now, **values)
+
+
+def _groups(blocks: Iterable[Block]) -> Iterator[tuple[str, Any]]:
+    """Kind and content of what a page shows together: a list of notes, curves beside each other."""
+    for kind, group in groupby(blocks, _kind):
+        same: list[Any] = list(group)
+        if kind == "curves":
+            yield kind, drawn_plots(one.plot for one in same)
+        elif kind == "items":
+            yield kind, same
+        for one in same:
+            if isinstance(one, Tiles):
+                yield kind, one.pairs
+            elif isinstance(one, Table):
+                yield kind, html_table(one, style=_style(one))
+            elif kind == "note":
+                tone = _TONES[one.tone]
+                yield Markup(' class="{}"').format(tone) if tone else Markup(""), one.words
+
+
+def _kind(block: Block) -> str:
+    if isinstance(block, Note):
+        return "items" if block.item else "note"
+    return {Curve: "curves", Tiles: "tiles", Table: "table"}[type(block)]
+
+
+def _style(table: Table) -> str:
+    """By where its texts stand."""
+    texts = [column.kind == "text" for column in table.columns]
+    if all(texts):
+        return "named text"
+    return "named" if texts[0] else "numbered" if texts[1:2] == [True] else ""
 
 
 @cache

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
-from rich.text import Text
 
 from satline.diagnosis import Diagnosis, Evidence, Finding, Standing, Unseen
 from satline.present import _numbers, _words
-from satline.present._escape import cell
-from satline.present._text import print_table
+from satline.present._text import print_table, say
 from satline.present.blocks import Column, Table
 from satline.reduction import Curves, Point
 
 _WIDEST = 100
 _MOST_ALARMS = 5
-_UNBROKEN = "\ue000"
 NARROW = 64
 
 
@@ -226,23 +223,10 @@ class _Page:
         self._wrapped(" " * indent, words, style)
 
     def _item(self, mark: str, words: str, *, indent: int, style: str = "") -> None:
-        self._wrapped(f"{' ' * indent}{self._cell(mark).plain} ", words, style)
+        self._wrapped(f"{' ' * indent}{mark} ", words, style)
 
     def _wrapped(self, lead: str, words: str, style: str) -> None:
-        """Prints `words` after `lead`, further lines under the first, none longer than the page."""
-        room = max(self._width - len(lead), 20)
-        text = self._cell(words, style)
-        # rich breaks lines at no-break spaces too: something else stands in for them meanwhile.
-        for space in ("\N{NO-BREAK SPACE}%", " %", " ×", "\N{NO-BREAK SPACE}"):
-            text.plain = text.plain.replace(space, _UNBROKEN + space[1:])
-        for line in text.wrap(self._console, room, overflow="fold"):
-            line.plain = line.plain.replace(_UNBROKEN, " ")
-            line.rstrip()
-            self._console.print(Text(lead) + line, soft_wrap=True)
-            lead = " " * len(lead)
-
-    def _cell(self, words: str, style: str = "") -> Text:
-        return cell(words, style, encoding=self._console.encoding)
+        say(words, self._console, style, lead=lead, width=self._width)
 
 
 def split_remarks(findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:

@@ -3,6 +3,7 @@
 from satline.simulation._batches import Truncation, batch_means, mser
 from satline.simulation._designed import is_designed, run_designed
 from satline.simulation._estimate import Difference, Estimate, mean_interval, paired
+from satline.simulation._factorial import ArmRow, Effects, against, effects
 from satline.simulation._files import (
     about,
     find_calibration,
@@ -21,14 +22,17 @@ from satline.simulation._replications import Point, Warmup
 from satline.simulation._run_study import Planted, StudyResult, run_simulated_study
 from satline.simulation._runner import Program, Result, Run, Setting, Stopped, setting_text
 from satline.simulation._simulate import Simulated, simulate
-from satline.simulation._study import SimulatedStudy, read_simulated_study
+from satline.simulation._study import FigurePlan, SimulatedStudy, read_simulated_study
 from satline.simulation._sweep import Progress, Store, sweep
 
 __all__ = [
     "MEASURES",
     "USUAL",
+    "ArmRow",
     "Difference",
+    "Effects",
     "Estimate",
+    "FigurePlan",
     "Goal",
     "Measure",
     "Planted",
@@ -46,7 +50,9 @@ __all__ = [
     "Truncation",
     "Warmup",
     "about",
+    "against",
     "batch_means",
+    "effects",
     "find_calibration",
     "find_machine",
     "find_simulated_study",

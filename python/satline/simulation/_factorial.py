@@ -166,7 +166,7 @@ def change(base: Sequence[float | None], other: Sequence[float | None]) -> Estim
 
 
 @dataclass(frozen=True)
-class Row:
+class ArmRow:
     """One measure of two arms at one place (users and varied keys).
 
     change
@@ -180,7 +180,7 @@ class Row:
     change: Estimate
 
 
-def against(base: Simulated, other: Simulated, names: Sequence[str]) -> list[Row]:
+def against(base: Simulated, other: Simulated, names: Sequence[str]) -> list[ArmRow]:
     """A row for each place that both have, and each measure."""
     places = {tuple(point.label.items()): point for point in base.points}
     rows = []
@@ -193,6 +193,6 @@ def against(base: Simulated, other: Simulated, names: Sequence[str]) -> list[Row
         for name in names:
             pair = first.values(name, cut)[:count], point.values(name, cut)[:count]
             rows.append(
-                Row(dict(point.label), name, first.estimate(name), point.estimate(name), change(*pair))
+                ArmRow(dict(point.label), name, first.estimate(name), point.estimate(name), change(*pair))
             )
     return rows

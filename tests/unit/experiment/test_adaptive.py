@@ -15,11 +15,11 @@ from satline.experiment.adaptive import trail_of
 from satline.experiment.adaptive.driver import Adaptive, Outlook
 from satline.experiment.adaptive.plan import SearchPlan, StepTimes, has_room, usual_most
 from satline.experiment.adaptive.resume import check_resumable, earlier_runs, go_on
-from satline.experiment.adaptive.shown import decision_lines, live_lines, path_lines
 from satline.experiment.adaptive.targets import parse_target, parse_time
 from satline.experiment.emulator import Progress, StepLine, command_line
-from satline.experiment.progress import LiveView, PlainView
 from satline.experiment.study import Load, Study, read_study, with_steps
+from satline.present.progress import LiveView, PlainView
+from satline.present.search import decision_lines, live_lines, path_lines
 from satline.recording import Recording, RecordingWriter, describe
 from satline.systems import Conditions, Limits
 from satline.windows import measured

@@ -24,15 +24,22 @@ from satline.experiment.designed._results import (
     Figures,
     RunResult,
     figures_of,
-    results_csv,
     results_of,
 )
-from satline.experiment.designed.page import write_outcome
-from satline.experiment.designed.show import answers, cells_table, content, notes, print_outcome
 from satline.experiment.designs import Factor, Plan, make_plan
 from satline.experiment.search.replicates import Effect
 from satline.experiment.series import steps_of
 from satline.experiment.study import Load
+from satline.present import print_blocks
+from satline.present.designed import (
+    answers,
+    cells_table,
+    content,
+    notes,
+    outcome_blocks,
+    results_csv,
+    write_outcome,
+)
 from satline.present.documents import plain
 from satline.recording import Recording, RecordingWriter, describe
 from satline.windows.steady import steadiness
@@ -237,7 +244,7 @@ def test_the_page_and_the_terminal_hold_hostile_names(tmp_path: Path) -> None:
     assert "http://" not in page.replace("http://www.w3.org/", "")
     assert "https://" not in page
     console = Console(file=io.StringIO(), width=80)
-    print_outcome(outcome, console)
+    print_blocks(outcome_blocks(outcome), console)
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "\x1b[31m" not in shown
     assert max(map(len, shown.splitlines())) <= 80

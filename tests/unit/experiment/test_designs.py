@@ -22,7 +22,7 @@ from satline.experiment.designs import (
 )
 from satline.experiment.designs._blocks import block_of, choose_confounded, given_up
 from satline.experiment.designs._words import length, letters, parse_word
-from satline.experiment.designs.show import content, plan_csv, words
+from satline.present.designs import content, plan_csv, words
 
 
 def two(k: int) -> list[Factor]:

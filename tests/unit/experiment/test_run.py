@@ -13,8 +13,9 @@ from rich.console import Console
 from satline.errors import InputError, SatlineError
 from satline.experiment.emulator import Emulator, Progress, command_line
 from satline.experiment.feasibility import only_one
-from satline.experiment.progress import LiveView, PlainView, clock, limits_in_words, make_view
+from satline.experiment.progress import clock, limits_in_words
 from satline.experiment.study import Load
+from satline.present.progress import LiveView, PlainView, make_view
 from satline.systems import Conditions
 
 LINE = (

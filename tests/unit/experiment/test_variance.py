@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from satline.errors import InputError
 from satline.experiment.designs import fraction_of
 from satline.experiment.variance import Layout, analyse, lenth, yates
-from satline.experiment.variance.plots import plots
+from satline.present.variance_plots import plots
 from satline.simulation._estimate import mean_interval
 from satline.simulation._factorial import effects
 

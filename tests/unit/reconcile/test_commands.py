@@ -13,6 +13,7 @@ from made_study import Made
 from satline.cli import run
 from satline.experiment.protocol import Result, judge
 from satline.present.documents import plain
+from satline.present.html import write_report
 from satline.recording import Recording
 from satline.reduction import Reduction, reduce
 from satline.reduction.planning import Condition, allowance
@@ -106,7 +107,7 @@ def test_a_study_ends_with_what_the_prediction_says(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("satline.recording.compact", lambda _: None)
-    judged = judge(tmp_path, for_peak=False)
+    judged = judge(tmp_path, for_peak=False, write_page=write_report)
     assert judged.agreement.lines
     result = Result(tmp_path, judged, windows=9)
     monkeypatch.setattr("satline.experiment.protocol.run_study", lambda *_: result)
@@ -116,5 +117,6 @@ def test_a_study_ends_with_what_the_prediction_says(
         assert line in text
     assert run(["study", "cpu-bound", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["diagnosis"]["agreement"] == plain(judged.agreement)
+    assert judged.report is not None
     page = " ".join(judged.report.read_text(encoding="utf-8").split())
     assert all(escape(line) in page for line in judged.agreement.lines)

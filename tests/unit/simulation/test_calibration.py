@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from satline.cli import run as command
 from satline.errors import InputError, SatlineError
+from satline.present.calibration import page, verdict
 from satline.problems import value_span
 from satline.simulation import Program, Run
 from satline.simulation._measures import of_step
@@ -25,7 +26,6 @@ from satline.simulation.calibration import calibrate, read_calibration
 from satline.simulation.calibration._constants import Axis, find, number_text
 from satline.simulation.calibration._evaluate import Tried
 from satline.simulation.calibration._file import Constant, RunPlan
-from satline.simulation.calibration.show import page, verdict
 from satline.simulation.calibration.write import written
 
 TREE = Path(__file__).resolve().parents[3]

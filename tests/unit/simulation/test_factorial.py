@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 
 from satline.cli import run
 from satline.errors import InputError
+from satline.present.simulated_study import compared, comparison_tables, effect_tables, write_study_page
 from satline.simulation import Program, read_simulated_study, run_simulated_study
 from satline.simulation._estimate import mean_interval
 from satline.simulation._factorial import change, combinations_of, effects
-from satline.simulation.page import write_study_page
-from satline.simulation.tables import compared, comparison_tables, effect_tables
 
 STUDY = """
 title = "What pays? | <b>"

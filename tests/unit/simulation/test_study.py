@@ -10,10 +10,10 @@ import pytest
 
 from satline.cli import run
 from satline.errors import InputError
+from satline.present.simulated_study import write_figures
+from satline.present.simulation import plot
 from satline.simulation import Program, read_simulated_study, run_simulated_study, shipped_studies, simulate
 from satline.simulation._study import FigurePlan
-from satline.simulation.page import write_figures
-from satline.simulation.show import plot
 
 Captured = pytest.CaptureFixture[str]
 

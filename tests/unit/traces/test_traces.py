@@ -63,7 +63,8 @@ def test_the_table_fits_80_columns_and_takes_several_where_there_are_many_sizes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     shutil.copy(DATA / "sort.trace", "sort.trace")
-    assert run(["trace", "replay", "sort.trace", "--first", "100000"]) == 0
+    sizes = ",".join(f"{part}%" for part in range(5, 85, 5))
+    assert run(["trace", "replay", "sort.trace", "--first", "100000", "--sizes", sizes]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     assert sum(line.startswith("pages ") for line in lines) == 2

@@ -187,7 +187,7 @@ def _layers(
 
     found = correlation.layers(panel, variable)
     if html is not None:
-        write_page(html, face.layers_page(opened, found))
+        write_page(html, face.layers_page(opened.path, found))
     if svg is not None:
         write_page(picture_files(svg, ["layers"], "svg")[0], face.layers_svg(found))
     if as_json:
@@ -210,7 +210,7 @@ def _show(
     from satline.present.html import write_page
 
     if html is not None:
-        write_page(html, face.page(opened, found, top=top))
+        write_page(html, face.page(opened.path, found, top=top))
     if svg is not None:
         write_page(picture_files(svg, ["correlation"], "svg")[0], face.svg(found, top=top))
     if as_json:

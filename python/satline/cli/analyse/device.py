@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,7 @@ from satline.cli.options import RECORDING, opened_in_its_words
 from satline.cli.outputs import json_option, print_json
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from satline.present import Block
     from satline.present.device import DeviceDetail, Figure, Usage
     from satline.reduction import Filters
 
@@ -51,47 +50,41 @@ def device(name: str, recording: Path, filters: Filters | None, top: int, as_jso
     if as_json:
         print_json("analyse-device", detail)
         return
-    print_device(detail, Console(highlight=False), top)
+    from satline.present import print_blocks
+
+    print_blocks(device_blocks(detail, top), Console(highlight=False))
 
 
-def print_device(detail: DeviceDetail, console: Console, top: int) -> None:
-    """Figures, areas, users; no line longer than the console."""
-    from satline.present import Table, cell, print_table, quantity
-
-    def say(words: str, style: str = "") -> None:
-        console.print(cell(words, style, encoding=console.encoding))
+def device_blocks(detail: DeviceDetail, top: int) -> Iterator[Block]:
+    """Figures, areas, users."""
+    from satline.present import Headline, Note, Table, quantity
 
     facts = detail.facts
     said = [str(facts["kind"])] if facts["kind"] else []
     said += [quantity(float(facts["size_bytes"]), "bytes")] if facts["size_bytes"] else []
     said += [f"swap priority {facts['priority']}"] if facts["priority"] is not None else []
-    say(f"Device {detail.name}" + (f": {', '.join(said)}" if said else ""), "bold")
+    yield Headline(f"Device {detail.name}" + (f": {', '.join(said)}" if said else ""), 1)
     if detail.selection:
-        say(f"Only {detail.selection}.")
-    for area in detail.areas:
-        say(f"On it: {area}.")
-    rows = [["", "mean ± error", "median", "90 %", "largest", "n"]]
-    rows += [figure_row(figure) for figure in detail.figures]
-    console.print()
-    print_table(Table.of(rows), console)
+        yield Note(f"Only {detail.selection}.")
+    yield from (Note(f"On it: {area}.") for area in detail.areas)
+    head = ["", "mean ± error", "median", "90 %", "largest", "n"]
+    yield Table.of([head, *map(figure_row, detail.figures)])
     for work, part in detail.carried.items():
-        console.print()
-        say(f"{work[:1].upper()}{work[1:]}: this device carries {quantity(part, 'fraction')} of all", "bold")
+        yield Headline(
+            f"{work[:1].upper()}{work[1:]}: this device carries {quantity(part, 'fraction')} of all"
+        )
         users = [one for one in detail.users if one.work == work]
         if users:
-            print_table(Table.of(usage_rows(users[:top])), console)
+            yield Table.of(usage_rows(users[:top]))
         if len(users) > top:
-            say(f"The {top} with the most are shown, of {len(users)} users.")
-    console.print()
+            yield Note(f"The {top} with the most are shown, of {len(users)} users.")
     by_reason: dict[str, list[str]] = {}
     for label, reason in detail.missing:
         by_reason.setdefault(reason, []).append(label)
-    for reason, labels in by_reason.items():
-        say(f"Missing: {'; '.join(labels)} ({reason}).")
+    yield from (Note(f"Missing: {'; '.join(labels)} ({reason}).") for reason, labels in by_reason.items())
     if not detail.areas:
-        say("Areas on it: the recording tells of none.")
-    for note in detail.notes:
-        say(note)
+        yield Note("Areas on it: the recording tells of none.")
+    yield from map(Note, detail.notes)
 
 
 def usage_rows(users: Sequence[Usage]) -> list[list[str]]:

@@ -37,6 +37,7 @@ def expansion(recording: Path, load_axis: str | None, filters: Filters | None, a
         return
     from rich.console import Console
 
-    from satline.present.compare_text import print_expansion
+    from satline.present import print_blocks
+    from satline.present.compare import expansion_blocks
 
-    print_expansion(found, Console(highlight=False))
+    print_blocks(expansion_blocks(found), Console(highlight=False))

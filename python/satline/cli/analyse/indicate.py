@@ -16,9 +16,8 @@ from satline.cli.outputs import json_option, print_json
 from satline.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from satline.live import LoadNow, Window
+    from satline.present import Block
     from satline.recording import Recording
 
 NONE = "–"
@@ -103,6 +102,7 @@ def indicate(
     from rich.console import Console
 
     from satline.live import Window, load_now
+    from satline.present import print_blocks
 
     if count is not None and watch is None:
         raise click.UsageError("--count goes with --watch", click.get_current_context())
@@ -115,7 +115,7 @@ def indicate(
             if as_json:
                 print_json("analyse-indicate", load.content(), one_line=bool(watch))
             elif fuller:
-                console.print(long_form(load))
+                print_blocks(long_form(load), console)
             else:
                 click.echo(line(load))
             say_stale(window)
@@ -177,42 +177,32 @@ def shown(load: LoadNow, name: str) -> str:
     return text.replace(" /s", "/s")
 
 
-def long_form(load: LoadNow) -> RenderableType:
+def long_form(load: LoadNow) -> Iterator[Block]:
     """Headings with a line for each value, and what is missing with its reason."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
     from satline.live import LONG
-    from satline.present import cell
+    from satline.present import Column, Headline, Note, Table, variable_words
 
     window = load.window
-    parts: list[RenderableType] = [
-        cell(
-            f"Load at {window.at:%Y-%m-%d %H:%M:%S} UTC, mean over {window.seconds:.3g} s"
-            f" ({window.samples} samples)",
-            "bold",
-        )
-    ]
-    labels: dict[str, str] = {}
+    yield Headline(
+        f"Load at {window.at:%Y-%m-%d %H:%M:%S} UTC, mean over {window.seconds:.3g} s"
+        f" ({window.samples} samples)",
+        1,
+    )
+    columns = (Column("", kind="text"), Column(""), Column("", kind="text"))
     for heading, names in LONG:
-        there = [(name, words) for name, words in names if name in load.values]
-        labels |= dict(names)
-        if not there:
-            continue
-        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 2))
-        table.add_column(width=30)
-        table.add_column(justify="right")
-        table.add_column(overflow="fold")
-        for name, words in there:
-            device = load.busiest_device if name == "busiest_device" else None
-            table.add_row(words, long_value(load, name), cell(device or ""))
-        parts += [Text(heading, style="bold cyan"), table]
+        there = [name for name in names if name in load.values]
+        if there:
+            yield Headline(heading)
+            devices = [load.busiest_device or "" if name == "busiest_device" else "" for name in there]
+            words = (f"{variable_words(name):<32}" for name in there)  # values stand below each other
+            rows = zip(words, (long_value(load, n) for n in there), devices, strict=True)
+            yield Table(columns, tuple(rows))
     by_reason: dict[str, list[str]] = {}
     for name, reason in load.missing.items():
-        by_reason.setdefault(reason, []).append(labels.get(name, name))
-    parts += [cell(f"Missing: {'; '.join(words)} ({reason}).", "dim") for reason, words in by_reason.items()]
-    return Group(*parts)
+        by_reason.setdefault(reason, []).append(variable_words(name))
+    yield from (
+        Note(f"Missing: {'; '.join(words)} ({reason}).", "quiet") for reason, words in by_reason.items()
+    )
 
 
 def long_value(load: LoadNow, name: str) -> str:

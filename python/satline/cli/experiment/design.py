@@ -72,22 +72,17 @@ def design(
     """
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other", click.get_current_context())
-    from satline.experiment.designs import show
+    from satline.present.designs import content, plan_blocks, plan_csv
 
     plan = _planned(factors, (fraction, resolution, generators), replicates, blocks, confound, skip, seed)
     if as_csv:
-        click.echo(show.plan_csv(plan), nl=False)
+        click.echo(plan_csv(plan), nl=False)
     elif as_json:
-        print_json("experiment-design", show.content(plan))
+        print_json("experiment-design", content(plan))
     else:
-        from satline.experiment.variance.show import print_table
-        from satline.present import cell
+        from satline.present import print_blocks
 
-        console = _console()
-        print_table(show.table(plan), console)
-        console.print()
-        for line in show.words(plan):
-            console.print(cell(line, encoding=console.encoding))
+        print_blocks(plan_blocks(plan), _console())
 
 
 def _planned(
@@ -294,7 +289,8 @@ def _analysed(
     import numpy as np
 
     from satline.experiment.variance import analyse
-    from satline.experiment.variance.show import content, print_analysis
+    from satline.present import print_blocks
+    from satline.present.variance import analysis_blocks, content
 
     y = results.y
     if transform == "log":
@@ -319,7 +315,7 @@ def _analysed(
         return content(found, name, results.notes)
     what = f"{response} of {len(y)} runs" + (", logarithms" if transform == "log" else "")
     title = what if name is None else f"{name}: {what}"
-    print_analysis(found, [title, *results.notes], _console())
+    print_blocks(analysis_blocks(found, [title, *results.notes]), _console())
     if files:
         from satline.present import visible
 
@@ -331,7 +327,7 @@ def _analysed(
 def _write_plots(found: Any, response: str, path: Path, name: str | None) -> list[Path]:
     import re
 
-    from satline.experiment.variance.plots import plots
+    from satline.present.variance_plots import plots
 
     lead = "" if name is None else re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:40] + "-"
     return write_pictures(plots(found, response), path, "svg", lead=lead, several=name is not None)

@@ -30,9 +30,9 @@ def run_design(
     from rich.console import Console
 
     from satline.experiment.designed import SaidOnce, analyse_carried, carry_out
-    from satline.experiment.progress import make_view
     from satline.experiment.protocol import Options
     from satline.experiment.study import designed_study
+    from satline.present.progress import make_view
 
     console = Console(stderr=as_json)
     view = make_view(console)
@@ -70,10 +70,9 @@ def finish(
     """Write results.csv and report.html into the directory of the runs, and show the outcome."""
     from rich.console import Console
 
-    from satline.experiment.designed import LEVEL, results_csv
-    from satline.experiment.designed.page import write_outcome
-    from satline.experiment.designed.show import content, print_outcome
-    from satline.present import visible
+    from satline.experiment.designed import LEVEL
+    from satline.present import print_blocks, visible
+    from satline.present.designed import content, outcome_blocks, results_csv, write_outcome
     from satline.present.documents import plain
     from satline.present.html import write_page
 
@@ -92,7 +91,7 @@ def finish(
         return
     console = Console(highlight=False)
     console.print()
-    print_outcome(outcome, console)
+    print_blocks(outcome_blocks(outcome), console)
     if carried is not None:
         _print_decided(carried, console)
         _print_carried(carried, console)
@@ -104,7 +103,7 @@ def finish(
 def _print_decided(carried: Carried, console: Console) -> None:
     """What the replicates beyond the plan decided."""
     from satline.experiment.designed import LEVEL
-    from satline.present import cell
+    from satline.present import Note, print_blocks
 
     if carried.decided is None:
         return
@@ -112,20 +111,18 @@ def _print_decided(carried: Carried, console: Console) -> None:
     lines += [f"  {line}" for line in carried.decided.lines()]
     lines.append(f"  Each errs with a chance of at most {LEVEL:.0%}, however often it was looked at.")
     console.print()
-    for line in lines:
-        console.print(cell(line, encoding=console.encoding))
+    print_blocks(map(Note, lines), console)
 
 
 def _print_carried(carried: Carried, console: Console) -> None:
-    from satline.present import cell
+    from satline.present import Note, print_blocks
 
     lines = [f"run {run} failed: {why}" for run, why in carried.failed.items()]
     lines += [f"run {run} is in the analysis though the emulator was late every time" for run in carried.late]
     if carried.repeated:
         lines.append(f"{carried.repeated} void run(s) were repeated")
     lines += [f"left behind: {what} (`satline experiment clean` tries again)" for what in carried.left_behind]
-    for line in lines:
-        console.print(cell(line, encoding=console.encoding))
+    print_blocks(map(Note, lines), console)
 
 
 def _print_interrupted(carried: Carried, place: Path, as_json: bool) -> None:

@@ -94,7 +94,7 @@ def power(
     anova`; or, for observations, from a --pilot.
     """
     from satline.experiment.designs import check_factors, parse_factor
-    from satline.experiment.variance.power_words import answer
+    from satline.present.power import answer
 
     made = [parse_factor(text) for text in factors]
     check_factors(made)
@@ -138,11 +138,9 @@ def power(
         return
     from rich.console import Console
 
-    from satline.present import cell
+    from satline.present import Note, print_blocks
 
-    console = Console(highlight=False)
-    for line in (before + found["words"]).splitlines():
-        console.print(cell(line, encoding=console.encoding))
+    print_blocks(map(Note, (before + found["words"]).splitlines()), Console(highlight=False))
 
 
 def _piloted(path: Path, response: str, run: str | None) -> tuple[float, float, str]:

@@ -156,9 +156,10 @@ def study(
     """
     from rich.console import Console
 
-    from satline.experiment.progress import make_view
     from satline.experiment.protocol import Options, run_study
     from satline.experiment.study import find_study, read_study, with_steps
+    from satline.present.html import write_report
+    from satline.present.progress import make_view
 
     if explain is not None:
         if name_or_file is not None:
@@ -197,7 +198,8 @@ def study(
     if leave_out_flagged:
         raise InputError("--leave-out-flagged is of a design", hint="add [[factor]] tables to the study")
     view = make_view(Console(stderr=as_json))
-    result = run_study(found, Options(out=output, resume=resume, scratch=scratch, quick=quick), view)
+    options = Options(out=output, resume=resume, scratch=scratch, quick=quick, write_page=write_report)
+    result = run_study(found, options, view)
     if as_json:
         _print_json(result)
     else:
@@ -209,8 +211,8 @@ def study(
 
 def _explain(path: Path, as_json: bool) -> None:
     from satline.experiment.adaptive import trail_of
-    from satline.experiment.adaptive.shown import path_lines
     from satline.present import visible
+    from satline.present.search import path_lines
     from satline.recording import Recording
 
     trail = trail_of(Recording.open(path).description, path)
@@ -242,7 +244,7 @@ def _print(result: Result, console: Console) -> None:
         enough = "judged from these" if judged else "a verdict needs at least 2"
         message = f"ended early by {name}: {result.windows} window(s) measured, {enough}"
         console.print(Text(message), soft_wrap=True)
-    if judged is not None:
+    if judged is not None and judged.report is not None:
         console.print(Text(f"report:    {visible(judged.report)}"), soft_wrap=True)
     if result.recording.exists():
         console.print(Text(f"recording: {visible(result.recording)}"), soft_wrap=True)
@@ -254,7 +256,7 @@ def _print(result: Result, console: Console) -> None:
 
 def _search_lines(result: Result) -> list[str]:
     """Why the steps ended, what was sought beside the knee, and how the path is seen."""
-    from satline.experiment.adaptive.shown import ending_lines
+    from satline.present.search import ending_lines
 
     trail = result.trail
     if trail is None or trail.last is None:

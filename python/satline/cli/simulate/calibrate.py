@@ -38,11 +38,11 @@ def calibrate(file: str, output: Path | None, applied: bool, workers: int | None
     numbers not used in the fit. The constants are written to a patch, with a note of what they were fitted
     to.
     """
+    from satline.present.calibration import content, page
     from satline.present.documents import document, text
     from satline.simulation import find_calibration
     from satline.simulation.calibration import calibrate as run
     from satline.simulation.calibration import read_calibration
-    from satline.simulation.calibration.show import content, page
     from satline.simulation.calibration.write import patch, save, written
 
     calibration = read_calibration(find_calibration(file))
@@ -82,10 +82,10 @@ def calibrate(file: str, output: Path | None, applied: bool, workers: int | None
 def _say(result: Calibrated, directory: Path, applied: bool) -> None:
     from rich.console import Console
 
-    from satline.present import visible
-    from satline.simulation.calibration.show import print_calibrated
+    from satline.present import print_blocks, visible
+    from satline.present.calibration import calibrated
 
-    print_calibrated(result, Console())
+    print_blocks(calibrated(result), Console())
     machine, workload = result.calibration.machine, result.calibration.workload
     if applied:
         click.echo(f"written: {visible(machine)}, {visible(workload)}")

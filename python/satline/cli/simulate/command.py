@@ -124,9 +124,9 @@ def simulate(names: tuple[str, ...], as_json: bool, explain: bool, as_list: bool
 
 
 def _points(machine: str, workload: str, as_json: bool, options: dict[str, Any]) -> None:
+    from satline.present.simulation import content, difference_blocks, difference_content, point_blocks
     from satline.simulation import USUAL, Goal, parse_set, parse_users, parse_vary
     from satline.simulation import simulate as run
-    from satline.simulation.show import content, difference_content, print_differences, print_points
 
     for name, why in (
         ("schedule", "a population that changes is recorded: --record DIR"),
@@ -169,11 +169,12 @@ def _points(machine: str, workload: str, as_json: bool, options: dict[str, Any])
         return
     from rich.console import Console
 
-    console = Console()
-    print_points(done, names, console)
+    from satline.present import print_blocks
+
+    print_blocks(point_blocks(done, names), Console())
     if options["differences"]:
-        console.print()
-        print_differences(done, names, console)
+        click.echo()
+        print_blocks(difference_blocks(done, names), Console())
 
 
 def _watch(names: Sequence[str], as_json: bool, options: dict[str, Any]) -> None:
@@ -221,10 +222,10 @@ def _record(machine: str, workload: str, as_json: bool, options: dict[str, Any])
         return
     from rich.console import Console
 
-    from satline.present import visible
-    from satline.simulation.show import print_steps
+    from satline.present import print_blocks, visible
+    from satline.present.simulation import step_table
 
-    print_steps(result.steps, measures(options["measures"]) or list(USUAL), Console())
+    print_blocks([step_table(result.steps, measures(options["measures"]) or USUAL)], Console())
     click.echo(f"recording: {visible(options['record'])}  (`satline diagnose` reads it)")
 
 

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
-    from satline.simulation import is_designed, read_simulated_study, run_simulated_study
-    from satline.simulation.page import write_figures, write_study_page
-    from satline.simulation.show import content, print_points
-    from satline.simulation.tables import (
+    from satline.present.simulated_study import (
         comparison_content,
-        comparison_tables,
         effect_content,
-        effect_tables,
+        study_blocks,
+        write_figures,
+        write_study_page,
     )
+    from satline.present.simulation import content
+    from satline.simulation import is_designed, read_simulated_study, run_simulated_study
 
     refused = (
         "users",
@@ -61,7 +61,7 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
             progress=show,
             note=notes.append,
         )
-    figures = write_figures(result, out)
+    figures = [out / Path(one.file).name for one in write_figures(result, out)]
     if study.file.figure and not can_draw():
         click.echo(f"figures: {NOT_DRAWN}", err=True)
     pages = write_study_page(result, options["markdown"])[:1] if options["markdown"] else []
@@ -87,35 +87,15 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
         return
     from rich.console import Console
 
-    from satline.present import Table, cell, print_table
+    from satline.present import Block, Note, print_blocks
 
-    console = Console()
-
-    def say(words: str, style: str = "") -> None:
-        console.print(cell(words, style, encoding=console.encoding), soft_wrap=False)
-
-    say(study.file.title, "bold")
-    if study.file.question:
-        say(study.file.question, "dim")
-    names = measures(options["measures"]) or list(study.file.measures)
-    for arm, simulated in result.arms.items() if not study.file.factor else ():
-        console.print()
-        if arm:
-            say(arm, "bold cyan")
-        print_points(simulated, names, console)
-    for title, table in (*comparison_tables(result), *effect_tables(result)):
-        console.print()
-        say(title, "bold cyan")
-        print_table(Table.of(table), console)
-    console.print()
+    blocks: list[Block] = [*study_blocks(result, measures(options["measures"]) or study.file.measures)]
     if planted is not None:
-        say(planted.words, "bold")
-        say(planted.diagnosis.headline)
-        say(f"recording: {out / study.name}.satline")
-    for path in figures:
-        say(f"figure: {path}")
-    for path in pages:
-        say(f"page: {path}")
+        blocks += [Note(planted.words, "strong"), Note(planted.diagnosis.headline)]
+        blocks.append(Note(f"recording: {out / study.name}.satline"))
+    blocks += [Note(f"figure: {path}") for path in figures]
+    blocks += [Note(f"page: {path}") for path in pages]
+    print_blocks(blocks, Console())
 
 
 def _run_designed(study: SimulatedStudy, out: Path, as_json: bool, options: dict[str, Any]) -> None:

@@ -36,8 +36,8 @@ def watch_run(machine: str, workload: str, as_json: bool, options: dict[str, Any
     """Watch a run: on a terminal as a picture, with `as_json` as the lines of docs/reference/watching.md."""
     from rich.console import Console
 
+    from satline.present.watching import USUAL_PACE, Pace, watch
     from satline.simulation import Program
-    from satline.simulation.watching import USUAL_PACE, Pace, watch
 
     for name, why in USELESS.items():
         # A warm-up of 0 was asked for too.

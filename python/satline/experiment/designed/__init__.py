@@ -10,13 +10,15 @@ from satline.lazy import lazy_names
 
 if TYPE_CHECKING:
     from satline.experiment.designed._analysis import Outcome, Part, outcome_of, verdicts
-    from satline.experiment.designed._results import Figures, results_csv, results_of
+    from satline.experiment.designed._results import ALL, MEASURES, Figures, RunResult, classes, results_of
     from satline.experiment.designed._runner import Carried, SaidOnce, analyse_carried, carry_out
     from satline.experiment.designed._sequential import LEVEL, Look
     from satline.experiment.designed._store import Store, digest_of
 
 __all__ = [
+    "ALL",
     "LEVEL",
+    "MEASURES",
     "Carried",
     "DesignPart",
     "Designed",
@@ -25,14 +27,15 @@ __all__ = [
     "Look",
     "Outcome",
     "Part",
+    "RunResult",
     "SaidOnce",
     "Store",
     "analyse_carried",
     "carry_out",
+    "classes",
     "designed",
     "digest_of",
     "outcome_of",
-    "results_csv",
     "results_of",
     "verdicts",
 ]
@@ -42,7 +45,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "_analysis": "Outcome, Part, outcome_of, verdicts",
-        "_results": "Figures, results_csv, results_of",
+        "_results": "ALL, MEASURES, Figures, RunResult, classes, results_of",
         "_runner": "Carried, SaidOnce, analyse_carried, carry_out",
         "_sequential": "LEVEL, Look",
         "_store": "Store, digest_of",

@@ -5,15 +5,12 @@ Interactions of one run are not independent of each other, so that a run is one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
-from io import StringIO
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from satline.experiment.designs import Plan, Run
-from satline.present import visible
-from satline.spreadsheet import Writer
 
 if TYPE_CHECKING:
     import duckdb
@@ -133,24 +130,3 @@ def classes(results: Iterable[RunResult]) -> list[str]:
     """The classes of commands, all together first."""
     names = {figures.class_name for result in results for figures in result.figures}
     return [*([ALL] if ALL in names else []), *sorted(names - {ALL})]
-
-
-def results_csv(plan: Plan, results: Sequence[RunResult]) -> str:
-    """A row for each run and class, as `satline experiment anova --by class` reads it."""
-    text = StringIO()
-    writer = Writer(text)
-    names = [field.name for field in fields(Figures)][1:]
-    blocked = any(run.block is not None for run in plan.runs)
-    factors = [factor.name for factor in plan.factors]
-    head = ["run", *(["block"] if blocked else []), "replicate", *factors, "class", *names]
-    writer.writerow([*head, "flags", "seed", "recording"])
-    for result in results:
-        run = result.run
-        numbers = [run.number, *([run.block] if blocked else []), run.replicate]
-        lead = [*numbers, *(visible(run.levels[name]) for name in factors)]
-        for one in result.figures:
-            values = ["" if (value := getattr(one, name)) is None else value for name in names]
-            flags = "; ".join(visible(flag) for flag in result.flags)
-            seed = "" if result.seed is None else result.seed
-            writer.writerow([*lead, visible(one.class_name), *values, flags, seed, result.recording.name])
-    return text.getvalue()

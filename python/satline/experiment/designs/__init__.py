@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from satline.errors import InputError
-from satline.experiment.designs._blocks import block_of, choose_confounded
+from satline.experiment.designs._blocks import block_of, choose_confounded, given_up
 from satline.experiment.designs._factors import (
+    LETTERS,
     MOST_RUNS,
     Factor,
     Skip,
@@ -19,6 +20,7 @@ from satline.experiment.designs._factors import (
     parse_skip,
 )
 from satline.experiment.designs._fraction import (
+    ROMAN,
     Fraction,
     choose_fraction,
     fraction_of,
@@ -26,9 +28,11 @@ from satline.experiment.designs._fraction import (
     parse_generators,
     parse_resolution,
 )
-from satline.experiment.designs._words import parse_word, span
+from satline.experiment.designs._words import length, letters, names, parse_word, span
 
 __all__ = [
+    "LETTERS",
+    "ROMAN",
     "Factor",
     "Fraction",
     "Plan",
@@ -37,7 +41,11 @@ __all__ = [
     "check_factors",
     "choose_fraction",
     "fraction_of",
+    "given_up",
+    "length",
+    "letters",
     "make_plan",
+    "names",
     "parse_factor",
     "parse_fraction",
     "parse_generators",

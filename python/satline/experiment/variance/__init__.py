@@ -14,8 +14,11 @@ from satline.experiment.variance._model import Kind, Linear, Model
 from satline.experiment.variance._power import (
     effective_size,
     observations_needed,
+    power_of_factor,
     replicates_needed,
     smallest_seen,
+    terms_of_two,
+    window_variance,
 )
 from satline.experiment.variance._table import Results, per_run, read_table, split_by
 from satline.experiment.variance._yates import YatesRow, yates
@@ -35,15 +38,20 @@ __all__ = [
     "Results",
     "Row",
     "YatesRow",
+    "all_terms",
     "analyse",
     "effective_size",
+    "estimable",
     "lenth",
     "mean_squares",
     "observations_needed",
     "per_run",
+    "power_of_factor",
     "read_table",
     "replicates_needed",
     "split_by",
+    "terms_of_two",
+    "window_variance",
     "yates",
 ]
 

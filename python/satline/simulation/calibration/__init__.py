@@ -18,7 +18,7 @@ from satline.simulation.calibration._certainty import (
     half_width,
     obstacle,
 )
-from satline.simulation.calibration._constants import Axis
+from satline.simulation.calibration._constants import Axis, number_text
 from satline.simulation.calibration._evaluate import Evaluator
 from satline.simulation.calibration._file import Calibration, CalibrationFile, Target, read_calibration
 from satline.simulation.calibration._fit import Fit, Goal, fit
@@ -30,6 +30,7 @@ __all__ = [
     "Fitted",
     "Line",
     "calibrate",
+    "number_text",
     "read_calibration",
 ]
 

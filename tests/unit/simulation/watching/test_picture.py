@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
+from satline.present.watching._keys import FRAMES_PER_S, Pace
+from satline.present.watching._letters import FRAMES, STATES, Room, by_state, shrunk, sparkline, thinned
+from satline.present.watching._picture import LEAST_HEIGHT, LEAST_WIDTH, picture
 from satline.simulation.watching import Frame, History, Machine, Rates
-from satline.simulation.watching._keys import FRAMES_PER_S, Pace
-from satline.simulation.watching._letters import FRAMES, STATES, Room, by_state, shrunk, sparkline, thinned
-from satline.simulation.watching._picture import LEAST_HEIGHT, LEAST_WIDTH, picture
 
 from .fake_watch import frame_line, machine_line
 

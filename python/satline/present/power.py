@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from satline.errors import InputError
-from satline.experiment.variance._power import (
+from satline.experiment.variance import (
     effective_size,
     observations_needed,
     power_of_factor,
@@ -15,7 +15,7 @@ from satline.experiment.variance._power import (
     terms_of_two,
     window_variance,
 )
-from satline.present import number
+from satline.present._numbers import number
 
 
 def answer(

@@ -1,28 +1,31 @@
-"""A designed study's outcome as tables for the terminal and the page, and as JSON."""
+"""A designed study's outcome as blocks for the terminal and its page, as CSV and as JSON."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
 
-from satline.experiment.designed._analysis import Outcome, Part
-from satline.experiment.designed._results import ALL, MEASURES, Figures, RunResult, classes
-from satline.experiment.variance.show import chance, shown
-from satline.present import number
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from satline.experiment.designed import ALL, MEASURES, Figures, Outcome, Part, RunResult, classes
+from satline.experiment.designs import Plan
+from satline.present import variance
+from satline.present._numbers import number
+from satline.present._plot import Plot
+from satline.present._written import csv_text
+from satline.present.blocks import Block, Column, Curve, Headline, Note, Table, Value
+from satline.present.variance import chance, shown
 
 UNANSWERED_PART = 0.05
-Table = list[tuple[str, ...]]
+Rows = list[tuple[str, ...]]
 _HEADS = ("react.", "90 %", "resp.", "90 %", "/min", "within")
 
 
-def cells_table(outcome: Outcome, class_name: str) -> Table:
+def cells_table(outcome: Outcome, class_name: str) -> Rows:
     """Each cell with the means over its runs of what one class of commands had."""
     names = [factor.name for factor in outcome.plan.factors]
-    table: Table = [(*names, "runs", *_HEADS)]
+    table: Rows = [(*names, "runs", *_HEADS)]
     for levels, figures in _cells(outcome, class_name):
         row = [f"{len(figures)}"]
         for measure in MEASURES:
@@ -66,10 +69,10 @@ def unanswered(outcome: Outcome) -> list[str]:
     return lines
 
 
-def runs_table(results: Sequence[RunResult]) -> Table:
+def runs_table(results: Sequence[RunResult]) -> Rows:
     """Each run with what all its commands had together, and its flags."""
     names = list(results[0].run.levels) if results else []
-    table: Table = [("run", *names, "interactions", *_HEADS, "flags")]
+    table: Rows = [("run", *names, "interactions", *_HEADS, "flags")]
     for result in results:
         one = next((f for f in result.figures if f.class_name == ALL), None)
         values = ["–"] * len(MEASURES)
@@ -81,11 +84,11 @@ def runs_table(results: Sequence[RunResult]) -> Table:
     return table
 
 
-def verdict_table(outcome: Outcome, measure: str) -> Table:
+def verdict_table(outcome: Outcome, measure: str) -> Rows:
     """Significance of each term, kept for all terms together, by class of commands."""
     parts = [part for part in outcome.parts if part.measure == measure]
     terms = list(dict.fromkeys(term for part in parts for term in _chances(part)))
-    table: Table = [("", *(part.class_name for part in parts))]
+    table: Rows = [("", *(part.class_name for part in parts))]
     found = [_chances(part) for part in parts]
     table += [(term, *(chance(own.get(term)) for own in found)) for term in terms]
     return table
@@ -147,57 +150,131 @@ def notes(outcome: Outcome) -> list[str]:
     return lines + list(outcome.sensitivity)
 
 
-def print_outcome(outcome: Outcome, console: Console) -> None:
+def outcome_blocks(outcome: Outcome) -> Iterator[Block]:
     """The answer, the cells, significance by class; the whole analysis of all commands together."""
-    from satline.experiment.variance.show import effects_table, print_table, variance_table
-    from satline.experiment.variance.show import notes as error_notes
-    from satline.present import cell
-
-    def say(line: str, style: str = "") -> None:
-        console.print(cell(line, style, encoding=console.encoding))
-
-    measures = list(dict.fromkeys(part.measure for part in outcome.parts))
-    for measure in measures:
-        for line in answers(outcome, measure):
-            say(line, "bold")
-    console.print()
+    for measure in _measures(outcome):
+        yield from (Note(line, "strong") for line in answers(outcome, measure))
     if outcome.results:
-        say("Cells, all commands together: means of their runs", "bold cyan")
+        yield Headline("Cells, all commands together: means of their runs")
         # Several factors in one column, which may be folded: the numbers stay whole.
         factors = len(outcome.plan.factors)
-        cells = cells_table(outcome, ALL)
-        print_table([(", ".join(row[:factors]), *row[factors:]) for row in cells], console)
-    for measure in measures:
-        table = verdict_table(outcome, measure)
-        if len(table) > 1:
-            console.print()
-            say(f"Significance by class of commands: {MEASURES[measure]}", "bold cyan")
-            print_table(table, console)
+        rows = cells_table(outcome, ALL)
+        yield Table.of([(", ".join(row[:factors]), *row[factors:]) for row in rows])
+    for measure, rows in _verdicts(outcome):
+        yield Headline(f"Significance by class of commands: {MEASURES[measure]}")
+        yield Table.of(rows)
     first = next((part for part in outcome.parts if part.analysis is not None), None)
     if first is not None and first.analysis is not None:
-        console.print()
         few = f"; {first.left_out} runs have too few interactions" if first.left_out else ""
-        held = f"held against {first.error}{few}"
-        say(f"{first.class_name}: {MEASURES[first.measure]}; {held}", "bold cyan")
-        tables = [effects_table(first.analysis)]
+        yield Headline(f"{first.class_name}: {MEASURES[first.measure]}; held against {first.error}{few}")
         if first.analysis.lenth is None:
-            tables = [variance_table(first.analysis), *tables]
-        for table in tables:
-            print_table(table, console)
-            console.print()
-        for line in error_notes(first.analysis):
-            say(line)
-    lines = notes(outcome)
-    if lines:
-        console.print()
-        for line in lines:
-            say(line)
+            yield variance.variance_table(first.analysis)
+        yield variance.effects_table(first.analysis)
+        yield from map(Note, variance.notes(first.analysis))
+    yield from map(Note, notes(outcome))
+
+
+def _measures(outcome: Outcome) -> list[str]:
+    return list(dict.fromkeys(part.measure for part in outcome.parts))
+
+
+def _verdicts(outcome: Outcome) -> list[tuple[str, Rows]]:
+    found = [(measure, verdict_table(outcome, measure)) for measure in _measures(outcome)]
+    return [(measure, rows) for measure, rows in found if len(rows) > 1]
+
+
+def write_outcome(
+    path: Path, outcome: Outcome, title: str, question: str, text: str, within_s: float
+) -> None:
+    """Write the page, replacing what is there in one step; `text`: the study's file.
+
+    Raises
+    ------
+    InputError
+        It cannot be written.
+    """
+    from satline.present.html import blocks_page, write_page
+
+    blocks: list[Block] = [Headline(title, 1), *([Note(question, "strong")] if question else [])]
+    blocks += _page(outcome, within_s)
+    write_page(path, blocks_page(path.parent, blocks, source=text))
+
+
+def _page(outcome: Outcome, within_s: float) -> Iterator[Block]:
+    yield Headline("The answer")
+    for measure in _measures(outcome):
+        yield from map(Note, answers(outcome, measure))
+    yield from (Note(line, "warning") for line in notes(outcome))
+    yield Headline("Cells")
+    yield Note(
+        "Means over the runs of each cell, all commands together. A reaction lasts to the first character of"
+        " the answer, a response to the next prompt; “90 %” is the 90th percentile, “within” the part of"
+        f" reactions within {within_s:g} s. A run is one number: its interactions are not independent of each"
+        " other.",
+        "quiet",
+    )
+    yield Table.of(cells_table(outcome, ALL))
+    for measure, rows in _verdicts(outcome):
+        yield Headline(f"Significance: {MEASURES[measure]}")
+        yield Note(
+            "Significance of each term by class of commands, kept for all terms together: below 0.05 it is no"
+            " chance.",
+            "quiet",
+        )
+        yield Table.of(rows)
+    for number_, part in enumerate(outcome.parts):
+        yield from _analysis(number_, part)
+    yield Headline("Runs, in their order")
+    yield Table.of(runs_table(outcome.results), text=(0, -1))
+
+
+def _analysis(place: int, part: Part) -> Iterator[Block]:
+    """What one part is held against, its tables, pictures and notes."""
+    from satline.present.variance_plots import plots
+
+    yield Headline(f"{part.class_name}: {MEASURES[part.measure]}")
+    few = f"; {part.left_out} runs have too few interactions of it" if part.left_out else ""
+    found = part.analysis
+    if found is None:
+        yield Note(f"no analysis: {part.why}{few}", "quiet")
+        return
+    yield Note(f"effects are held against {part.error}{few}", "quiet")
+    if found.lenth is None:
+        yield variance.variance_table(found)
+    yield variance.effects_table(found)
+    if found.lenth is None:
+        yield variance.means_table(found)
+    for plot in plots(found, MEASURES[part.measure]):
+        if part.class_name == ALL or _is_main(plot):
+            yield Curve(replace(plot, name=f"{place}-{plot.name}"))
+    yield from (Note(line, "warning") for line in variance.notes(found))
+
+
+def _is_main(plot: Plot) -> bool:
+    """Residuals of every class would fill pages."""
+    return plot.name == "means" or plot.name.startswith("interaction")
+
+
+def results_csv(plan: Plan, results: Sequence[RunResult]) -> str:
+    """A row for each run and class, as `satline experiment anova --by class` reads it."""
+    names = [field.name for field in fields(Figures)][1:]
+    blocked = any(run.block is not None for run in plan.runs)
+    factors = [factor.name for factor in plan.factors]
+    lead = ["run", *(["block"] if blocked else []), "replicate", *factors, "class"]
+    head = [*lead, *names, "flags", "seed", "recording"]
+    rows: list[tuple[Value, ...]] = []
+    for result in results:
+        run = result.run
+        place = (run.number, *([run.block] if blocked else []), run.replicate, *map(run.levels.get, factors))
+        last = ("; ".join(result.flags), result.seed, result.recording.name)
+        rows += [
+            (*place, one.class_name, *(getattr(one, name) for name in names), *last) for one in result.figures
+        ]
+    return csv_text(Table(tuple(map(Column, head)), tuple(rows)))
 
 
 def content(outcome: Outcome) -> dict[str, Any]:
     """For JSON."""
-    from satline.experiment.variance.show import content as analysed
-
     return {
         "factors": {factor.name: factor.levels for factor in outcome.plan.factors},
         "runs_planned": len(outcome.plan.runs),
@@ -226,7 +303,9 @@ def content(outcome: Outcome) -> dict[str, Any]:
                 "held_against": part.error or None,
                 "why_not": part.why or None,
                 "runs_left_out": part.left_out,
-                "analysis": None if part.analysis is None else analysed(part.analysis, part.class_name, ()),
+                "analysis": None
+                if part.analysis is None
+                else variance.content(part.analysis, part.class_name, ()),
             }
             for part in outcome.parts
         ],

@@ -1,22 +1,113 @@
-"""Comparisons and effects of a simulated study as tables: rows of text, for the terminal and for pages."""
+"""A simulated study as blocks for the terminal and for its page in Markdown, with its figures beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from satline.present import Scale
-from satline.simulation._estimate import Estimate
-from satline.simulation._factorial import Effects, Row, against, effects
-from satline.simulation._measures import measure
-from satline.simulation._run_study import StudyResult
-from satline.simulation.show import heading, last, scale_of, shown
+from satline.extras import can_draw
+from satline.present._numbers import Scale
+from satline.present._written import markdown
+from satline.present.blocks import Block, Curve, Headline, Note, Table
+from satline.present.html import write_page
+from satline.present.simulation import heading, last, plot, point_blocks, scale_of, shown
+from satline.simulation import ArmRow, Effects, Estimate, StudyResult, against, effects, measure
 
-Table = tuple[str, list[tuple[str, ...]]]
+Titled = tuple[str, list[tuple[str, ...]]]
 UNSURE = " ?"
+_COMPARED = (
+    "Changes are at equal load under common random numbers, with 95 % intervals; `?`: the interval holds 0."
+)
+_EFFECTS = (
+    "An effect is the mean change from off to on over all combinations of the other parts; that of two"
+    " together (×) is half of how much the effect of one changes with the other. Intervals hold for all"
+    " effects of a measure at one place together (95 %, Bonferroni); `?`: the interval holds 0."
+)
 
 
-def compared(result: StudyResult) -> dict[str, list[Row]]:
+def study_blocks(
+    result: StudyResult, names: Sequence[str], *, made: str = "", figures: Sequence[Curve] = ()
+) -> Iterator[Block]:
+    """Comparisons and effects first, then the points that they are made of.
+
+    Parameters
+    ----------
+    names
+        Measures of the points.
+    made
+        How the page was made; empty: it is no page.
+    """
+    file = result.study.file
+    yield Headline(file.title, 1)
+    if file.question:
+        yield Note(file.question)
+    if made:
+        yield Note(made)
+    for title, rows in (*comparison_tables(result), *effect_tables(result)):
+        yield Headline(title)
+        yield Table.of(rows)
+    if file.compare:
+        yield Note(_COMPARED, "quiet")
+    if file.factor:
+        yield Note(_EFFECTS, "quiet")
+    yield from figures
+    for name, simulated in () if file.factor else result.arms.items():
+        if name or len(result.arms) > 1:
+            yield Headline(name or "All points")
+        yield from point_blocks(simulated, names)
+
+
+def write_study_page(result: StudyResult, path: Path) -> list[Path]:
+    """Write the page and, in a directory of its name beside it, every figure. Returns all files written.
+
+    Raises
+    ------
+    InputError
+        They cannot be written.
+    """
+    study = result.study
+    load = study.file.load
+    made = (
+        f"Made by `satline simulate {study.name} --markdown FILE`: machine {study.machine.stem}, "
+        f"workload {study.workload.stem}, {load.replications} replications of {load.seconds:g} s, "
+        f"from seed {load.seed}."
+    )
+    directory = path.with_suffix("")
+    directory.mkdir(parents=True, exist_ok=True)
+    figures = write_figures(result, directory)
+    if not figures:
+        directory.rmdir()
+    blocks = study_blocks(result, study.file.measures, made=made, figures=figures)
+    write_page(path, markdown(blocks))
+    return [path, *(path.parent / one.file for one in figures)]
+
+
+def write_figures(result: StudyResult, directory: Path) -> list[Curve]:
+    """Draw every figure of the study into `directory`; their files are relative to where that lies.
+
+    None without what draws them.
+
+    Raises
+    ------
+    InputError
+        It cannot be written.
+    """
+    from satline.present._draw import picture
+
+    written: list[Curve] = []
+    if not can_draw():
+        return written
+    for plan in result.study.file.figure:
+        drawn = plot(plan, result.arms)
+        if any(line.marks for line in drawn.lines):
+            path = directory / f"{drawn.name}.svg"
+            write_page(path, picture(drawn))
+            written.append(Curve(drawn, f"{directory.name}/{path.name}"))
+    return written
+
+
+def compared(result: StudyResult) -> dict[str, list[ArmRow]]:
     """By the name of the other arm: its rows against the first arm; empty where nothing is to be compared."""
     if not result.study.file.compare:
         return {}
@@ -24,7 +115,7 @@ def compared(result: StudyResult) -> dict[str, list[Row]]:
     return {name: against(base, other, result.study.file.measures) for name, other in others}
 
 
-def comparison_tables(result: StudyResult) -> Iterator[Table]:
+def comparison_tables(result: StudyResult) -> Iterator[Titled]:
     """Title and rows: with one place a table of all measures, with several one for each measure."""
     base = next(iter(result.arms))
     for other, rows in compared(result).items():
@@ -45,11 +136,11 @@ def comparison_tables(result: StudyResult) -> Iterator[Table]:
             yield f"{title}: {heading(name, scale)}", [(*keys, base, other, "change"), *lines]
 
 
-def _scale_of(rows: Sequence[Row]) -> Scale:
+def _scale_of(rows: Sequence[ArmRow]) -> Scale:
     return scale_of(rows[0].measure, [estimate for row in rows for estimate in (row.base, row.other)])
 
 
-def _cells(row: Row, scale: Scale, *, words: bool = False) -> tuple[str, ...]:
+def _cells(row: ArmRow, scale: Scale, *, words: bool = False) -> tuple[str, ...]:
     numbers = (shown(row.base, scale), shown(row.other, scale), percent(row.change))
     return (heading(row.measure, scale), *numbers) if words else numbers
 
@@ -79,7 +170,7 @@ def all_effects(result: StudyResult) -> list[Effects]:
     return [one for name in result.study.file.measures for one in effects(result.study, result.arms, name)]
 
 
-def effect_tables(result: StudyResult) -> Iterator[Table]:
+def effect_tables(result: StudyResult) -> Iterator[Titled]:
     """For each measure the effects by place; interactions only where one is sure somewhere."""
     found = all_effects(result)
     for name in result.study.file.measures:

@@ -1,40 +1,50 @@
-"""A plan as a table, CSV and JSON, and what it cannot tell apart."""
+"""A plan as blocks, CSV and JSON, and what it cannot tell apart."""
 
 from __future__ import annotations
 
 import math
-from io import StringIO
+from collections.abc import Iterator
 from typing import Any
 
-from satline.experiment.designs import Plan
-from satline.experiment.designs._blocks import given_up
-from satline.experiment.designs._factors import LETTERS, Factor
-from satline.experiment.designs._fraction import ROMAN, Fraction
-from satline.experiment.designs._words import length, letters, names
-from satline.present import visible
-from satline.spreadsheet import Writer
+from satline.experiment.designs import (
+    LETTERS,
+    ROMAN,
+    Factor,
+    Fraction,
+    Plan,
+    given_up,
+    length,
+    letters,
+    names,
+)
+from satline.present._written import csv_text
+from satline.present.blocks import Block, Note, Table
 
 _TOLD = 2  # orders whose aliases are told: few effects of higher orders are real
 
 
-def table(plan: Plan) -> list[tuple[str, ...]]:
-    """A heading row, then the runs in their order."""
+def plan_table(plan: Plan) -> Table:
+    """The runs in their order."""
     blocked = any(run.block is not None for run in plan.runs)
-    head = ["run", *(["block"] if blocked else []), *(["replicate"] if plan.replicates > 1 else [])]
-    rows = [(*head, *(factor.name for factor in plan.factors))]
+    lead = ["run", *(["block"] if blocked else []), *(["replicate"] if plan.replicates > 1 else [])]
+    rows = [(*lead, *(factor.name for factor in plan.factors))]
     for run in plan.runs:
         row = [str(run.number)]
         row += [str(run.block)] if blocked else []
         row += [str(run.replicate)] if plan.replicates > 1 else []
         rows.append((*row, *run.levels.values()))
-    return rows
+    return Table.of(rows)
 
 
 def plan_csv(plan: Plan) -> str:
     """The table; add a column of results, and `satline experiment anova` reads it."""
-    text = StringIO()
-    Writer(text).writerows([visible(one) for one in row] for row in table(plan))
-    return text.getvalue()
+    return csv_text(plan_table(plan))
+
+
+def plan_blocks(plan: Plan) -> Iterator[Block]:
+    """The table, and what is to be known of the plan."""
+    yield plan_table(plan)
+    yield from map(Note, words(plan))
 
 
 def aliases(fraction: Fraction) -> list[tuple[int, tuple[int, ...]]]:
@@ -90,7 +100,7 @@ def _lost(plan: Plan) -> str:
     """What the missing cells take from main effects and interactions of two."""
     import numpy as np
 
-    from satline.experiment.variance._coding import Layout, all_terms, estimable
+    from satline.experiment.variance import Layout, all_terms, estimable
 
     codes = [[f.levels.index(run.levels[f.name]) for f in plan.factors] for run in plan.runs]
     layout = Layout(

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from satline.experiment import Outlook
     from satline.experiment.adaptive import Trail
-    from satline.experiment.adaptive.driver import Outlook
     from satline.experiment.search import Known, Window
 
 WIDTH = 80

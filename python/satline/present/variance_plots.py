@@ -7,7 +7,9 @@ import math
 from typing import TYPE_CHECKING
 
 from satline.experiment.variance import Analysis
-from satline.present import MOST_LINES, Line, Mark, Plot, number, visible
+from satline.present._escape import visible
+from satline.present._numbers import number
+from satline.present._plot import MOST_LINES, Line, Mark, Plot
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

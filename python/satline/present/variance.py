@@ -1,19 +1,17 @@
-"""An analysis of variance as tables for the terminal, and as JSON."""
+"""An analysis of variance as blocks, and as JSON."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from satline.experiment.variance import Analysis, Contrast
-from satline.present import cell, number
+from satline.present._numbers import number
+from satline.present.blocks import Block, Note, Table
 from satline.present.documents import plain
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-Table = list[tuple[str, ...]]
+Rows = list[tuple[str, ...]]
 _YATES_MOST = 32
 _CHECKED = {
     "normal": "normal distribution",
@@ -38,7 +36,7 @@ def variance_table(found: Analysis) -> Table:
     judged = any(row.chance is not None for row in found.rows)
     together = judged and found.adjust != "none"
     head = ["source", "SS", "df", "MS"] + (["F", "p"] if judged else []) + (["p of all"] if together else [])
-    table: Table = [tuple(head)]
+    table: Rows = [tuple(head)]
     for row in found.rows:
         line = [row.source, shown(row.squares, 6), str(row.freedom)]
         line.append("" if row.source == "total" else shown(row.mean_square, 6))
@@ -54,7 +52,7 @@ def variance_table(found: Analysis) -> Table:
             for part in found.error_parts:
                 line = [f"  {part.source}", shown(part.squares, 6), str(part.freedom)]
                 table.append((*line, shown(part.mean_square, 6), *[""] * (len(head) - 4)))
-    return table
+    return Table.of(table)
 
 
 def effects_table(found: Analysis) -> Table:
@@ -62,15 +60,15 @@ def effects_table(found: Analysis) -> Table:
     head = "ratio" if found.log else "effect"
     lenth = found.lenth
     if lenth is not None:
-        table: Table = [("effect of", head, "p", "p of all")]
+        table: Rows = [("effect of", head, "p", "p of all")]
         for one, p, of_all in zip(found.contrasts, lenth.chances, lenth.adjusted, strict=True):
             table.append((_what(one), shown(_back(one.value, found.log)), chance(p), chance(of_all)))
-        return table
+        return Table.of(table)
     table = [("effect of", head, "low", "high", "")]
     for one in found.contrasts:
         ends = [shown(_back(end, found.log)) for end in (one.value, one.low, one.high)]
         table.append((_what(one), *ends, _verdict(one)))
-    return table
+    return Table.of(table)
 
 
 def _verdict(one: Contrast) -> str:
@@ -91,21 +89,21 @@ def _back(value: float | None, log: bool) -> float | None:
 
 def means_table(found: Analysis) -> Table:
     """Mean at each level; geometric if the analysis was of logarithms."""
-    table: Table = [("level", "geometric mean" if found.log else "mean", "low", "high")]
+    table: Rows = [("level", "geometric mean" if found.log else "mean", "low", "high")]
     for one in found.means:
         ends = (shown(_back(end, found.log)) for end in (one.value, one.low, one.high))
         table.append((f"{one.factor} {one.level}", *ends))
-    return table
+    return Table.of(table)
 
 
 def yates_table(found: Analysis) -> Table:
     """Yates' table, its passes left out."""
-    table: Table = [("Yates", "total", "contrast", "effect", "SS")]
+    table: Rows = [("Yates", "total", "contrast", "effect", "SS")]
     for row in found.yates:
         words = found.layout.words(row.factors)
         numbers = (row.total, row.contrast, row.effect, row.sum_of_squares)
         table.append((words, *(shown(x, 6) for x in numbers)))
-    return table
+    return Table.of(table)
 
 
 def notes(found: Analysis) -> list[str]:
@@ -156,45 +154,19 @@ def notes(found: Analysis) -> list[str]:
     return lines
 
 
-def print_analysis(found: Analysis, first: Sequence[str], console: Console) -> None:
-    """The tables no wider than the console, the notes below them."""
-    for line in first:
-        _say(line, console)
+def analysis_blocks(found: Analysis, first: Sequence[str]) -> Iterator[Block]:
+    """The tables, and the notes below them."""
+    yield from map(Note, first)
     with_yates = bool(found.yates) and len(found.yates) <= _YATES_MOST
-    tables: list[Table] = [effects_table(found)]
+    # The sums of squares of effects by Lenth's method are in Yates' table too.
+    if found.lenth is None or not with_yates:
+        yield variance_table(found)
+    yield effects_table(found)
     if found.lenth is None:
-        tables = [variance_table(found), *tables, means_table(found)]
-    elif not with_yates:  # whose sums of squares are the same
-        tables = [variance_table(found), *tables]
+        yield means_table(found)
     if with_yates:
-        tables.append(yates_table(found))
-    for table in tables:
-        console.print()
-        print_table(table, console)
-    console.print()
-    for line in notes(found):
-        _say(line, console)
-
-
-def print_table(table: Sequence[Sequence[str]], console: Console) -> None:
-    """As wide as its cells need, and names broken where the console is narrower."""
-    from rich.table import Table as Drawn
-
-    drawn = Drawn(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for place, head in enumerate(table[0]):
-        drawn.add_column(
-            cell(head, encoding=console.encoding),
-            justify="left" if place == 0 else "right",
-            overflow="fold",
-            no_wrap=place > 0,
-        )
-    for row in table[1:]:
-        drawn.add_row(*(cell(one, encoding=console.encoding) for one in row))
-    console.print(drawn)
-
-
-def _say(line: str, console: Console) -> None:
-    console.print(cell(line, encoding=console.encoding))
+        yield yates_table(found)
+    yield from map(Note, notes(found))
 
 
 def content(found: Analysis, class_name: str | None, before: Iterable[str]) -> dict[str, Any]:

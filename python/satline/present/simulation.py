@@ -1,20 +1,19 @@
-"""Simulated points as a table for the terminal, as JSON, and as plots."""
+"""Simulated points as blocks, as JSON, and as plots."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from satline.present import Line, Mark, Plot, Scale, cell, quantity, scale_for, visible
-from satline.simulation._estimate import Estimate
-from satline.simulation._measures import measure
-from satline.simulation._replications import Point
-from satline.simulation._study import FigurePlan
+from satline.present._escape import visible
+from satline.present._numbers import Scale, quantity
+from satline.present._numbers import scale as scale_for
+from satline.present._plot import Line, Mark, Plot
+from satline.present.blocks import Block, Note, Table
+from satline.simulation import Estimate, FigurePlan, Point, measure
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from satline.simulation._simulate import Simulated
+    from satline.simulation import Simulated
 
 UNSETTLED = "*"
 
@@ -46,15 +45,10 @@ def _keys(points: Sequence[Point]) -> list[str]:
     return varied or keys[-1:] or [""]
 
 
-def print_points(simulated: Simulated, names: Sequence[str], console: Console) -> None:
-    """The table no wider than the console, and below it what the numbers rest on."""
-    from satline.present import Table, print_table
-
-    points = simulated.points
-    print_table(Table.of(rows(points, names)), console)
-    console.print()
-    for note in notes(simulated, names):
-        console.print(cell(note, "dim", encoding=console.encoding))
+def point_blocks(simulated: Simulated, names: Sequence[str]) -> Iterator[Block]:
+    """The points, and below them what the numbers rest on."""
+    yield Table.of(rows(simulated.points, names))
+    yield from (Note(note, "quiet") for note in notes(simulated, names))
 
 
 def notes(simulated: Simulated, names: Sequence[str]) -> list[str]:
@@ -96,28 +90,23 @@ def _why_no_interval(points: Sequence[Point], names: Sequence[str]) -> str:
     return f"{len(found)} numbers: {max(set(found), key=found.count)}" if found else ""
 
 
-def print_steps(steps: Sequence[Mapping[str, Any]], names: Sequence[str], console: Console) -> None:
+def step_table(steps: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Table:
     """The measures of one run's steps, as the machine counted them: no intervals."""
-    from satline.present import Table, print_table
-
     found = {name: [_plain_estimate(step["measures"].get(name)) for step in steps] for name in names}
     scales = {name: scale_of(name, found[name]) for name in names}
     table = [("users", *(heading(name, scales[name]) for name in names))]
     for number, step in enumerate(steps):
         cells = (shown(found[name][number], scales[name]) for name in names)
         table.append((str(step.get("users", "")), *cells))
-    print_table(Table.of(table), console)
-    console.print()
+    return Table.of(table)
 
 
 def _plain_estimate(value: float | None) -> Estimate:
     return Estimate(value, None, 1, "steps")
 
 
-def print_differences(simulated: Simulated, names: Sequence[str], console: Console) -> None:
+def difference_blocks(simulated: Simulated, names: Sequence[str]) -> Iterator[Block]:
     """What each point has more than the first of the same users, replication by replication."""
-    from satline.present import Table, print_table
-
     pairs = simulated.differences
     keys = list(simulated.points[0].label)
     found = {name: [base.difference(point, name) for base, point in pairs] for name in names}
@@ -131,13 +120,12 @@ def print_differences(simulated: Simulated, names: Sequence[str], console: Conso
             cells.append(shown(one.difference, scales[name]) + ("" if one.sure else " ?"))
         table.append((*point.label.values(), *cells))
     first = ", ".join(f"{last(k)} {v}" for k, v in simulated.points[0].label.items() if k != "users")
-    console.print(cell(f"More than with {first}, with common random numbers (?: the interval holds 0)"))
-    print_table(Table.of(table), console)
-    console.print()
+    yield Note(f"More than with {first}, with common random numbers (?: the interval holds 0)")
+    yield Table.of(table)
     saved = [d.variance_reduction for name in names for d in found[name] if d.variance_reduction is not None]
     if saved:
         middle = sorted(saved)[len(saved) // 2]
-        console.print(cell(f"Common random numbers took away {middle:.0%} of the variance (median).", "dim"))
+        yield Note(f"Common random numbers took away {middle:.0%} of the variance (median).", "quiet")
 
 
 def difference_content(simulated: Simulated) -> list[dict[str, Any]]:

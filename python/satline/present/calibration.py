@@ -1,16 +1,16 @@
-"""A calibration as tables for the terminal, as a page, and as JSON."""
+"""A calibration as blocks for the terminal and for its page, and as JSON."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
-from satline.present import cell, number, quantity, scale_for
-from satline.simulation._measures import measure
-from satline.simulation.calibration import Calibrated, Fitted, Line
-from satline.simulation.calibration._constants import number_text
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from satline.present._numbers import number, quantity
+from satline.present._numbers import scale as scale_for
+from satline.present._written import markdown
+from satline.present.blocks import Block, Headline, Note, Table
+from satline.simulation import measure
+from satline.simulation.calibration import Calibrated, Fitted, Line, number_text
 
 Rows = list[tuple[str, ...]]
 
@@ -116,50 +116,37 @@ def _why(line: Line, result: Calibrated) -> str:
     return f"{name}: by the slopes it can be met at little cost; more rounds or a smaller ridge may do it"
 
 
-def print_calibrated(result: Calibrated, console: Console) -> None:
-    """Both tables no wider than the console."""
-    from satline.present import Table, print_table
-
-    def say(words: str, style: str = "") -> None:
-        console.print(cell(words, style, encoding=console.encoding), soft_wrap=False)
-
-    say(result.calibration.file.title, "bold")
-    for rows in (target_rows(result), constant_rows(result)):
-        console.print()
-        print_table(Table.of(rows), console)
-    console.print()
-    say(verdict(result), "bold")
-    for words in remarks(result):
-        say(words, "dim")
+def calibrated(result: Calibrated) -> Iterator[Block]:
+    """What was measured against what is simulated, the constants, and what stands against a line."""
+    yield Headline(result.calibration.file.title, 1)
+    yield Table.of(target_rows(result))
+    yield Table.of(constant_rows(result), text=(0, -1))
+    yield Note(verdict(result), "strong")
+    yield from (Note(words, "quiet") for words in remarks(result))
 
 
 def page(result: Calibrated) -> str:
     """The fit as Markdown: what was measured, how each line was read, what was free and why."""
+    return markdown(_page(result))
+
+
+def _page(result: Calibrated) -> Iterator[Block]:
     calibration = result.calibration
     file = calibration.file
-    made = f"Made by `satline simulate calibrate {calibration.path.name}`. {verdict(result)}"
-    parts = [f"# {_plain(file.title)}", made]
+    yield Headline(file.title, 1)
+    yield Note(f"Made by `satline simulate calibrate {calibration.path.name}`. {verdict(result)}")
     if file.note:
-        parts.append(file.note.strip())
-    parts.append(_table(target_rows(result)))
-    parts.append("\n".join(f"- {_plain(words)}" for words in remarks(result)))
-    parts += ["## How the lines are read"]
-    rows: Rows = [("line", "measure", "reading", "source")]
-    rows += [(t.name, f"`{t.measure}`", t.reading, t.source) for t in file.target]
-    parts += [_table(rows), "## Constants", _table(constant_rows(result)), "Why each is free:"]
-    parts.append("\n".join(f"- {_plain(c.name)}: {_plain(c.why)}" for c in file.constant))
-    return "\n\n".join(parts) + "\n"
-
-
-def _table(rows: Rows) -> str:
-    lines = ["| " + " | ".join(_plain(word) for word in row) + " |" for row in rows]
-    lines.insert(1, "|" + "---|" * len(rows[0]))
-    return "\n".join(lines)
-
-
-def _plain(words: str) -> str:
-    """Text in a Markdown page: a file's words make neither cells nor tags."""
-    return " ".join(words.split()).replace("|", "\\|").replace("<", "&lt;")
+        yield from (Note(part) for part in file.note.strip().split("\n\n"))
+    yield Table.of(target_rows(result))
+    yield from (Note(words, item=True) for words in remarks(result))
+    yield Headline("How the lines are read")
+    head: tuple[str, ...] = ("line", "measure", "reading", "source")
+    read = [(t.name, f"`{t.measure}`", t.reading, t.source) for t in file.target]
+    yield Table.of([head, *read], text=range(4))
+    yield Headline("Constants")
+    yield Table.of(constant_rows(result), text=(0, -1))
+    yield Note("Why each is free:")
+    yield from (Note(f"{c.name}: {c.why}", item=True) for c in file.constant)
 
 
 def content(result: Calibrated) -> dict[str, Any]:

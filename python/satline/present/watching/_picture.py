@@ -7,10 +7,10 @@ from itertools import groupby
 from rich.text import Text
 
 from satline.experiment.progress import clock
-from satline.present import cell
-from satline.simulation.watching._figures import device_lines, figure_lines, processor_line, short, user_lines
-from satline.simulation.watching._keys import Pace
-from satline.simulation.watching._letters import (
+from satline.present._escape import cell
+from satline.present.watching._figures import device_lines, figure_lines, processor_line, short, user_lines
+from satline.present.watching._keys import Pace
+from satline.present.watching._letters import (
     FRAMES,
     IN_QUEUE_STATES,
     LOGGED_OFF,
@@ -24,8 +24,7 @@ from satline.simulation.watching._letters import (
     style,
     thinned,
 )
-from satline.simulation.watching._rates import History, Rates
-from satline.simulation.watching._stream import Frame, Machine
+from satline.simulation.watching import Frame, History, Machine, Rates
 
 LEAST_WIDTH, LEAST_HEIGHT = 60, 16
 KEYS = "space pause  . step  + - faster, slower  U u one user more, fewer  q quit"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from satline.present import cell
-from satline.simulation.watching._letters import (
+from satline.present._escape import cell
+from satline.present.watching._letters import (
     IN_QUEUE_STATES,
     LOGGED_OFF,
     STATES,
@@ -14,8 +14,7 @@ from satline.simulation.watching._letters import (
     sparkline,
     style,
 )
-from satline.simulation.watching._rates import DeviceRates, History, Rates
-from satline.simulation.watching._stream import Device, Frame, Machine
+from satline.simulation.watching import Device, DeviceRates, Frame, History, Machine, Rates
 
 LEAST_COLUMN = 38
 # Cells for the place of an arm.
