@@ -26,11 +26,11 @@ def record_until(
     """Record until this is found, and end it as a person does."""
     process = satline.start("record", str(satline.recording), "--interval", "200ms", *words)
 
-    def found() -> bool:
+    def is_there() -> bool:
         assert process.poll() is None, process.communicate()[0]
         return wanted(found(satline.recording, query))
 
-    wait_for(found, query)
+    wait_for(is_there, query)
     process.send_signal(signal.SIGINT)
     status, output = ended(process)
     assert status == 0, output
