@@ -135,6 +135,9 @@ def independent(series: Series) -> tuple[Integers, float]:
 def lengthen(batches: Integers, deviations: Floats, groups: Integers) -> tuple[Integers, float]:
     """Blocks joined in pairs, again and again, until their totals no longer resemble those of the next.
 
+    The first-order autocorrelation of B independent totals has the standard error 1/√B; joining ends where
+    it is not above 1.3 of these, or fewer than `LEAST_BLOCKS` would be left.
+
     Parameters
     ----------
     batches
@@ -143,9 +146,6 @@ def lengthen(batches: Integers, deviations: Floats, groups: Integers) -> tuple[I
         Of each observation from what is usual at its load, weighted by its length; 0 where missing.
     groups
         0 for light loads, 1 for heavy: what is independent in sum need not be so in each.
-
-    The first-order autocorrelation of B independent totals has the standard error 1/√B; joining ends where
-    it is not above 1.3 of these, or fewer than `LEAST_BLOCKS` would be left.
 
     Returns
     -------
