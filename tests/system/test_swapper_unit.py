@@ -6,13 +6,13 @@ They need what `satline guest build` makes; nothing here touches this host.
 from __future__ import annotations
 
 import shlex
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
-from satline.swapper import Policy, Status, make_unit
+from satline.swapper import Status, make_unit, read_policy
 from satline.systems.guest.image import SYSTEMD
 
 from .swapper_guest import PLACE, Daemon, SwapperGuest, User, started, swapper_or_skip
@@ -90,7 +90,10 @@ class UnitDaemon(Daemon):
         self, guest: SwapperGuest, policy: str, *, metrics: str | None = None, unit_for: str | None = None
     ) -> None:
         self.guest = guest
-        asked = Policy.model_validate(tomllib.loads(unit_for or policy))
+        with TemporaryDirectory() as directory:
+            path = Path(directory) / "policy.toml"
+            path.write_text(unit_for or policy)
+            asked = read_policy(path)
         guest.write(f"{PLACE}/policy.toml", policy)
         place = Path(PLACE)
         unit = make_unit(place / "satline-swapper", place / "policy.toml", asked, metrics)
