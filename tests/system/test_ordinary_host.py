@@ -200,6 +200,9 @@ def test_an_ordinary_user_has_the_files_of_proc_and_is_told_why(guest: BootedGue
 
 
 def test_a_study_sets_its_limits_and_takes_them_back(guest: BootedGuest) -> None:
+    # The managers of users who have logged off go by themselves, and systemd takes back what it set for them.
+    managers = "systemctl list-units --no-legend 'user@*.service' | grep -v user@0 || true"
+    guest.wait(lambda: not guest.run(managers).strip(), "the end of the users' managers")
     before = guest.run("cat /sys/fs/cgroup/cgroup.subtree_control /proc/swaps; ls /sys/fs/cgroup")
     guest.write("/root/x.toml", STUDY)
     guest.run(
