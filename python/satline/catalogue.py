@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 import tomllib
@@ -357,10 +356,7 @@ def _cell(text: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write the reference page to the path given, or to its place in the source tree."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("page", type=Path, nargs="?", default=PAGE)
-    parser.parse_args(arguments).page.write_text(reference_page(catalogue()), encoding="utf-8")
-    return 0
+    return share.write_reference(reference_page(catalogue()), PAGE, arguments)
 
 
 if __name__ == "__main__":

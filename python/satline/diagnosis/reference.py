@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from importlib import import_module
 from pathlib import Path
 
+from satline import share
 from satline.diagnosis.rules import RULES, Rule
 
 WORKS = {
@@ -89,11 +89,8 @@ def reference_page() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the page to the path given, or to its place in the source tree."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("page", type=Path, nargs="?", default=PAGE)
-    parser.parse_args(arguments).page.write_text(reference_page(), encoding="utf-8")
-    return 0
+    """Write the reference page to the path given, or to its place in the source tree."""
+    return share.write_reference(reference_page(), PAGE, arguments)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from markupsafe import Markup
 from rich.console import Console
 
@@ -220,11 +219,7 @@ def table(hits: Sequence[Hit]) -> list[tuple[str, ...]]:
 
 
 def content(found: Correlation, recording: Path) -> dict[str, Any]:
-    """For JSON: every series that was held against the PQM; what cannot be made is null."""
-
-    def number(value: float) -> float | None:
-        return float(value) if np.isfinite(value) else None
-
+    """For JSON: every series that was held against the PQM."""
     return {
         "recording": str(recording),
         "pqm": str(found.pqm),
@@ -243,12 +238,12 @@ def content(found: Correlation, recording: Path) -> dict[str, Any]:
                 "name": str(h.name),
                 "scope": h.name.scope,
                 "unit": h.name.unit,
-                "pearson": number(h.pearson),
-                "spearman": number(h.spearman),
-                "at_once": number(h.at_once),
+                "pearson": h.pearson,
+                "spearman": h.spearman,
+                "at_once": h.at_once,
                 "lag_s": h.lag_s,
                 "pairs": h.pairs,
-                "effective": number(h.effective),
+                "effective": h.effective,
                 "p": h.p,
                 "q": h.q,
                 "found": h.found,

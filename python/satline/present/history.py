@@ -113,19 +113,8 @@ def _page(found: HistoryComparison) -> Iterator[Block]:
 
 
 def content(found: HistoryComparison) -> dict[str, Any]:
-    """For JSON; an infinite deviate is null with ``never_changed``."""
-    columns = []
-    for c in found.columns:
-        one = dataclasses.asdict(c)
-        infinite = math.isinf(c.deviate)
-        columns.append(
-            {
-                **one,
-                "deviate": None if infinite else c.deviate,
-                "limit": c.limit if math.isfinite(c.limit) else None,
-                "never_changed": infinite,
-            }
-        )
+    """For JSON, where an infinite deviate is null, with ``never_changed``."""
+    columns = [{**dataclasses.asdict(c), "never_changed": math.isinf(c.deviate)} for c in found.columns]
     return {
         "day": str(found.day),
         "reference": str(found.reference) if found.reference else None,

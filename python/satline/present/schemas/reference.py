@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
+from satline import share
 from satline.present.documents import FORMAT
 from satline.present.schemas import KINDS, schema
 
@@ -109,11 +109,8 @@ def reference_page() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the page to the path given, or to its place in the source tree."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("page", type=Path, nargs="?", default=PAGE)
-    parser.parse_args(arguments).page.write_text(reference_page(), encoding="utf-8")
-    return 0
+    """Write the reference page to the path given, or to its place in the source tree."""
+    return share.write_reference(reference_page(), PAGE, arguments)
 
 
 if __name__ == "__main__":

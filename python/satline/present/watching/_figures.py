@@ -172,7 +172,7 @@ def short(value: float | None, room: Room) -> str:
 
 
 def user_lines(frame: Frame, machine: Machine, room: Room, rows: int) -> list[Text]:
-    """Of each user his number, state, class, and how many pages of his working set are in storage."""
+    """Of each user its number, state, class, and how many pages of its working set are in storage."""
     columns = max(1, room.width // COLUMN)
     there = [number for number, state in enumerate(frame.users) if state != LOGGED_OFF]
     if len(there) > rows * columns:
