@@ -19,7 +19,7 @@ from typing import Any
 from satline.errors import InputError, SatlineError
 from satline.outside import parse_json, parse_toml
 from satline.simulation._measures import in_batches
-from satline.systems.binaries import end, find_binary
+from satline.systems.binaries import end, find_binary, message_and_hint
 
 PROGRAM = "satline-machine"
 PATIENCE_S = 10.0
@@ -285,8 +285,7 @@ def _read(process: subprocess.Popen[bytes], progress: Callable[[float], None] | 
 def _failure(status: int, words: list[str], stopped: bool, command: str) -> Exception:
     if stopped or status in (-signal.SIGINT, -signal.SIGTERM, 128 + signal.SIGINT, 128 + signal.SIGTERM):
         return Stopped()
-    hint = next((line.removeprefix("hint: ") for line in words if line.startswith("hint: ")), "")
-    message = "\n".join(line.removeprefix("error: ") for line in words if not line.startswith("hint: "))
+    message, hint = message_and_hint(words)
     if status == 2:
         return InputError(message or f"{PROGRAM} refused its input", hint=hint)
     if status < 0:

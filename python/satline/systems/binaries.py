@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from satline.errors import SatlineError
@@ -38,6 +38,13 @@ def find_binary(
             hint="`pip install .` builds it; or build with cargo and set SATLINE_BIN_DIR=target/release",
         )
     return Path(found).absolute()
+
+
+def message_and_hint(lines: Sequence[str]) -> tuple[str, str]:
+    """What a program that failed wrote on standard error: what is wrong, and the first remedy, or empty."""
+    hint = next((line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")), "")
+    message = "\n".join(line.removeprefix("error: ") for line in lines if not line.startswith("hint: "))
+    return message, hint
 
 
 def end(process: subprocess.Popen[bytes], timeout_s: float = STOP_TIMEOUT_S) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from satline.errors import InputError, SatlineError
 from satline.outside import parse_json
 from satline.systems.binaries import end as end_process
-from satline.systems.binaries import find_binary
+from satline.systems.binaries import find_binary, message_and_hint
 
 PROGRAM = "satline-traces"
 PATIENCE_S = 10.0
@@ -138,8 +138,7 @@ def _heard(running: Running, progress: Callable[[Progress], None] | None) -> lis
 
 
 def _failure(status: int, words: list[str], command: str) -> SatlineError:
-    hint = next((line.removeprefix("hint: ") for line in words if line.startswith("hint: ")), "")
-    message = "\n".join(line.removeprefix("error: ") for line in words if not line.startswith("hint: "))
+    message, hint = message_and_hint(words)
     if status == 2:
         return InputError(message or f"{PROGRAM} refused its input", hint=hint)
     message = f"{PROGRAM} ended with status {status}: {message or 'it said nothing'}"
