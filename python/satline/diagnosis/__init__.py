@@ -29,6 +29,7 @@ from satline.diagnosis._results import (
 )
 from satline.diagnosis._series import Series, independent, lengthen, student
 from satline.diagnosis._suffices import Suffices, suffices
+from satline.diagnosis._throughput import mix_changes, work_completed
 from satline.diagnosis._unseen import implausible
 from satline.diagnosis._usl import usl
 from satline.diagnosis._waits import wait_shares
@@ -80,6 +81,7 @@ __all__ = [
     "lengthen",
     "load_units",
     "make_levels",
+    "mix_changes",
     "nongranular",
     "require_two_readings",
     "resource_words",
@@ -93,4 +95,5 @@ __all__ = [
     "usl",
     "vm_words",
     "wait_shares",
+    "work_completed",
 ]

@@ -14,8 +14,9 @@ from satline.diagnosis._left import tempered
 from satline.diagnosis._periods import context_of_own, period_context
 from satline.diagnosis._probes import alarms
 from satline.diagnosis._results import Diagnosis, Finding, Saturation, Standing
-from satline.diagnosis._searched import by_posterior, fills_what_was_left, search_of
+from satline.diagnosis._searched import by_posterior, fills_what_was_left, in_work, search_of
 from satline.diagnosis._standing import assess
+from satline.diagnosis._throughput import work_completed
 from satline.diagnosis._unseen import implausible, unseen
 from satline.diagnosis._use import Courses
 from satline.diagnosis._waits import wait_shares
@@ -63,8 +64,11 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
         verdict = with_and_without(verdict, judge_saturation(reduction), done)
     search = search_of(recording.description)
     if search is not None and verdict.load_axis == "users":
-        windows = measured(recording, reduction=reduction).windows
-        verdict = by_posterior(verdict, windows, *search, full=fills_what_was_left(reduction))
+        seen = measured(recording, reduction=reduction)
+        judged = by_posterior(verdict, seen.windows, *search, full=fills_what_was_left(reduction))
+        if judged is not verdict and seen.line_s is not None and work_completed(reduction) is not None:
+            judged = in_work(judged, seen.line_s, reduction.curves["work_rate"].unit)
+        verdict = judged
     before, reservation = verdict, ""
     failures = failed_part(reduction)
     if failures > MANY_FAILED and verdict.outcome == "not-saturated":

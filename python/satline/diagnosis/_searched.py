@@ -96,6 +96,34 @@ def by_posterior(
     return _with_left(_with_slopes(made, found), full or verdict.left is not None, found, settled)
 
 
+def in_work(verdict: Saturation, line_s: float, unit: str) -> Saturation:
+    """The verdict of windows whose lines count as the work they do, in the measure of that work.
+
+    Parameters
+    ----------
+    line_s
+        Seconds of work that the windows count as one line.
+    unit
+        Of `work_rate`.
+    """
+
+    def scaled(estimate: Estimate | None, unit: str) -> Estimate | None:
+        if estimate is None:
+            return None
+        ends = (estimate.value * line_s, estimate.low * line_s, estimate.high * line_s)
+        return Estimate(*ends, unit)
+
+    slope = f"{unit} per user"
+    return replace(
+        verdict,
+        throughput_variable="work_rate",
+        throughput_at=scaled(verdict.throughput_at, unit),
+        slope_before=scaled(verdict.slope_before, slope),
+        slope_after=scaled(verdict.slope_after, slope),
+        retrograde=scaled(verdict.retrograde, slope),
+    )
+
+
 def _outcome(found: Posterior, settled: Sequence[Window]) -> tuple[Outcome, tuple[str, ...]]:
     """What the posterior comes to, and why."""
     knee, chance = found.knee, found.chance_within

@@ -130,24 +130,34 @@ class Model:
         return made.throughput, made.response_s + self.elsewhere_s
 
 
-def fit(demands: tuple[Demand, ...], made: Sums, think_s: float | None = None) -> Model:
+def fit(
+    demands: tuple[Demand, ...], made: Sums, think_s: float | None = None, mix_changes: bool = False
+) -> Model:
     """The model whose pause and delay agree with what was seen at light load.
 
     Parameters
     ----------
     think_s
         The pause, where it is known better than the recording tells.
+    mix_changes
+        What the users do changes with load, and so does the pause that belongs to a unit of work: only that
+        of light load counts.
     """
     work = np.maximum(made.work, 1e-12)
     draws = len(made.work)
     users = made.load * made.seconds
     if made.inside is not None:
         # Little's law for the users who are not in a transaction: Z = (N − L)/X
-        pause = np.maximum((users - made.inside).sum(axis=1) / work.sum(axis=1), 0.0)
-        if think_s is not None:
-            pause = np.full(draws, think_s)
+        outside = users - made.inside
+
+        def paused(part: Floats) -> Model:
+            pause = np.maximum((outside * part).sum(axis=1) / (work * part).sum(axis=1), 0.0)
+            return Model(demands, pause if think_s is None else np.full(draws, think_s), np.zeros(draws))
+
+        model = paused(np.ones(len(made.load)))
+        for _ in range(ROUNDS if mix_changes else 0):
+            model = paused(_light(made, model))
         response = made.inside / work
-        model = Model(demands, pause, np.zeros(draws))
         light = _light(made, model)
         return replace(model, elsewhere_s=_elsewhere(model, made, response, light))
     # without transactions N/X is pause and response together

@@ -27,7 +27,7 @@ from satline.prediction._demands import Demand, Sums, demands, growth, sums
 from satline.prediction._model import Model, fit
 from satline.prediction._network import Floats
 from satline.prediction._results import Prediction, Row, Scenario, StationDemand
-from satline.prediction._signals import PROCESSORS, QUOTA, Signals, signals
+from satline.prediction._signals import PROCESSORS, QUOTA, Signals, counted_by_work, signals
 from satline.prediction._trend import bend, bend_loads
 from satline.prediction._weaknesses import assumptions, difference, estimate, heavy, pairs, weaknesses
 from satline.prediction._whatif import Change, apply
@@ -81,7 +81,8 @@ def predict(
     path = str(getattr(recording, "path", ""))
     number = _chosen(reduction, loads, half)
     tasks = tuple(t for t in reduction.tasks if t.load_class in number)
-    every = signals(recording, replace(reduction, tasks=tasks))
+    counted = signals(recording, replace(reduction, tasks=tasks))
+    every = counted_by_work(counted, reduction)
     answer = Prediction("cannot-tell", path, reduction.load_axis, every.unit)
     chosen = replace(every, number=number)
     why = _unfit(reduction, every, chosen)
@@ -104,7 +105,7 @@ def predict(
             reasons=("no resource is used more where more work is done",),
             advice=("Record a wider range of loads; `satline analyse reduce` shows what changes with it.",),
         )
-    model = fit(found, made, think_s)
+    model = fit(found, made, think_s, mix_changes=every.by_work)
     seen = _measured(every, seed)
     absent = absent_users(recording)
     changed = [(" and ".join(c.words for c in wanted), apply(model, wanted)) for wanted in what_if]
@@ -113,6 +114,13 @@ def predict(
     asked = Asked(
         every, chosen, found, model, changed, rows, sorted(seen), widen, seed, think_s is not None, AS_IT_IS
     )
+    if classes and every.by_work:
+        # Each class is counted by itself there, so its number is its work.
+        those = replace(chosen, work=counted.work, by_work=False)
+        wants = demands(those.resources, sums(those, seed=seed))
+        mean = fit(wants, sums(those, seed=seed), think_s)
+        again = [(name, apply(mean, wanted)) for (name, _), wanted in zip(changed, what_if, strict=True)]
+        asked = replace(asked, every=counted, chosen=those, found=wants, model=mean, changed=again)
     return Prediction(
         "predicted",
         path,
@@ -134,6 +142,7 @@ def predict(
         ),
         usl=_law(chosen),
         by_class=by_class(recording, reduction, asked, filters) if classes else None,
+        by_work=every.by_work,
         warnings=(
             *([absent] if absent is not None else []),
             *weaknesses(reduction, chosen, model, found, made, widen),

@@ -99,6 +99,9 @@ class Prediction:
         The universal scalability law fitted to the same loads, as a second opinion.
     by_class
         The same by class of transactions; ``None``: not asked for.
+    by_work
+        Each transaction counts as what one of its class takes at light load; the unit is the mean transaction
+        of light load.
     intervals
         What the intervals hold and what not, in words.
     """
@@ -121,6 +124,7 @@ class Prediction:
     scenarios: tuple[Scenario, ...] = ()
     usl: UslFit | None = None
     by_class: ByClass | None = None
+    by_work: bool = False
     warnings: tuple[str, ...] = ()
     intervals: str = field(
         default="95 %, from resampled blocks of observations. They hold the chance in this recording, not"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from satline.diagnosis import MOST_ENTITIES, Courses, Histories
+from satline.diagnosis import MOST_ENTITIES, Courses, Histories, mix_changes, work_completed
 from satline.prediction._network import Floats
 from satline.reduction import Reduction, Source, texts
 
@@ -64,6 +64,9 @@ class Signals:
         Mean processors that a hypervisor withheld; in `used` of the processors they are counted.
     closed
         The load is the number of users that a study intended.
+    by_work
+        A unit of work is a transaction of the mix at light load: each counts as what one of its class takes
+        there.
     """
 
     load: Floats
@@ -78,6 +81,7 @@ class Signals:
     supervisor: Floats
     stolen: float
     closed: bool
+    by_work: bool = False
 
     def between(self, low: float, high: float) -> Signals:
         """Only loads from `low` to `high`."""
@@ -126,6 +130,25 @@ def signals(recording: Source, reduction: Reduction) -> Signals:
         stolen=float(stolen.mean()) if len(stolen) else 0.0,
         closed=reduction.load_axis == "users",
     )
+
+
+def counted_by_work(found: Signals, reduction: Reduction) -> Signals:
+    """The same with transactions counted by their work where that tells more; else as it was.
+
+    Beyond saturation short commands go on completing where the scheduler serves them first. The mean
+    transaction that completes then needs ever less, and a model of it carries ever more users.
+    """
+    work = work_completed(reduction) if found.closed and found.in_transaction is not None else None
+    if work is None or not mix_changes(reduction, work):
+        return found
+    here = (found.number >= 0) & np.isfinite(work) & np.isfinite(found.work)
+    levels = np.unique(found.number[here])
+    light = here & np.isin(found.number, levels[: max(1, len(levels) // 3)])
+    done = float((found.work * found.seconds)[light].sum())
+    brought = float((work * found.seconds)[light].sum())
+    if done <= 0 or brought <= 0:
+        return found
+    return replace(found, work=work * (done / brought), by_work=True)
 
 
 def _simulated(recording: Source) -> bool:

@@ -92,6 +92,11 @@ def weaknesses(
             "no transactions were recorded: a second of user time is the unit of work, and the pause"
             " between two of a user's holds all that is not seen as a demand"
         )
+    if chosen.by_work:
+        lines.append(
+            "the heavier the load, the shorter the transactions that complete: each counts as what one of its"
+            " class takes at light load, and a transaction here is the mean one of light load"
+        )
     if chosen.stolen > 0.02:
         lines.append(f"a hypervisor withheld {chosen.stolen:.2g} processors: taken as part of the demand")
     return lines

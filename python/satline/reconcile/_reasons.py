@@ -58,7 +58,8 @@ def load_reasons(measured: Said, diagnosis: Diagnosis, prediction: Prediction) -
     for component in measured.components:
         if component in LACKING and component != "cache":
             found.append(LACKING[component])
-    counts = verdict.throughput_variable == TRANSACTIONS
+    same = {TRANSACTIONS, "work_rate"} if prediction.by_work else {TRANSACTIONS}
+    counts = verdict.throughput_variable in same
     if verdict.throughput_variable is not None and counts != (prediction.unit == "transaction"):
         words = "it counts seconds of user time, where throughput was judged by transactions"
         if not counts:

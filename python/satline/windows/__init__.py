@@ -39,10 +39,13 @@ class Measured:
         In the order of time, those in which nobody completed anything included.
     counts_work
         A line counts as what one of its class takes at light load, by the mean over the mix; else as one.
+    line_s
+        Seconds of work that count as one line; ``None``: each line counts as one.
     """
 
     windows: tuple[Window, ...]
     counts_work: bool
+    line_s: float | None = None
 
 
 class UpToNow:
@@ -83,7 +86,7 @@ def measured(recorded: Source, *, counted: bool = False, reduction: Reduction | 
         Of the recording over users, to save reducing it again.
     """
     from satline.knee import Window
-    from satline.windows.one import light_work, window_of
+    from satline.windows.one import light_work, line_seconds, window_of
 
     recording = UpToNow(recorded)
     with recording.connect() as connection:
@@ -115,7 +118,7 @@ def measured(recorded: Source, *, counted: bool = False, reduction: Reduction | 
                     }
                 )
             )
-    return Measured(tuple(windows), bool(light))
+    return Measured(tuple(windows), bool(light), line_seconds(about.stated, light))
 
 
 def _about(recording: Source) -> About:

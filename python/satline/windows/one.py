@@ -409,24 +409,39 @@ def _expected(
     """Seconds at light load that count as one line; by script what a line counts as, its response at light
     load and its think time, all in the mean, NaN where the workload does not say."""
     nan = float("nan")
+    scale = line_seconds(stated, light) or 1.0
     if stated is None or not light:
         own = {s: [v for (name, _), v in light.items() if name == s] for s in scripts}
-        scale = sum(light.values()) / len(light) if light else 1.0
         counts = {s: sum(of) / len(of) / scale if of else 1.0 for s, of in own.items()}
         think = stated.think_s if stated is not None else {}
         return scale, {s: (counts[s], nan, think.get(s, nan)) for s in scripts}
+    means = _means(stated, light)
+    expected = {}
+    for script in scripts:
+        mean = means.get(script, nan)
+        expected[script] = (mean / scale if mean == mean else 1.0, mean, stated.think_s.get(script, nan))
+    return scale, expected
+
+
+def line_seconds(stated: Stated | None, light: Work) -> float | None:
+    """Seconds at light load that count as one line: the mean over the stated mix, else over the classes;
+    ``None``: nothing is known of what lines take."""
+    if not light:
+        return None
+    means = {} if stated is None else _means(stated, light)
+    of = list((means or light).values())
+    return sum(of) / len(of)
+
+
+def _means(stated: Stated, light: Work) -> dict[str, float]:
+    """By script, seconds that a line of its stated mix takes at light load in the mean, where known."""
     means = {}
     for script, of in stated.shares.items():
         known = {kind: share for kind, share in of.items() if (script, kind) in light}
         # Of a class that was not seen yet the others must tell; where they are too few, nothing does.
         if (total := sum(known.values())) > 0.5:
             means[script] = sum(light[script, kind] * share for kind, share in known.items()) / total
-    scale = sum(means.values()) / len(means) if means else sum(light.values()) / len(light)
-    expected = {}
-    for script in scripts:
-        mean = means.get(script, nan)
-        expected[script] = (mean / scale if mean == mean else 1.0, mean, stated.think_s.get(script, nan))
-    return scale, expected
+    return means
 
 
 def _afterwards(connection: duckdb.DuckDBPyConnection, step: _Step, end_ns: int) -> tuple[int | None, int]:

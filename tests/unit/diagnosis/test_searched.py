@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import duckdb
 import numpy as np
 import pytest
+from made_recording import TABLES, MadeRecording
+from mixed_study import Mixed
 
-from satline.diagnosis import Saturation
+from satline.diagnosis import Saturation, diagnose
 from satline.diagnosis._results import LeftCpu
 from satline.diagnosis._searched import by_posterior, search_of
 from satline.knee import Window
+from satline.reduction import reduce
 
 BEFORE = Saturation("partly-known", "users", 1.0, 80.0, "transaction_rate", reasons=("before",))
 LOADS = (4, 12, 36, 80, 20, 28, 60, 16, 44, 10, 30)
@@ -90,3 +94,32 @@ def test_too_few_windows_leave_the_verdict_as_it_was() -> None:
 )
 def test_only_a_study_that_chose_its_steps_is_one(study: dict[str, object], found: object) -> None:
     assert search_of({"study": study}) == found
+
+
+class Stored(MadeRecording):
+    """A made recording whose tables are such as a file's are, in a connection that may make others."""
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        connection = duckdb.connect()
+        for name in TABLES:
+            connection.register("given", self._table(name))
+            connection.execute(f'CREATE TABLE "stored_{name}" AS SELECT * FROM given')
+            connection.execute(f'CREATE VIEW "{name}" AS SELECT * FROM "stored_{name}"')
+        return connection
+
+
+def test_where_commands_differ_the_line_that_is_drawn_is_of_their_work() -> None:
+    users = Mixed((0.3, 0.01), (0.34, 0.66), (3, 9, 16, 24, 36, 42, 12, 30), by_user=True, window=60.0)
+    made = users.paused_for(15.0).make(3)
+    made.description["study"] = {"search": {"most_users": 60, "seed": 1}}
+    recording = Stored(made.rows, made.description, made.sources)
+    reduction = reduce(recording, "users")
+    verdict = diagnose(recording, reduction).saturation
+    assert verdict.throughput_variable == "work_rate"
+    assert verdict.throughput_at is not None
+    assert verdict.slope_before is not None
+    assert verdict.throughput_at.unit == reduction.curves["work_rate"].unit
+    top = reduction.curves["work_rate"].points[-1].mean
+    assert top is not None
+    assert verdict.throughput_at.value == pytest.approx(top, rel=0.25)
+    assert verdict.slope_before.unit == f"{verdict.throughput_at.unit} per user"
