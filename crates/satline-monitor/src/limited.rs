@@ -192,13 +192,8 @@ impl Membership {
     }
 
     /// How many groups there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.names.len()
-    }
-
-    /// Whether no group is recorded.
-    pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
     }
 }
 
