@@ -15,22 +15,17 @@ use crate::host::HostFacts;
 use crate::names::is_writer_name;
 use crate::{CHECKSUMS, FORMAT_VERSION, reserve};
 
-/// The whole of recording.toml.
+/// The whole of recording.toml. TOML has no null: what is `None` is not written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecordingDescription {
     /// Files carry checksums; absent in recordings of before. First: what is cut off behind it is missed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checksums: Option<i64>,
     pub format_version: i64,
     pub recording: RecordingHead,
     pub host: HostFacts,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub system_under_test: Option<SystemUnderTest>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub study: Option<StudyText>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulation: Option<SimulationText>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pseudonyms: Option<Pseudonyms>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub annotation: Vec<Annotation>,
@@ -43,14 +38,11 @@ pub struct RecordingHead {
     pub id: String,
     pub created: Datetime,
     /// Absent while it is written or after a kill.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Datetime>,
     /// complete, interrupted, disk-full or failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub end_reason: Option<String>,
     pub creator: String,
     /// Those that describe themselves in `sources/`; absent while it is written or after a kill.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writers: Option<Vec<String>>,
 }
 
@@ -59,13 +51,10 @@ pub struct RecordingHead {
 pub struct SystemUnderTest {
     pub kind: String,
     /// Whose words its variables are shown in; absent: those of Linux.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vocabulary: Option<String>,
     /// Processors that the load may use; absent: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub processors: Option<Vec<i64>>,
     /// The cgroup row that is the whole load; absent: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<String>,
     /// Limits stated and in force.
     #[serde(default, skip_serializing_if = "toml::Table::is_empty")]

@@ -8,22 +8,14 @@ use serde::{Deserialize, Serialize};
 /// `[host]`: what the host is. What could not be read is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFacts {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub os: Option<String>,
     /// Processors that are online.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub processors: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub page_bytes: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
 }
 
