@@ -12,7 +12,7 @@ use crate::by_pid::ByPid;
 use crate::cgroup::{Hierarchy, WatchedGroup};
 use crate::files;
 use crate::missing::Missing;
-use crate::parse;
+use satline_program::parse;
 
 /// So many groups are recorded without being asked for.
 const GROUPS: usize = 64;

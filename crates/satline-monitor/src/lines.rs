@@ -12,7 +12,7 @@ use satline_recording::row;
 
 use crate::ebpf::terminals::{Line, Terminals};
 use crate::files;
-use crate::parse;
+use satline_program::parse;
 
 row! {
     /// One row of table `transaction`. Times are those of CLOCK_MONOTONIC.

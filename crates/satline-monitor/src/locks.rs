@@ -18,7 +18,7 @@ use satline_recording::row;
 
 use crate::files;
 use crate::missing::Missing;
-use crate::parse;
+use satline_program::parse;
 
 /// A longer list is not read: the kernel holds all file locks still meanwhile. It is tried again after a minute.
 const LIST_BYTES: u64 = 1 << 20;

@@ -6,7 +6,7 @@ use satline_recording::row;
 
 use crate::ebpf::services::{Answer, Services};
 use crate::files;
-use crate::parse;
+use satline_program::parse;
 
 row! {
     /// One row of table `transaction`. Times are those of CLOCK_MONOTONIC.

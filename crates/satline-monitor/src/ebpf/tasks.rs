@@ -11,7 +11,7 @@ use satline_program::clock;
 
 use super::object::{Hook, KernelTypes, Loaded, Plan, Refusal, half, load, pid, word};
 use super::waits::WaitSums;
-use crate::parse::Stat;
+use satline_program::parse::Stat;
 
 /// The iterator.
 pub const PLAN: Plan = Plan {
