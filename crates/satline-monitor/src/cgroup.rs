@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::files::{self, Roots};
 use crate::missing::Missing;
-use crate::parse;
+use satline_program::parse;
 
 /// The columns of table `cgroup` after `cgroup`, in the order of [`read`]'s values.
 pub const COLUMNS: &[&str] = &[

@@ -1,7 +1,7 @@
 //! What is counted of tasks.
 
 use crate::ebpf::waits::Waited;
-use crate::parse::Stat;
+use satline_program::parse::Stat;
 
 /// Counters that can be added up over tasks. Times in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use crate::files::{self, Roots};
 use crate::missing::Missing;
-use crate::parse;
+use satline_program::parse;
 
 /// The columns of table `device` after `device` and `device_kind`, in the order of [`DeviceReading::values`].
 pub const COLUMNS: &[&str] = &[

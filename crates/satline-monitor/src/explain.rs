@@ -8,6 +8,7 @@ use crate::abilities::{Kernel, delays_are_on, open_taskstats};
 use crate::accounting::{ExitMethod, ProcessTable, ScanOptions};
 use crate::device;
 use crate::ebpf::contention::Contention;
+use crate::ebpf::object::Refusal;
 use crate::ebpf::services::Services;
 use crate::ebpf::tasks::TaskIterator;
 use crate::ebpf::terminals::Terminals;
@@ -90,80 +91,46 @@ pub fn sources(options: &Options) -> String {
             ));
         }
     }
-    let signal = "users: waits by cause (--waits)";
-    match kernel.clone().and_then(Waits::load) {
-        Ok(mut waits) => {
-            let before_us = own_cpu_us();
-            let read = (0..PASSES).all(|_| waits.read(|_| ()).is_ok());
-            let cost = (own_cpu_us() - before_us) / PASSES;
-            if read {
-                let text = format!("{cost} µs a sample, and about 0.3 µs at each context switch");
-                lines.push(Line::had(
-                    signal,
-                    "eBPF at sched_switch, sched_waking, sched_process_exit",
-                    text,
-                ));
-            } else {
-                lines.push(Line::lacks(signal, "its sums cannot be read", "report this"));
-            }
-        }
-        Err(refusal) => lines.push(Line::lacks(signal, &refusal.reason, &refusal.need)),
-    }
-    let signal = "locks of the kernel (--waits)";
-    match kernel.clone().and_then(Contention::load) {
-        Ok(mut contention) => {
-            let before_us = own_cpu_us();
-            let read = (0..PASSES).all(|_| contention.read().is_ok());
-            let cost = (own_cpu_us() - before_us) / PASSES;
-            if read {
-                let text = format!("{cost} µs a sample; nothing where no other holds the lock");
-                let method = "eBPF at contention_begin, contention_end";
-                lines.push(Line::had(signal, method, text));
-            } else {
-                lines.push(Line::lacks(signal, "its sums cannot be read", "report this"));
-            }
-        }
-        Err(refusal) => lines.push(Line::lacks(signal, &refusal.reason, &refusal.need)),
-    }
-    let signal = "transactions: lines at terminals (--terminals)";
-    match kernel.clone().and_then(|kernel| Terminals::load(kernel, false)) {
-        Ok(mut terminals) => {
-            let before_us = own_cpu_us();
-            let read = (0..PASSES).all(|_| terminals.read(|_| ()).is_ok());
-            let cost = (own_cpu_us() - before_us) / PASSES;
-            if read {
-                let text = format!(
-                    "{cost} µs a sample, about 2 µs a key, and less than 0.1 µs at each context switch"
-                );
-                lines.push(Line::had(
-                    signal,
-                    "eBPF at the work items of terminals, sched_switch, sched_process_exec, sched_process_exit",
-                    text,
-                ));
-            } else {
-                lines.push(Line::lacks(signal, "its lines cannot be read", "report this"));
-            }
-        }
-        Err(refusal) => lines.push(Line::lacks(signal, &refusal.reason, &refusal.need)),
-    }
-    let signal = "transactions: requests to services (--services)";
-    match kernel.and_then(|kernel| Services::load(kernel, &[], false)) {
-        Ok(mut services) => {
-            let before_us = own_cpu_us();
-            let read = (0..PASSES).all(|_| services.read(|_| ()).is_ok());
-            let cost = (own_cpu_us() - before_us) / PASSES;
-            if read {
-                lines.push(Line::had(
-                    signal,
-                    "eBPF at inet_sock_set_state, sk_data_ready, sock_recv_length, sock_send_length",
-                    format!("{cost} µs a sample, and about 3 µs a request"),
-                ));
-            } else {
-                lines.push(Line::lacks(signal, "its answers cannot be read", "report this"));
-            }
-        }
-        Err(refusal) => lines.push(Line::lacks(signal, &refusal.reason, &refusal.need)),
-    }
+    let own = kernel.clone();
+    lines.push(programs(
+        "users: waits by cause (--waits)",
+        own.and_then(Waits::load),
+        |waits| waits.read(|_| ()).is_ok(),
+        (
+            "its sums",
+            "eBPF at sched_switch, sched_waking, sched_process_exit",
+        ),
+        ", and about 0.3 µs at each context switch",
+    ));
+    let own = kernel.clone();
+    lines.push(programs(
+        "locks of the kernel (--waits)",
+        own.and_then(Contention::load),
+        |contention| contention.read().is_ok(),
+        ("its sums", "eBPF at contention_begin, contention_end"),
+        "; nothing where no other holds the lock",
+    ));
+    let own = kernel.clone();
+    lines.push(programs(
+        "transactions: lines at terminals (--terminals)",
+        own.and_then(|kernel| Terminals::load(kernel, false)),
+        |terminals| terminals.read(|_| ()).is_ok(),
+        (
+            "its lines",
+            "eBPF at the work items of terminals, sched_switch, sched_process_exec, sched_process_exit",
+        ),
+        ", about 2 µs a key, and less than 0.1 µs at each context switch",
+    ));
+    lines.push(programs(
+        "transactions: requests to services (--services)",
+        kernel.and_then(|kernel| Services::load(kernel, &[], false)),
+        |services| services.read(|_| ()).is_ok(),
+        (
+            "its answers",
+            "eBPF at inet_sock_set_state, sk_data_ready, sock_recv_length, sock_send_length",
+        ),
+        ", and about 3 µs a request",
+    ));
     let mut missing = Vec::new();
     let taskstats = open_taskstats(options, &roots, &mut missing);
     if taskstats.is_some() {
@@ -201,6 +168,26 @@ pub fn sources(options: &Options) -> String {
     let lacking = |m: &Missing| Line::lacks(&m.signal, &m.reason, &m.would_need);
     lines.extend(missing.iter().map(lacking));
     text(&lines)
+}
+
+/// The line of programs in the kernel; `more` is what they cost beside the reading.
+fn programs<T>(
+    signal: &str,
+    loaded: Result<T, Refusal>,
+    mut read: impl FnMut(&mut T) -> bool,
+    (what, method): (&str, &str),
+    more: &str,
+) -> Line {
+    let mut loaded = match loaded {
+        Ok(loaded) => loaded,
+        Err(refusal) => return Line::lacks(signal, &refusal.reason, &refusal.need),
+    };
+    let before_us = own_cpu_us();
+    if !(0..PASSES).all(|_| read(&mut loaded)) {
+        return Line::lacks(signal, &format!("{what} cannot be read"), "report this");
+    }
+    let cost_us = (own_cpu_us() - before_us) / PASSES;
+    Line::had(signal, method, format!("{cost_us} µs a sample{more}"))
 }
 
 /// Processor time of one scan of all processes, µs.

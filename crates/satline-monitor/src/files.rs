@@ -29,7 +29,7 @@ pub fn read(path: &Path) -> Option<Vec<u8>> {
 
 /// Reads a number that stands alone in a file.
 pub fn read_number(path: &Path) -> Option<i64> {
-    crate::parse::signed(read(path)?.trim_ascii())
+    satline_program::parse::signed(read(path)?.trim_ascii())
 }
 
 /// How many descriptors may still be kept open.
@@ -289,7 +289,7 @@ fn numbers_in_entries(mut entries: &[u8], numbers: &mut Vec<i32>) {
             return;
         }
         let name = entries[19..length].split(|&b| b == 0).next().unwrap_or_default();
-        let number = crate::parse::unsigned(name).and_then(|n| i32::try_from(n).ok());
+        let number = satline_program::parse::unsigned(name).and_then(|n| i32::try_from(n).ok());
         numbers.extend(number.filter(|&n| n > 0));
         entries = &entries[length..];
     }

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 
+use satline_recording::row;
+
 use crate::by_pid::Processes;
 use crate::counters::Totals;
 use crate::ebpf::waits::{Disk, DiskWait, HeldCause, Pair, Party};
@@ -52,28 +54,32 @@ pub struct WaitReading {
     pub totals: Totals,
 }
 
-/// One row of table `holder`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HolderReading {
-    pub user: String,
-    pub cgroup: Option<String>,
-    pub cause: &'static str,
-    pub holder: String,
-    pub holder_cgroup: Option<String>,
-    pub holder_name: String,
-    pub wait_us: i64,
-    pub waits: i64,
+row! {
+    /// One row of table `holder`.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct HolderReading {
+        pub user: String,
+        pub cgroup: Option<String>,
+        pub cause: &'static str,
+        pub holder: String,
+        pub holder_cgroup: Option<String>,
+        pub holder_name: String,
+        pub wait_us: i64,
+        pub waits: i64,
+    }
 }
 
-/// One row of table `disk_wait`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DiskReading {
-    pub user: String,
-    pub cgroup: Option<String>,
-    /// `None`: it cannot be told.
-    pub device: Option<String>,
-    pub wait_us: i64,
-    pub waits: i64,
+row! {
+    /// One row of table `disk_wait`.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct DiskReading {
+        pub user: String,
+        pub cgroup: Option<String>,
+        /// `None`: it cannot be told.
+        pub device: Option<String>,
+        pub wait_us: i64,
+        pub waits: i64,
+    }
 }
 
 /// The control group that a process was last seen in.

@@ -25,7 +25,6 @@ pub mod monitor;
 pub mod netlink;
 pub mod nfs;
 pub mod options;
-pub mod parse;
 pub mod placement;
 pub mod plausible;
 pub mod population;

@@ -12,7 +12,7 @@ use crate::by_pid::ByPid;
 use crate::cgroup::{Hierarchy, WatchedGroup};
 use crate::files;
 use crate::missing::Missing;
-use crate::parse;
+use satline_program::parse;
 
 /// So many groups are recorded without being asked for.
 const GROUPS: usize = 64;
@@ -192,13 +192,8 @@ impl Membership {
     }
 
     /// How many groups there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.names.len()
-    }
-
-    /// Whether no group is recorded.
-    pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
     }
 }
 

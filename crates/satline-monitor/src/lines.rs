@@ -8,28 +8,33 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
+use satline_recording::row;
+
 use crate::ebpf::terminals::{Line, Terminals};
 use crate::files;
-use crate::parse;
+use satline_program::parse;
 
-/// One row of table `transaction`. Times are those of CLOCK_MONOTONIC.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Transaction {
-    pub line_ns: u64,
-    pub reader: i32,
-    pub leader: i32,
-    /// Effective user of the reader, where one was seen.
-    pub uid: Option<u32>,
-    pub terminal: String,
-    pub class: String,
-    pub outcome: &'static str,
-    pub think_us: Option<i64>,
-    pub typing_us: Option<i64>,
-    pub reaction_us: Option<i64>,
-    pub response_us: Option<i64>,
-    pub typed_ahead: i64,
-    /// The line may have ended so much earlier or later.
-    pub uncertain_us: i64,
+row! {
+    /// One row of table `transaction`. Times are those of CLOCK_MONOTONIC.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Transaction {
+        pub terminal: String,
+        pub class: String,
+        pub outcome: &'static str,
+        pub think_us: Option<i64>,
+        pub typing_us: Option<i64>,
+        pub reaction_us: Option<i64>,
+        pub response_us: Option<i64>,
+        pub typed_ahead: i64,
+        /// The line may have ended so much earlier or later.
+        pub uncertain_us: i64,
+        ;
+        pub line_ns: u64,
+        pub reader: i32,
+        pub leader: i32,
+        /// Effective user of the reader, where one was seen.
+        pub uid: Option<u32>,
+    }
 }
 
 /// Who reads a terminal through which bytes go as they are.

@@ -14,9 +14,11 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use satline_recording::row;
+
 use crate::files;
 use crate::missing::Missing;
-use crate::parse;
+use satline_program::parse;
 
 /// A longer list is not read: the kernel holds all file locks still meanwhile. It is tried again after a minute.
 const LIST_BYTES: u64 = 1 << 20;
@@ -43,12 +45,14 @@ struct Listed {
     waiters: Vec<i32>,
 }
 
-/// One row of table `lock`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LockReading {
-    pub name: String,
-    pub wait_us: i64,
-    pub hold_us: i64,
+row! {
+    /// One row of table `lock`.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct LockReading {
+        pub name: String as "lock",
+        pub wait_us: i64,
+        pub hold_us: i64,
+    }
 }
 
 /// One sample of the list; `None` in both where it could not be read.

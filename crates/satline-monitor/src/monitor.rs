@@ -522,7 +522,7 @@ impl<C: Clock> Monitor<C> {
 
     fn own_rss_bytes(&self) -> Option<i64> {
         let statm = files::read(&self.roots.proc.join("self/statm"))?;
-        let pages = crate::parse::signed(crate::parse::fields(&statm).nth(1)?)?;
+        let pages = satline_program::parse::signed(satline_program::parse::fields(&statm).nth(1)?)?;
         pages.checked_mul(self.known.page_bytes)
     }
 

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::parse;
+use satline_program::parse;
 
 /// Where a process runs, as far as its groups tell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

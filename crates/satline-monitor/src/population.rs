@@ -133,7 +133,7 @@ fn count(process: &Process, members: &Membership, levels: &mut Levels) {
     }
     levels.processes += 1;
     if let Some(group) = members.group(process.pid) {
-        levels.groups.resize(members.len(), 0);
+        levels.groups.resize(members.count(), 0);
         levels.groups[group] += 1;
     }
     levels.resident_pages = levels.resident_pages.saturating_add(process.resident_pages);

@@ -7,9 +7,9 @@ use crate::ebpf::tasks::{Split, ThreadRecord, Told, WaitsTold};
 use crate::ebpf::waits::{UnderWay, Waited};
 use crate::files::{self, DescriptorBudget, KeptFile, RelativePath};
 use crate::holders::KnownGroup;
-use crate::parse::{self, Stat};
 use crate::plausible::{Allowance, Ledger, Times};
 use crate::users::UserId;
+use satline_program::parse::{self, Stat};
 
 /// One thread. The first of a process is its main thread.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use crate::files;
 use crate::netlink::{self, Part, Socket};
-use crate::parse;
+use satline_program::parse;
 
 /// So many processes are looked at.
 pub const PROCESSES: usize = 4;

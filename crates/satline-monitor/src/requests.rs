@@ -2,29 +2,34 @@
 
 use std::path::{Path, PathBuf};
 
+use satline_recording::row;
+
 use crate::ebpf::services::{Answer, Services};
 use crate::files;
-use crate::parse;
+use satline_program::parse;
 
-/// One row of table `transaction`. Times are those of CLOCK_MONOTONIC.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
-    /// When its last byte came.
-    pub asked_ns: u64,
-    pub connection: u64,
-    /// The process that answered, and its effective user.
-    pub pid: i32,
-    pub uid: u32,
-    pub class: String,
-    pub outcome: &'static str,
-    pub think_us: Option<i64>,
-    /// From its first byte to its last.
-    pub arriving_us: Option<i64>,
-    /// Until the process had read it.
-    pub unread_us: Option<i64>,
-    pub reaction_us: Option<i64>,
-    pub response_us: Option<i64>,
-    pub ahead: i64,
+row! {
+    /// One row of table `transaction`. Times are those of CLOCK_MONOTONIC.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Request {
+        pub class: String,
+        pub outcome: &'static str,
+        pub think_us: Option<i64>,
+        /// From its first byte to its last.
+        pub arriving_us: Option<i64> as "typing_us",
+        /// Until the process had read it.
+        pub unread_us: Option<i64>,
+        pub reaction_us: Option<i64>,
+        pub response_us: Option<i64>,
+        pub ahead: i64 as "typed_ahead",
+        ;
+        /// When its last byte came.
+        pub asked_ns: u64,
+        pub connection: u64,
+        /// The process that answered, and its effective user.
+        pub pid: i32,
+        pub uid: u32,
+    }
 }
 
 fn microseconds(from: Option<u64>, to: Option<u64>) -> Option<i64> {

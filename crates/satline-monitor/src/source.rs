@@ -14,13 +14,10 @@ use crate::plausible::Implausible;
 pub struct Source<'a> {
     pub writer: &'static str,
     pub version: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub end_reason: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     pub sampling: Sampling,
     pub users: UsersHead<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub thermometers: Option<Probes<'a>>,
     pub methods: Methods,
     /// What was tried first and could not be had, although nothing is missing for it.
@@ -65,7 +62,6 @@ impl From<&Lateness> for LatenessSummary {
 pub struct UsersHead<'a> {
     pub definition: &'a str,
     /// The whole file of rules, where rules say it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rules: Option<&'a str>,
 }
 
@@ -74,7 +70,6 @@ pub struct UsersHead<'a> {
 pub struct Probes<'a> {
     pub names: Vec<&'a str>,
     /// The group that they were put into; absent: that of the monitor.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<&'a str>,
     /// They ran in the group that is the whole load, and felt its limits.
     pub in_load_cgroup: bool,
@@ -148,10 +143,8 @@ impl Methods {
 pub struct Cost {
     pub cpu_us: i64,
     /// Of one processor, by its programs in the kernel, as last measured; absent: there is no budget, or it may not be known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub programs_percent: Option<f64>,
     pub written_bytes: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_rss_bytes: Option<i64>,
 }
 

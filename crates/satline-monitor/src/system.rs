@@ -4,7 +4,7 @@
 
 use crate::files::{self, Roots};
 use crate::missing::Missing;
-use crate::parse;
+use satline_program::parse;
 
 /// Where in the kernel's text a signal stands.
 #[derive(Debug, Clone, Copy)]

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use satline_recording::row;
 use serde::Deserialize;
 
 /// `NAME@PERIOD`
@@ -35,19 +36,22 @@ impl std::str::FromStr for ThermometerPlan {
     }
 }
 
-/// One finished run of a probe.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ThermometerReading {
-    pub thermometer: String,
-    /// Real and monotonic time of its start, ns.
-    pub time_ns: i64,
-    pub monotonic_ns: i64,
-    /// `None` if it did not finish.
-    pub elapsed_us: Option<i64>,
-    pub cpu_us: Option<i64>,
-    pub parameters: Option<String>,
-    /// Why it did not finish.
-    pub failure: Option<String>,
+row! {
+    /// One finished run of a probe.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct ThermometerReading {
+        pub thermometer: String,
+        /// `None` if it did not finish.
+        pub elapsed_us: Option<i64>,
+        pub cpu_us: Option<i64>,
+        pub parameters: Option<String>,
+        ;
+        /// Real and monotonic time of its start, ns.
+        pub time_ns: i64,
+        pub monotonic_ns: i64,
+        /// Why it did not finish.
+        pub failure: Option<String>,
+    }
 }
 
 /// The line that a probe prints.

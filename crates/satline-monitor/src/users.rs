@@ -22,9 +22,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::files::{self, Roots};
-use crate::parse;
 use crate::placement::{Placement, ranked_paths};
 use crate::rules::{self, Rules, Verdict};
+use satline_program::parse;
 
 /// What a user is in this recording.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -19,9 +19,9 @@ use satline_monitor::ebpf::object::KernelTypes;
 use satline_monitor::ebpf::tasks::{TaskIterator, Told};
 use satline_monitor::ebpf::waits::{HeldCause, ThreadWaits, Waited, Waits};
 use satline_monitor::files::{self, DescriptorBudget, Roots};
-use satline_monitor::parse::{self, Stat};
 use satline_monitor::plausible::Times;
 use satline_monitor::users::{UserDefinition, Users};
+use satline_program::parse::{self, Stat};
 
 /// The compiler that made them: another may write the same program differently.
 const COMPILER: &str = "14";

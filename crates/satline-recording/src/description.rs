@@ -15,22 +15,17 @@ use crate::host::HostFacts;
 use crate::names::is_writer_name;
 use crate::{CHECKSUMS, FORMAT_VERSION, reserve};
 
-/// The whole of recording.toml.
+/// The whole of recording.toml. TOML has no null: what is `None` is not written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecordingDescription {
     /// Files carry checksums; absent in recordings of before. First: what is cut off behind it is missed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checksums: Option<i64>,
     pub format_version: i64,
     pub recording: RecordingHead,
     pub host: HostFacts,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub system_under_test: Option<SystemUnderTest>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub study: Option<StudyText>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulation: Option<SimulationText>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pseudonyms: Option<Pseudonyms>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub annotation: Vec<Annotation>,
@@ -43,14 +38,11 @@ pub struct RecordingHead {
     pub id: String,
     pub created: Datetime,
     /// Absent while it is written or after a kill.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Datetime>,
     /// complete, interrupted, disk-full or failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub end_reason: Option<String>,
     pub creator: String,
     /// Those that describe themselves in `sources/`; absent while it is written or after a kill.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writers: Option<Vec<String>>,
 }
 
@@ -59,13 +51,10 @@ pub struct RecordingHead {
 pub struct SystemUnderTest {
     pub kind: String,
     /// Whose words its variables are shown in; absent: those of Linux.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vocabulary: Option<String>,
     /// Processors that the load may use; absent: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub processors: Option<Vec<i64>>,
     /// The cgroup row that is the whole load; absent: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<String>,
     /// Limits stated and in force.
     #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
@@ -168,41 +157,8 @@ pub fn random_id() -> Result<String, Error> {
 
 /// Real time in nanoseconds as a TOML time in UTC, to the second.
 pub fn utc_datetime(time_ns: i64) -> Datetime {
-    let seconds = time_ns.div_euclid(1_000_000_000);
-    let (days, second_of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, day) = civil_date(days);
-    Datetime {
-        date: Some(toml::value::Date {
-            year: year as u16,
-            month: month as u8,
-            day: day as u8,
-        }),
-        time: Some(toml::value::Time {
-            hour: (second_of_day / 3600) as u8,
-            minute: (second_of_day / 60 % 60) as u8,
-            second: Some((second_of_day % 60) as u8),
-            nanosecond: None,
-        }),
-        offset: Some(toml::value::Offset::Z),
-    }
-}
-
-/// Gregorian date of a day counted from 1970-01-01.
-///
-/// A year that begins in March puts the leap day last, so that months have a fixed beginning: month m (0 is March) begins on
-/// day ⌊(153 m + 2) / 5⌋ of it. Eras are the 400 years, 146,097 days, after which the calendar repeats.
-fn civil_date(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let (year, month) = (
-        era * 400 + year_of_era,
-        if month < 10 { month + 3 } else { month - 9 },
-    );
-    (year + i64::from(month <= 2), month, day)
+    let time = chrono::DateTime::from_timestamp_nanos(time_ns).format("%Y-%m-%dT%H:%M:%SZ");
+    time.to_string().parse().expect("TOML has times of this form")
 }
 
 /// Replaces a file with `value` as TOML so that a reader sees either the old file or the new one, whole.

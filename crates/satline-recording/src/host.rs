@@ -3,27 +3,20 @@
 use std::fs;
 use std::path::Path;
 
+use satline_program::parse::value_of;
 use serde::{Deserialize, Serialize};
 
 /// `[host]`: what the host is. What could not be read is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFacts {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub os: Option<String>,
     /// Processors that are online.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub processors: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub page_bytes: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
 }
 
@@ -35,7 +28,7 @@ impl HostFacts {
             Some(text.trim_end().to_owned()).filter(|t| !t.is_empty())
         };
         let stat = fs::read_to_string(proc_root.join("stat")).ok();
-        let meminfo = fs::read_to_string(proc_root.join("meminfo")).ok();
+        let meminfo = fs::read(proc_root.join("meminfo")).unwrap_or_default();
         let release = fs::read_to_string(os_release).ok();
         // SAFETY: sysconf reads no memory of ours.
         let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
@@ -46,7 +39,7 @@ impl HostFacts {
             machine: line("sys/kernel/arch").or_else(|| Some(std::env::consts::ARCH.to_owned())),
             os: release.as_deref().and_then(pretty_name),
             processors: stat.as_deref().map(processors).filter(|n| *n > 0),
-            memory_bytes: meminfo.as_deref().and_then(memory_bytes),
+            memory_bytes: value_of(&meminfo, "MemTotal").and_then(|kib| kib.checked_mul(1024)),
             page_bytes: Some(page_bytes as i64).filter(|n| *n > 0),
             boot_id: line("sys/kernel/random/boot_id"),
         }
@@ -59,12 +52,6 @@ fn processors(stat: &str) -> i64 {
             .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
     };
     stat.lines().filter(is_processor).count() as i64
-}
-
-fn memory_bytes(meminfo: &str) -> Option<i64> {
-    let line = meminfo.lines().find_map(|l| l.strip_prefix("MemTotal:"))?;
-    let kib: i64 = line.split_ascii_whitespace().next()?.parse().ok()?;
-    kib.checked_mul(1024)
 }
 
 fn pretty_name(release: &str) -> Option<String> {

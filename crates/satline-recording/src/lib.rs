@@ -16,6 +16,7 @@ mod pseudonym;
 mod reserve;
 mod rows;
 mod segment;
+mod table;
 mod worker;
 mod writer;
 
@@ -30,6 +31,7 @@ pub use host::HostFacts;
 pub use key::Key;
 pub use pseudonym::Pseudonymiser;
 pub use rows::{ColumnId, TableId};
+pub use table::{EventRow, Row, Table, Value};
 pub use writer::{RecordingWriter, WriterOptions};
 
 /// The version of the format that this crate writes.

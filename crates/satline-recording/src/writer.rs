@@ -197,6 +197,16 @@ impl RecordingWriter {
         }
     }
 
+    /// Sets integers one after another; further columns are null.
+    ///
+    /// # Panics
+    /// As [`set_option`](Self::set_option).
+    pub fn set_all(&mut self, columns: &[ColumnId], values: &[Option<i64>]) {
+        for (column, value) in columns.iter().zip(values) {
+            self.set_option(*column, *value);
+        }
+    }
+
     /// Sets a float.
     ///
     /// # Panics

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use satline_program::{Error, clock};
 use satline_recording::{
-    ColumnId, HostFacts, RecordingDescription, RecordingWriter, TableId, WriterOptions, create_if_absent,
+    EventRow, HostFacts, RecordingDescription, RecordingWriter, Table, WriterOptions, create_if_absent,
     end_recording, write_toml_at_end, write_toml_atomically,
 };
 
@@ -54,7 +54,6 @@ const USER: [&str; 20] = [
     "swap_sets_in",
     "cpu_us",
 ];
-const EVENT: [&str; 4] = ["source", "event", "value", "text"];
 
 /// Its name in the recording.
 const WRITER: &str = "swapper";
@@ -62,25 +61,15 @@ const WRITER: &str = "swapper";
 /// Writes.
 pub struct Recorder {
     writer: RecordingWriter,
-    swapper: (TableId, Vec<ColumnId>),
-    user: (TableId, Vec<ColumnId>),
-    event: (TableId, Vec<ColumnId>),
+    swapper: Table,
+    user: Table,
+    event: Table,
     /// What was seen of users since the last sample: active, faulted, announced.
     seen: HashMap<UserId, [bool; 3]>,
     policy: String,
     /// Its policy holds users back, and is carried out.
     holds: bool,
     created: bool,
-}
-
-fn open_table(
-    writer: &mut RecordingWriter,
-    name: &str,
-    columns: &[&str],
-) -> Result<(TableId, Vec<ColumnId>), Error> {
-    let table = writer.table(name)?;
-    let columns = columns.iter().map(|column| writer.column(table, column));
-    Ok((table, columns.collect::<Result<_, _>>()?))
 }
 
 impl Recorder {
@@ -94,9 +83,9 @@ impl Recorder {
         let created = create_if_absent(directory, &description)?;
         let mut writer = RecordingWriter::open(directory, WRITER, WriterOptions::default())?;
         let recorder = Recorder {
-            swapper: open_table(&mut writer, "swapper", &SWAPPER)?,
-            user: open_table(&mut writer, "swapper_user", &USER)?,
-            event: open_table(&mut writer, "event", &EVENT)?,
+            swapper: Table::open(&mut writer, "swapper", SWAPPER)?,
+            user: Table::open(&mut writer, "swapper_user", USER)?,
+            event: Table::of::<EventRow<'_>>(&mut writer, "event")?,
             writer,
             seen: HashMap::new(),
             policy: policy.to_owned(),
@@ -190,14 +179,10 @@ impl Recorder {
             Some(count(State::Resuming)),
         ];
         let writer = &mut self.writer;
-        let (table, columns) = &self.swapper;
-        writer.begin_row(*table, time_ns, now_ns);
-        for (column, value) in columns.iter().zip(row) {
-            writer.set_option(*column, value);
-        }
-        writer.end_row(*table);
+        let at_ns = (time_ns, now_ns);
+        let fill = |writer: &mut RecordingWriter, columns: &[_]| writer.set_all(columns, &row);
+        self.swapper.row(writer, at_ns, fill);
         let page_bytes = calls::page_bytes() as i64;
-        let (table, columns) = &self.user;
         for (user, state) in users {
             let [active, faulted, announced] = self.seen.get(&user.id).copied().unwrap_or_default();
             let totals = &user.totals;
@@ -221,13 +206,11 @@ impl Recorder {
                 Some(totals.swap_sets_in),
                 Some(user.meter.cpu_us as i64),
             ];
-            writer.begin_row(*table, time_ns, now_ns);
-            writer.set_text(columns[0], &user.found.name);
-            writer.set_text(columns[1], state.state.word());
-            for (column, value) in columns[2..].iter().zip(row) {
-                writer.set_option(*column, value);
-            }
-            writer.end_row(*table);
+            self.user.row(writer, at_ns, |writer, columns| {
+                writer.set_text(columns[0], &user.found.name);
+                writer.set_text(columns[1], state.state.word());
+                writer.set_all(&columns[2..], &row);
+            });
         }
         self.seen.clear();
         writer.flush_due(now_ns)
@@ -235,16 +218,14 @@ impl Recorder {
 
     /// Something that happened now.
     pub fn event(&mut self, event: &str, value: Option<f64>, text: &str) {
-        let (table, columns) = &self.event;
-        let writer = &mut self.writer;
-        writer.begin_row(*table, clock::real_ns(), clock::monotonic_ns());
-        writer.set_text(columns[0], WRITER);
-        writer.set_text(columns[1], event);
-        if let Some(value) = value {
-            writer.set_float(columns[2], value);
-        }
-        writer.set_text(columns[3], text);
-        writer.end_row(*table);
+        let row = EventRow {
+            source: WRITER,
+            event,
+            value,
+            text: Some(text),
+        };
+        let now_ns = (clock::real_ns(), clock::monotonic_ns());
+        self.event.write(&mut self.writer, now_ns, &row);
     }
 
     /// Ends it.

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use satline_program::parse;
+
 /// The outside roots.
 #[derive(Debug, Clone)]
 pub struct Roots {
@@ -61,14 +63,7 @@ impl Roots {
 
 /// The value of `name` in text of lines `name value`; the name may end with a colon.
 pub fn value_of(text: &str, name: &str) -> Option<u64> {
-    text.lines().find_map(|line| {
-        let rest = line.strip_prefix(name)?;
-        let rest = rest.strip_prefix(':').unwrap_or(rest);
-        if !rest.starts_with([' ', '\t']) {
-            return None;
-        }
-        rest.split_whitespace().next()?.parse().ok()
-    })
+    u64::try_from(parse::value_of(text.as_bytes(), name)?).ok()
 }
 
 /// A file that holds one number; none for `max`.

@@ -98,8 +98,6 @@ pub struct User {
     pub active: bool,
     pub faulted: bool,
     pub announced: bool,
-    /// When his terminal was last read, s.
-    pub terminal_read_s: i64,
 }
 
 impl User {
@@ -118,7 +116,6 @@ impl User {
             active: false,
             faulted: false,
             announced: false,
-            terminal_read_s: 0,
         };
         let found = user.found.clone();
         user.follow(roots, found);

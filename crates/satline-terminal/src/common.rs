@@ -111,12 +111,14 @@ impl Common {
     }
 
     pub fn event(&mut self, event: &str, value: Option<f64>, text: &str) {
-        let step = self.step_and_users();
+        let (step, users) = self.step_and_users().unzip();
         self.recorder.event(&Event {
+            source: "terminal",
             event,
             step,
+            users,
             value,
-            text,
+            text: Some(text).filter(|text| !text.is_empty()),
         });
     }
 

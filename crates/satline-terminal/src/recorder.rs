@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use satline_program::Error;
 use satline_program::clock::{monotonic_ns, real_ns};
-use satline_recording::{ColumnId, RecordingWriter, TableId, WriterOptions};
+use satline_recording::{ColumnId, RecordingWriter, Row, Table, Value, WriterOptions, row};
 
 use crate::user::user_name;
 use crate::workload::Script;
@@ -47,40 +47,53 @@ pub enum Class {
     Command(usize),
 }
 
-/// One interaction; the columns of table `transaction`.
-#[derive(Debug)]
-pub struct Transaction {
-    pub time_ns: i64,
-    pub monotonic_ns: i64,
-    /// From 1.
-    pub user: usize,
-    pub step: i64,
-    pub users: i64,
-    pub phase: &'static str,
-    /// From 0.
-    pub script: usize,
-    pub class: Class,
-    pub outcome: Outcome,
-    pub exit_status: Option<i64>,
-    pub think_us: i64,
-    pub typing_us: i64,
-    pub lateness_us: i64,
-    pub reaction_us: Option<i64>,
-    pub response_us: Option<i64>,
-    pub input_characters: Option<i64>,
-    pub output_bytes: i64,
-    pub intended_ns: Option<i64>,
-    pub response_from_intended_us: Option<i64>,
+impl Value for Outcome {
+    fn put(&self, writer: &mut RecordingWriter, column: ColumnId) {
+        writer.set_text(column, self.word());
+    }
 }
 
-/// What happened; the columns of table `event`.
-#[derive(Debug, Default)]
-pub struct Event<'a> {
-    pub event: &'a str,
-    /// Step from 1 and its users, where the event belongs to one.
-    pub step: Option<(i64, i64)>,
-    pub value: Option<f64>,
-    pub text: &'a str,
+row! {
+    /// One interaction; the columns of table `transaction`.
+    #[derive(Debug)]
+    pub struct Transaction {
+        pub step: i64,
+        pub users: i64,
+        pub phase: &'static str,
+        pub outcome: Outcome,
+        pub exit_status: Option<i64>,
+        pub think_us: i64,
+        pub typing_us: i64,
+        pub lateness_us: i64,
+        pub reaction_us: Option<i64>,
+        pub response_us: Option<i64>,
+        pub input_characters: Option<i64>,
+        pub output_bytes: i64,
+        pub intended_ns: Option<i64>,
+        pub response_from_intended_us: Option<i64>,
+        ;
+        pub time_ns: i64,
+        pub monotonic_ns: i64,
+        /// From 1.
+        pub user: usize,
+        /// From 0.
+        pub script: usize,
+        pub class: Class,
+    }
+}
+
+row! {
+    /// What happened; the columns of table `event`.
+    #[derive(Debug, Default)]
+    pub struct Event<'a> {
+        pub source: &'a str,
+        pub event: &'a str,
+        /// From 1, and its users, where the event belongs to one.
+        pub step: Option<i64>,
+        pub users: Option<i64>,
+        pub value: Option<f64>,
+        pub text: Option<&'a str>,
+    }
 }
 
 /// Names of a script and of its commands' classes.
@@ -94,55 +107,16 @@ pub struct Recorder {
     writer: RecordingWriter,
     scripts: Vec<Names>,
     gathered: Vec<Transaction>,
-    transaction: TableId,
-    transaction_columns: [ColumnId; 17],
-    event: TableId,
-    event_columns: [ColumnId; 6],
-}
-
-fn columns<const N: usize>(
-    writer: &RecordingWriter,
-    table: TableId,
-    names: [&str; N],
-) -> Result<[ColumnId; N], Error> {
-    let ids = names
-        .iter()
-        .map(|name| writer.column(table, name))
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(std::array::from_fn(|index| ids[index]))
+    transaction: Table,
+    /// The user, the script and the class of a transaction, which have names.
+    names: Table,
+    event: Table,
 }
 
 impl Recorder {
     /// Opens the writer `terminal` of a recording.
     pub fn open(directory: &Path, scripts: &[Script]) -> Result<Self, Error> {
         let mut writer = RecordingWriter::open(directory, "terminal", WriterOptions::default())?;
-        let transaction = writer.table("transaction")?;
-        let names = [
-            "user",
-            "step",
-            "users",
-            "phase",
-            "script",
-            "class",
-            "outcome",
-            "exit_status",
-            "think_us",
-            "typing_us",
-            "lateness_us",
-            "reaction_us",
-            "response_us",
-            "input_characters",
-            "output_bytes",
-            "intended_ns",
-            "response_from_intended_us",
-        ];
-        let transaction_columns = columns(&writer, transaction, names)?;
-        let event = writer.table("event")?;
-        let event_columns = columns(
-            &writer,
-            event,
-            ["source", "event", "step", "users", "value", "text"],
-        )?;
         let names = |script: &Script| Names {
             script: Arc::clone(&script.name),
             classes: script
@@ -152,13 +126,12 @@ impl Recorder {
                 .collect(),
         };
         Ok(Self {
-            writer,
             scripts: scripts.iter().map(names).collect(),
             gathered: Vec::with_capacity(GATHERED),
-            transaction,
-            transaction_columns,
-            event,
-            event_columns,
+            transaction: Table::of::<Transaction>(&mut writer, "transaction")?,
+            names: Table::open(&mut writer, "transaction", ["user", "script", "class"])?,
+            event: Table::of::<Event<'_>>(&mut writer, "event")?,
+            writer,
         })
     }
 
@@ -181,82 +154,24 @@ impl Recorder {
     fn write(&mut self, row: &Transaction) {
         let names = &self.scripts[row.script];
         let name = user_name(row.user);
-        let writer = &mut self.writer;
-        writer.begin_row(self.transaction, row.time_ns, row.monotonic_ns);
-        let [
-            user,
-            step,
-            users,
-            phase,
-            script,
-            class,
-            outcome,
-            exit,
-            think,
-            typing,
-            late,
-            reaction,
-            response,
-            input,
-            output,
-            intended,
-            from_intended,
-        ] = self.transaction_columns;
-        for (column, text) in [
-            (user, name.as_str()),
-            (phase, row.phase),
-            (script, &names.script),
-            (
-                class,
-                match row.class {
-                    Class::LogOn => "logon",
-                    Class::SetUp => "setup",
-                    Class::Command(command) => &names.classes[command],
-                },
-            ),
-            (outcome, row.outcome.word()),
-        ] {
-            writer.set_text(column, text);
-        }
-        for (column, value) in [
-            (step, row.step),
-            (users, row.users),
-            (think, row.think_us),
-            (typing, row.typing_us),
-            (late, row.lateness_us),
-            (output, row.output_bytes),
-        ] {
-            writer.set(column, value);
-        }
-        for (column, value) in [
-            (exit, row.exit_status),
-            (reaction, row.reaction_us),
-            (response, row.response_us),
-            (input, row.input_characters),
-            (intended, row.intended_ns),
-            (from_intended, row.response_from_intended_us),
-        ] {
-            writer.set_option(column, value);
-        }
-        writer.end_row(self.transaction);
+        let class = match row.class {
+            Class::LogOn => "logon",
+            Class::SetUp => "setup",
+            Class::Command(command) => &names.classes[command],
+        };
+        let at_ns = (row.time_ns, row.monotonic_ns);
+        self.transaction.row(&mut self.writer, at_ns, |writer, columns| {
+            for (column, text) in self.names.columns().iter().zip([&name, &*names.script, class]) {
+                writer.set_text(*column, text);
+            }
+            row.put(writer, columns);
+        });
     }
 
     /// Writes an event that happens now.
     pub fn event(&mut self, row: &Event<'_>) {
-        let writer = &mut self.writer;
-        writer.begin_row(self.event, real_ns(), monotonic_ns());
-        let [source, event, step, users, value, text] = self.event_columns;
-        writer.set_text(source, "terminal");
-        writer.set_text(event, row.event);
-        writer.set_option(step, row.step.map(|(step, _)| step));
-        writer.set_option(users, row.step.map(|(_, users)| users));
-        if let Some(number) = row.value {
-            writer.set_float(value, number);
-        }
-        if !row.text.is_empty() {
-            writer.set_text(text, row.text);
-        }
-        writer.end_row(self.event);
+        self.event
+            .write(&mut self.writer, (real_ns(), monotonic_ns()), row);
     }
 
     pub fn flush_due(&mut self, monotonic_ns: i64) -> Result<(), Error> {

@@ -48,26 +48,18 @@ struct Source<'a> {
     /// Where the users' lines led.
     line: String,
     /// The library that carried them in the emulator itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
     library: Option<String>,
     seed: i64,
     draws: DrawsKey,
     scheduling: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     end_reason: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     late: Option<bool>,
     /// Absent: it could not be measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
     calibration: Option<Calibration>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     lateness: Option<Lateness>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<Cost>,
     /// Open systems only.
-    #[serde(skip_serializing_if = "Option::is_none")]
     arrivals: Option<Counts>,
 }
 
@@ -80,10 +72,8 @@ struct Cost {
     lines_lost: u64,
     lines_held: u64,
     /// Part of one processor over the measured windows, clients that carry lines included.
-    #[serde(skip_serializing_if = "Option::is_none")]
     window_processor_share: Option<f64>,
     /// The same of the busiest: the emulator itself, or a client that carries lines for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     window_busiest_share: Option<f64>,
 }
 

@@ -4,11 +4,9 @@
 
 use crate::order::{SplitMix64, shuffled};
 use crate::storage::{Pages, page_bytes};
-use std::ffi::CString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -123,49 +121,7 @@ fn nameless(directory: &Path) -> Result<File> {
             "name a directory that exists and may be written with --directory",
         )
     };
-    let flags = libc::O_RDWR | libc::O_CLOEXEC;
-    let path = c_path(directory).map_err(|e| describe(&e))?;
-    match open(&path, flags | libc::O_TMPFILE) {
-        // File systems without O_TMPFILE answer EOPNOTSUPP, kernels without it EISDIR.
-        Err(e) if matches!(e.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR)) => {}
-        other => return other.map_err(|e| describe(&e)),
-    }
-    unnamed_at_once(directory, flags).map_err(|e| describe(&e))
-}
-
-/// Makes a named file and takes its name away, with signals held back between the two.
-fn unnamed_at_once(directory: &Path, flags: libc::c_int) -> io::Result<File> {
-    let path = c_path(&directory.join(format!(".satline-thermometer-{}", std::process::id())))?;
-    // SAFETY: the sets are ours, filled before they are read; `path` is a C string that outlives the calls.
-    unsafe {
-        let mut all = std::mem::zeroed::<libc::sigset_t>();
-        let mut before = std::mem::zeroed::<libc::sigset_t>();
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        let file = open(&path, flags | libc::O_CREAT | libc::O_EXCL);
-        let unlinked = if file.is_ok() {
-            libc::unlink(path.as_ptr())
-        } else {
-            0
-        };
-        let error = io::Error::last_os_error();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-        if unlinked == 0 { file } else { Err(error) }
-    }
-}
-
-fn c_path(path: &Path) -> io::Result<CString> {
-    CString::new(path.as_os_str().as_bytes()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
-}
-
-fn open(path: &CString, flags: libc::c_int) -> io::Result<File> {
-    // SAFETY: `path` is a C string that outlives the call.
-    let descriptor: RawFd = unsafe { libc::open(path.as_ptr(), flags, 0o600) };
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor is new and ours alone.
-    Ok(unsafe { File::from_raw_fd(descriptor) })
+    tempfile::tempfile_in(directory).map_err(|e| describe(&e))
 }
 
 /// Turns O_DIRECT on or off; false if the file system does not have it.
@@ -256,14 +212,6 @@ mod tests {
             Reads::prepare(directory.path(), 1, 4096, 3).unwrap().cache,
             Cache::Memory
         );
-    }
-
-    #[test]
-    fn without_nameless_files_the_name_is_taken_away_at_once() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = unnamed_at_once(directory.path(), libc::O_RDWR).unwrap();
-        file.write_all_at(b"x", 0).unwrap();
-        assert_eq!(entries(directory.path()), 0);
     }
 
     #[test]

@@ -39,7 +39,6 @@ pub struct KernelLocks {
 #[derive(Debug)]
 pub struct Contention {
     loaded: Loaded,
-    lost: u64,
 }
 
 impl Contention {
@@ -50,7 +49,6 @@ impl Contention {
     pub fn load(kernel: &KernelTypes) -> Result<Self, Refusal> {
         Ok(Self {
             loaded: load(&PLAN, kernel, &[], &[])?,
-            lost: 0,
         })
     }
 
@@ -64,8 +62,7 @@ impl Contention {
     /// # Errors
     /// A map cannot be read.
     pub fn read(&mut self) -> io::Result<(Vec<KernelLocks>, u64)> {
-        let map = |name| self.loaded.map(name).map_err(io::Error::other);
-        let sums = map("sums")?;
+        let sums = self.loaded.map("sums")?;
         let kinds = (0..).zip(KINDS).map(|(place, (name, spins))| {
             Ok(KernelLocks {
                 name,
@@ -75,10 +72,6 @@ impl Contention {
             })
         });
         let kinds = kinds.collect::<io::Result<_>>()?;
-        let lost = map("lost")?.sum(0)?;
-        Ok((
-            kinds,
-            lost.saturating_sub(std::mem::replace(&mut self.lost, lost)),
-        ))
+        Ok((kinds, self.loaded.newly_lost()?))
     }
 }

@@ -50,6 +50,12 @@ impl Refusal {
     }
 }
 
+impl From<Refusal> for io::Error {
+    fn from(refusal: Refusal) -> Self {
+        io::Error::other(refusal)
+    }
+}
+
 /// What the kernel tells of its types. It takes tens of MB: to be dropped when all is loaded.
 pub struct KernelTypes(Btf);
 
@@ -179,12 +185,8 @@ impl KernelMap {
         let mut value = Vec::new();
         self.read(&key.to_ne_bytes(), &mut value)?;
         let step = self.value_bytes.next_multiple_of(8).max(8);
-        let first = |value: &[u8]| {
-            value
-                .get(..8)
-                .map(|bytes| u64::from_ne_bytes(bytes.try_into().unwrap_or([0; 8])))
-        };
-        Ok(value.chunks(step).filter_map(first).fold(0, u64::wrapping_add))
+        let firsts = value.chunks(step).filter_map(|value| word(value, 0));
+        Ok(firsts.fold(0, u64::wrapping_add))
     }
 
     /// Sets a value.
@@ -216,6 +218,7 @@ pub struct Loaded {
     programs: Vec<OwnedFd>,
     /// Held only to stay attached.
     _attached: Vec<OwnedFd>,
+    lost: u64,
 }
 
 impl Loaded {
@@ -237,6 +240,15 @@ impl Loaded {
     pub fn run_time_ns(&self) -> u64 {
         let times = self.programs.iter().filter_map(|one| call::run_time_ns(one).ok());
         times.fold(0, u64::saturating_add)
+    }
+
+    /// How many were lost for want of room since the last time, by its map `lost`.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn newly_lost(&mut self) -> io::Result<u64> {
+        let lost = self.map("lost")?.sum(0)?;
+        Ok(lost.saturating_sub(std::mem::replace(&mut self.lost, lost)))
     }
 
     /// A map that the object must have.
@@ -329,6 +341,7 @@ pub fn load(
         iterators: BTreeMap::new(),
         programs: Vec::new(),
         _attached: Vec::new(),
+        lost: 0,
     };
     for &(name, hook) in plan.programs {
         let program = load_program(plan, kernel, &mut object, types.as_raw_fd(), name, hook)?;
@@ -528,15 +541,26 @@ fn name_kfuncs(
     Ok(())
 }
 
-/// Addresses of functions of the kernel, for programs that tell work items by their function; `None` where the kernel hides them.
-pub fn symbol_address(name: &str) -> Option<u64> {
-    let symbols = std::fs::File::open("/proc/kallsyms").ok()?;
-    let found = io::BufRead::lines(io::BufReader::new(symbols))
-        .map_while(Result::ok)
-        .find(|line| line.split(' ').nth(2) == Some(name))?;
-    u64::from_str_radix(found.split(' ').next()?, 16)
-        .ok()
-        .filter(|&address| address != 0)
+/// A number of 8 bytes in a record of a program; `None`: the record ends before it.
+pub(super) fn word(record: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(record.get(at..at + 8)?.try_into().ok()?))
+}
+
+/// One of 4 bytes.
+pub(super) fn half(record: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(record.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// That of a process.
+pub(super) fn pid(record: &[u8], at: usize) -> Option<i32> {
+    i32::try_from(half(record, at)?).ok()
+}
+
+/// A name of at most 16 bytes, which a zero byte ends.
+pub(super) fn name(record: &[u8], at: usize) -> Option<&[u8]> {
+    let name = record.get(at..at + 16)?;
+    let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+    Some(&name[..end])
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use std::io;
 
-use super::object::{Hook, Keep, KernelTypes, Loaded, Plan, Refusal, load};
+use super::object::{Hook, Keep, KernelTypes, Loaded, Plan, Refusal, half, load, name, pid, word};
 
 /// The programs.
 pub const PLAN: Plan = Plan {
@@ -62,20 +62,6 @@ pub struct Answer {
     pub name: Vec<u8>,
 }
 
-fn word(bytes: &[u8], place: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(bytes.get(place..place + 8)?.try_into().ok()?))
-}
-
-fn half(bytes: &[u8], place: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(place..place + 4)?.try_into().ok()?))
-}
-
-fn text(bytes: &[u8], place: usize) -> Option<Vec<u8>> {
-    let name = bytes.get(place..place + 16)?;
-    let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
-    Some(name[..end].to_vec())
-}
-
 /// A value of the map `answers`.
 fn answer(value: &[u8]) -> Option<Answer> {
     let time = |place| word(value, place).filter(|&ns| ns != 0);
@@ -88,11 +74,11 @@ fn answer(value: &[u8]) -> Option<Answer> {
         first_ns: time(40),
         last_ns: time(48),
         port: half(value, 56)?,
-        pid: i32::try_from(half(value, 60)?).ok()?,
+        pid: pid(value, 60)?,
         uid: half(value, 64)?,
         ahead: half(value, 68)?,
         cut: half(value, 72)? & CUT != 0,
-        name: text(value, 80)?,
+        name: name(value, 80)?.to_vec(),
     })
 }
 
@@ -111,11 +97,11 @@ fn standing(value: &[u8]) -> Option<Answer> {
         first_ns: time(64),
         last_ns: time(72),
         port: half(value, 80)?,
-        pid: i32::try_from(half(value, 84)?).ok()?,
+        pid: pid(value, 84)?,
         uid: half(value, 88)?,
         ahead: half(value, 92)?,
         cut: state == ASKED,
-        name: text(value, 96)?,
+        name: name(value, 96)?.to_vec(),
     })
 }
 
@@ -123,7 +109,6 @@ fn standing(value: &[u8]) -> Option<Answer> {
 #[derive(Debug)]
 pub struct Services {
     loaded: Loaded,
-    lost: u64,
 }
 
 impl Services {
@@ -142,7 +127,7 @@ impl Services {
             // One port too many is a connection not seen until it is new.
             let _ = map.set(&u32::from(port).to_ne_bytes(), &1u32.to_ne_bytes());
         }
-        Ok(Self { loaded, lost: 0 })
+        Ok(Self { loaded })
     }
 
     /// Gives the answers that have ended since the last reading, in the order of their ends. Returns how many were lost since: the map was
@@ -151,17 +136,15 @@ impl Services {
     /// # Errors
     /// The maps cannot be read.
     pub fn read(&mut self, mut each: impl FnMut(Answer)) -> io::Result<u64> {
-        let map = |name| self.loaded.map(name).map_err(io::Error::other);
         let mut ended = Vec::new();
-        map("answers")?.drain(|key, value| {
+        self.loaded.map("answers")?.drain(|key, value| {
             if let (Some(number), Some(answer)) = (word(key, 0), answer(value)) {
                 ended.push((number, answer));
             }
         })?;
         ended.sort_unstable_by_key(|&(number, _)| number);
         ended.into_iter().for_each(|(_, answer)| each(answer));
-        let lost = map("lost")?.sum(0)?;
-        Ok(lost.saturating_sub(std::mem::replace(&mut self.lost, lost)))
+        self.loaded.newly_lost()
     }
 
     /// What its programs have taken while the kernel kept account, ns.
@@ -174,7 +157,7 @@ impl Services {
     /// # Errors
     /// As [`Services::read`].
     pub fn read_standing(&mut self, mut each: impl FnMut(Answer)) -> io::Result<()> {
-        let map = self.loaded.map("connections").map_err(io::Error::other)?;
+        let map = self.loaded.map("connections")?;
         map.each(|_, value| {
             if let Some(answer) = standing(value) {
                 each(answer);

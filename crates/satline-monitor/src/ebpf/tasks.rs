@@ -9,9 +9,9 @@ use std::ops::Range;
 
 use satline_program::clock;
 
-use super::object::{Hook, KernelTypes, Loaded, Plan, Refusal, load};
+use super::object::{Hook, KernelTypes, Loaded, Plan, Refusal, half, load, pid, word};
 use super::waits::WaitSums;
-use crate::parse::Stat;
+use satline_program::parse::Stat;
 
 /// The iterator.
 pub const PLAN: Plan = Plan {
@@ -269,22 +269,10 @@ impl Pass {
     }
 }
 
-fn word(record: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(record.get(at..at + 8)?.try_into().ok()?))
-}
-
-fn half(record: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(record.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn number(record: &[u8], at: usize) -> Option<i32> {
-    i32::try_from(half(record, at)?).ok()
-}
-
 fn thread(record: &[u8]) -> Option<ThreadRecord> {
     Some(ThreadRecord {
-        tid: number(record, 0)?,
-        pid: number(record, 4)?,
+        tid: pid(record, 0)?,
+        pid: pid(record, 4)?,
         state: letter(half(record, 8)?, half(record, 12)?),
         start_ns: word(record, 16)?,
         exec_ns: word(record, 24)?,
@@ -309,8 +297,8 @@ fn process(record: &[u8]) -> Option<ProcessRecord> {
         )
     };
     Some(ProcessRecord {
-        parent: number(record, 0)?,
-        session: number(record, 4)?,
+        parent: pid(record, 0)?,
+        session: pid(record, 4)?,
         uid: half(record, 8)?,
         kernel_thread: half(record, 12)? & KERNEL_THREAD != 0,
         ended_exec_ns: word(record, 16)?,

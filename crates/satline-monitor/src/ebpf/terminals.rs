@@ -11,7 +11,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use super::object::{Hook, Keep, KernelTypes, Loaded, Plan, Refusal, load};
+use super::object::{Hook, Keep, KernelTypes, Loaded, Plan, Refusal, half, load, name, pid, word};
 
 /// The programs.
 pub const PLAN: Plan = Plan {
@@ -71,21 +71,10 @@ pub struct Line {
     pub name: Vec<u8>,
 }
 
-fn word(bytes: &[u8], place: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(bytes.get(place..place + 8)?.try_into().ok()?))
-}
-
-fn half(bytes: &[u8], place: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(place..place + 4)?.try_into().ok()?))
-}
-
 /// A value of the map `lines`.
 fn line(value: &[u8]) -> Option<Line> {
     let time = |place| word(value, place).filter(|&ns| ns != 0);
-    let pid = |place| i32::try_from(half(value, place)?).ok();
     let flags = half(value, 72)?;
-    let name = value.get(80..96)?;
-    let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
     Some(Line {
         before_ns: time(0),
         key_ns: time(8),
@@ -95,15 +84,15 @@ fn line(value: &[u8]) -> Option<Line> {
         last_ns: time(40),
         asleep_ns: time(48),
         terminal: half(value, 56)?,
-        leader: pid(60)?,
-        reader: pid(64)?,
+        leader: pid(value, 60)?,
+        reader: pid(value, 64)?,
         uid: half(value, 68)?,
         interrupted: flags & INTERRUPTED != 0,
         command: flags & COMMAND != 0,
         raw: flags & RAW != 0,
         shell: flags & LEADER != 0,
         typed_ahead: half(value, 76)?,
-        name: name[..end].to_vec(),
+        name: name(value, 80)?.to_vec(),
     })
 }
 
@@ -120,16 +109,13 @@ impl Standing {
 
     fn of(value: &[u8]) -> Option<Self> {
         let time = |place| word(value, place).filter(|&ns| ns != 0);
-        let pid = |place| i32::try_from(half(value, place)?).ok();
         let state = word(value, 8)?;
         let flags = half(value, 128)?;
-        let name = value.get(136..152)?;
-        let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
         let asleep_ns = time(56).filter(|_| state == Self::ASKING);
         let any_ns = time(40);
         Some(Self {
             state,
-            leader: pid(116)?,
+            leader: pid(value, 116)?,
             line: Line {
                 before_ns: time(64),
                 key_ns: time(16),
@@ -141,29 +127,24 @@ impl Standing {
                 last_ns: time(48),
                 asleep_ns,
                 terminal: half(value, 112)?,
-                leader: pid(116)?,
-                reader: pid(120)?,
+                leader: pid(value, 116)?,
+                reader: pid(value, 120)?,
                 uid: half(value, 124)?,
                 interrupted: flags & INTERRUPTED != 0,
                 command: flags & COMMAND != 0,
                 raw: flags & RAW != 0,
                 shell: flags & LEADER != 0,
                 typed_ahead: half(value, 132)?,
-                name: name[..end].to_vec(),
+                name: name(value, 136)?.to_vec(),
             },
         })
     }
 }
 
-/// From so many terminals on it is looked at each reading whether their sessions are still there.
-const MANY: usize = 2048;
-
 /// The programs in the kernel.
 #[derive(Debug)]
 pub struct Terminals {
     loaded: Loaded,
-    lost: u64,
-    known: usize,
 }
 
 impl Terminals {
@@ -182,8 +163,6 @@ impl Terminals {
         let constants = constants.each_ref().map(|(name, value)| (*name, &value[..]));
         let terminals = Self {
             loaded: load(&PLAN, kernel, &constants, &[])?,
-            lost: 0,
-            known: 0,
         };
         let need = "to run in the first namespace of processes, with /dev/ptmx, on a kernel that hands on terminals' input by work items";
         let wrong = |what: String| Refusal::new(format!("terminals: {what}"), need);
@@ -206,9 +185,8 @@ impl Terminals {
     /// # Errors
     /// The maps cannot be read.
     pub fn read(&mut self, mut each: impl FnMut(Line)) -> io::Result<u64> {
-        let map = |name| self.loaded.map(name).map_err(io::Error::other);
         let mut ended = Vec::new();
-        map("lines")?.each(|key, value| {
+        self.loaded.map("lines")?.each(|key, value| {
             if let (Some(number), Some(line)) = (word(key, 0), line(value)) {
                 ended.push((number, line));
             }
@@ -216,8 +194,7 @@ impl Terminals {
         })?;
         ended.sort_unstable_by_key(|&(number, _)| number);
         ended.into_iter().for_each(|(_, line)| each(line));
-        let lost = map("lost")?.sum(0)?;
-        Ok(lost.saturating_sub(std::mem::replace(&mut self.lost, lost)))
+        self.loaded.newly_lost()
     }
 
     /// What its programs have taken while the kernel kept account, ns.
@@ -225,34 +202,25 @@ impl Terminals {
         self.loaded.run_time_ns()
     }
 
-    /// Whether so many terminals are followed that those without a session should be forgotten soon.
-    pub fn is_crowded(&self) -> bool {
-        self.known >= MANY
-    }
-
     /// Forgets terminals whose session is over, and gives the lines that were under way there: a terminal that is hung up tells
     /// nothing. With `all`, at the end, every line that has not ended.
     ///
     /// # Errors
     /// As [`Terminals::read`].
-    pub fn forget(&mut self, proc: &Path, all: bool, mut each: impl FnMut(Line)) -> io::Result<()> {
-        let mut known = 0;
-        let map = self.loaded.map("terminals").map_err(io::Error::other)?;
+    pub fn forget(&self, proc: &Path, all: bool, mut each: impl FnMut(Line)) -> io::Result<()> {
+        let map = self.loaded.map("terminals")?;
         map.each(|_, value| {
             let Some(standing) = Standing::of(value) else {
                 return Keep::No;
             };
             if !all && proc.join(standing.leader.to_string()).exists() {
-                known += 1;
                 return Keep::Yes;
             }
             if [Standing::UNDER_WAY, Standing::ASKING].contains(&standing.state) {
                 each(standing.line);
             }
             Keep::No
-        })?;
-        self.known = known;
-        Ok(())
+        })
     }
 }
 

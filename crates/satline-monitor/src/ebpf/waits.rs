@@ -8,7 +8,7 @@ use std::io;
 
 use crate::counters::Name;
 
-use super::object::{Hook, Keep, KernelTypes, Loaded, Plan, Refusal, load};
+use super::object::{Hook, Keep, KernelTypes, Loaded, Plan, Refusal, half, load, name, pid, word};
 
 /// The programs at context switches.
 pub const PLAN: Plan = Plan {
@@ -30,52 +30,47 @@ pub const CAUSES: usize = 10;
 /// Columns of time waited in a recording: see [`Waited::microseconds`].
 pub const COLUMNS: usize = 9;
 
-/// Time waited, ns, by cause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Waited {
-    pub page_ns: u64,
-    pub disk_ns: u64,
-    /// Futex calls for a lock are not among it.
-    pub futex_ns: u64,
-    pub file_lock_ns: u64,
-    pub local_ns: u64,
-    pub network_ns: u64,
-    pub idle_ns: u64,
-    pub other_ns: u64,
-    /// Futex calls for a lock, as far as they can be told.
-    pub mutex_ns: u64,
-    /// That part of the run queue's time in which a quota held the thread back.
-    pub quota_ns: u64,
+/// A field for each cause, in the order of the programs, and the numbers as a list.
+macro_rules! causes {
+    ($(#[$about:meta])* $name:ident { $($(#[$of:meta])* $cause:ident,)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct $name {
+            $($(#[$of])* pub $cause: u64,)*
+        }
+
+        impl $name {
+            fn of([$($cause),*]: [u64; CAUSES]) -> Self {
+                Self { $($cause),* }
+            }
+
+            fn numbers(self) -> [u64; CAUSES] {
+                [$(self.$cause),*]
+            }
+        }
+    };
+}
+
+causes! {
+    /// Time waited, ns, by cause.
+    Waited {
+        page_ns,
+        disk_ns,
+        /// Futex calls for a lock are not among it.
+        futex_ns,
+        file_lock_ns,
+        local_ns,
+        network_ns,
+        idle_ns,
+        other_ns,
+        /// Futex calls for a lock, as far as they can be told.
+        mutex_ns,
+        /// That part of the run queue's time in which a quota held the thread back.
+        quota_ns,
+    }
 }
 
 impl Waited {
-    fn of(ns: [u64; CAUSES]) -> Self {
-        let [
-            page_ns,
-            disk_ns,
-            futex_ns,
-            file_lock_ns,
-            local_ns,
-            network_ns,
-            idle_ns,
-            other_ns,
-            mutex_ns,
-            quota_ns,
-        ] = ns;
-        Self {
-            page_ns,
-            disk_ns,
-            futex_ns,
-            file_lock_ns,
-            local_ns,
-            network_ns,
-            idle_ns,
-            other_ns,
-            mutex_ns,
-            quota_ns,
-        }
-    }
-
     /// Of one cause, by its place.
     fn only(cause: usize, ns: u64) -> Self {
         let mut causes = [0; CAUSES];
@@ -83,21 +78,6 @@ impl Waited {
             *place = ns;
         }
         Self::of(causes)
-    }
-
-    fn numbers(self) -> [u64; CAUSES] {
-        [
-            self.page_ns,
-            self.disk_ns,
-            self.futex_ns,
-            self.file_lock_ns,
-            self.local_ns,
-            self.network_ns,
-            self.idle_ns,
-            self.other_ns,
-            self.mutex_ns,
-            self.quota_ns,
-        ]
     }
 
     /// Each of both, put together.
@@ -177,8 +157,7 @@ impl WaitSums {
         if ns[CAUSES - 1] == u64::MAX {
             ns[CAUSES - 1] = 0;
         }
-        let head = |at: usize| Some(u64::from_ne_bytes(record.get(at..at + 8)?.try_into().ok()?));
-        let (cause, since_ns, until_ns) = (head(0)?, head(8)?, head(16)?);
+        let (cause, since_ns, until_ns) = (word(record, 0)?, word(record, 8)?, word(record, 16)?);
         let under_way = (since_ns != 0).then_some(UnderWay {
             cause: usize::try_from(cause).ok()?,
             since_ns,
@@ -278,15 +257,10 @@ pub struct ThreadWaits {
 
 fn numbers(bytes: &[u8]) -> Option<[u64; CAUSES]> {
     let mut numbers = [0; CAUSES];
-    for (number, chunk) in numbers.iter_mut().zip(bytes.chunks_exact(8)) {
-        *number = u64::from_ne_bytes(chunk.try_into().ok()?);
+    for (place, number) in numbers.iter_mut().enumerate() {
+        *number = word(bytes, 8 * place)?;
     }
     (bytes.len() == 8 * CAUSES).then_some(numbers)
-}
-
-fn half(bytes: &[u8], at: usize) -> Option<i32> {
-    let number = u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?);
-    i32::try_from(number).ok()
 }
 
 /// A record of the iterator. A kernel that does not tell what quotas hold back has all bits of that number set.
@@ -296,8 +270,8 @@ fn living(record: &[u8], throttling: &mut bool) -> Option<ThreadWaits> {
         (ns[CAUSES - 1], *throttling) = (0, false);
     }
     Some(ThreadWaits {
-        tid: half(record, 0)?,
-        pid: half(record, 4)?,
+        tid: pid(record, 0)?,
+        pid: pid(record, 4)?,
         waited: Waited::of(ns),
         ended: None,
     })
@@ -305,52 +279,43 @@ fn living(record: &[u8], throttling: &mut bool) -> Option<ThreadWaits> {
 
 /// An entry of the map of those that ended.
 fn ended(key: &[u8], value: &[u8]) -> Option<ThreadWaits> {
-    let uid = u32::from_ne_bytes(value.get(8..12)?.try_into().ok()?);
     Some(ThreadWaits {
-        tid: half(key, 0)?,
-        pid: half(value, 0)?,
+        tid: pid(key, 0)?,
+        pid: pid(value, 0)?,
         waited: Waited::of(numbers(value.get(16..)?)?),
-        ended: Some((half(value, 4)?, uid)),
+        ended: Some((pid(value, 4)?, half(value, 8)?)),
     })
 }
 
 /// An entry of the map of pairs.
 fn pair(key: &[u8], value: &[u8]) -> Option<Pair> {
-    let number = |bytes: &[u8], at: usize| {
-        let bytes = bytes.get(at..at + 8)?.try_into().ok()?;
-        Some(u64::from_ne_bytes(bytes))
-    };
-    let uid = |at: usize| Some(u32::from_ne_bytes(value.get(at..at + 4)?.try_into().ok()?));
-    let name = value.get(24..40)?;
-    let length = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
     Some(Pair {
         waiter: Party {
-            pid: half(key, 0)?,
-            uid: uid(16)?,
+            pid: pid(key, 0)?,
+            uid: half(value, 16)?,
         },
         holder: Party {
-            pid: half(key, 4)?,
-            uid: uid(20)?,
+            pid: pid(key, 4)?,
+            uid: half(value, 20)?,
         },
-        cause: HeldCause::at(number(key, 8)?)?,
-        waited_ns: number(value, 0)?,
-        count: number(value, 8)?,
-        name: Name::new(&name[..length]),
+        cause: HeldCause::at(word(key, 8)?)?,
+        waited_ns: word(value, 0)?,
+        count: word(value, 8)?,
+        name: Name::new(name(value, 24)?),
     })
 }
 
 /// An entry of the map of disks.
 fn disk_wait(key: &[u8], value: &[u8]) -> Option<DiskWait> {
-    let number = |at: usize| Some(u64::from_ne_bytes(value.get(at..at + 8)?.try_into().ok()?));
-    let disk = u32::from_ne_bytes(key.get(4..8)?.try_into().ok()?);
+    let disk = half(key, 4)?;
     Some(DiskWait {
         waiter: Party {
-            pid: half(key, 0)?,
-            uid: u32::from_ne_bytes(value.get(16..20)?.try_into().ok()?),
+            pid: pid(key, 0)?,
+            uid: half(value, 16)?,
         },
         disk: (disk != 0).then_some((disk >> 20, disk & 0xf_ffff)),
-        waited_ns: number(0)?,
-        count: number(8)?,
+        waited_ns: word(value, 0)?,
+        count: word(value, 8)?,
     })
 }
 
@@ -359,7 +324,6 @@ fn disk_wait(key: &[u8], value: &[u8]) -> Option<DiskWait> {
 pub struct Waits {
     loaded: Loaded,
     bytes: Vec<u8>,
-    lost: u64,
     throttling: bool,
 }
 
@@ -378,7 +342,6 @@ impl Waits {
         let mut waits = Self {
             loaded: load(&PLAN, kernel, &[], &[])?,
             bytes: Vec::new(),
-            lost: 0,
             throttling: true,
         };
         // Takes up what sleeps already.
@@ -416,15 +379,13 @@ impl Waits {
     /// # Errors
     /// The map cannot be read.
     pub fn read_ended(&mut self, mut each: impl FnMut(&ThreadWaits)) -> io::Result<u64> {
-        let map = |name| self.loaded.map(name).map_err(io::Error::other);
-        map("ended")?.each(|key, value| {
+        self.loaded.map("ended")?.each(|key, value| {
             if let Some(waits) = ended(key, value) {
                 each(&waits);
             }
             Keep::No
         })?;
-        let lost = map("lost")?.sum(0)?;
-        Ok(lost.saturating_sub(std::mem::replace(&mut self.lost, lost)))
+        self.loaded.newly_lost()
     }
 
     /// What its programs have taken while the kernel kept account, ns.
@@ -442,7 +403,7 @@ impl Waits {
     /// # Errors
     /// The map cannot be read.
     pub fn read_disks(&self, mut each: impl FnMut(DiskWait)) -> io::Result<()> {
-        let map = self.loaded.map("disks").map_err(io::Error::other)?;
+        let map = self.loaded.map("disks")?;
         map.drain(|key, value| {
             if let Some(wait) = disk_wait(key, value) {
                 each(wait);
@@ -455,7 +416,7 @@ impl Waits {
     /// # Errors
     /// The map cannot be read.
     pub fn read_pairs(&self, mut each: impl FnMut(Pair)) -> io::Result<()> {
-        let map = self.loaded.map("pairs").map_err(io::Error::other)?;
+        let map = self.loaded.map("pairs")?;
         map.each(|key, value| {
             if let Some(pair) = pair(key, value) {
                 each(pair);

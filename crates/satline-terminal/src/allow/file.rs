@@ -72,17 +72,11 @@ impl Bounds {
     }
 }
 
-/// The end of a day, s since 1970 UTC [days from the civil date: the Gregorian calendar's 400 years have 146097 days].
+/// The end of a day, s since 1970 UTC.
 fn end_of(year: u16, month: u8, day: u8) -> Option<i64> {
-    let (month, day) = (i64::from(month), i64::from(day));
-    if year < 1970 || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    // Years that begin in March, so that the leap day is the last.
-    let year = i64::from(year) - i64::from(month <= 2);
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let days = year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468;
-    Some((days + 1) * 86_400)
+    let day = chrono::NaiveDate::from_ymd_opt(year.into(), month.into(), day.into())?;
+    let next = day.succ_opt()?.and_time(chrono::NaiveTime::MIN);
+    Some(next.and_utc().timestamp())
 }
 
 /// Reads the owner's leave on the host; `list` must name it too.

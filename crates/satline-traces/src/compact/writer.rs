@@ -73,11 +73,6 @@ impl<W: Write> Writer<W> {
         Ok((self.to, self.written))
     }
 
-    /// References written so far.
-    pub fn references(&self) -> u64 {
-        self.references
-    }
-
     fn block(&mut self) -> Result<()> {
         let packed = self.packer.compress(&self.plain);
         let packed = packed.map_err(|error| Error::io(&self.path, &error))?;

@@ -12,7 +12,7 @@ use std::io::BufRead;
 
 use crate::trace::Sink;
 use lines::Lines;
-use satline_program::{Error, Result};
+use satline_program::{Error, Result, parse::unsigned as decimal};
 
 /// Pages that one line may touch: more is taken for damage.
 const MOST_PAGES_OF_A_LINE: u64 = 1 << 20;
@@ -226,19 +226,6 @@ fn unreadable(source: &str, number: u64, line: &[u8], format: &Format) -> Error 
         format!("{source}: line {number} is not of {}: {shown:?}", format.name),
         format!("{} is {}; --format names another", format.name, format.about),
     )
-}
-
-/// A decimal number, all of it.
-fn decimal(text: &[u8]) -> Option<u64> {
-    let mut value = 0_u64;
-    for &byte in text {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
-    }
-    (!text.is_empty()).then_some(value)
 }
 
 /// A hexadecimal number, all of it.

@@ -12,10 +12,29 @@ const OUT: u8 = 0;
 const IN: u8 = 1;
 const REFERENCED: u8 = 2;
 
+/// The hand alone, for reference bits that are kept elsewhere.
+#[derive(Debug, Default)]
+pub struct Hand(u32);
+
+impl Hand {
+    /// The first frame that is not spared. `spares` is asked frame by frame, and resets the bit of a referenced one.
+    pub fn sweep(&mut self, frames: u32, mut spares: impl FnMut(u32) -> bool) -> Option<u32> {
+        // The first sweep resets every bit, so the second finds a frame if one can be taken at all.
+        for _ in 0..2 * frames {
+            let at = self.0;
+            self.0 = if at + 1 == frames { 0 } else { at + 1 };
+            if !spares(at) {
+                return Some(at);
+            }
+        }
+        None
+    }
+}
+
 #[derive(Debug)]
 pub struct Clock {
     states: Vec<u8>,
-    hand: usize,
+    hand: Hand,
 }
 
 impl Policy for Clock {
@@ -24,7 +43,7 @@ impl Policy for Clock {
     fn new(setup: &Setup) -> Self {
         Self {
             states: vec![OUT; setup.frames as usize],
-            hand: 0,
+            hand: Hand::default(),
         }
     }
 
@@ -37,20 +56,15 @@ impl Policy for Clock {
     }
 
     fn victim(&mut self, _wanted: Option<u32>, takeable: &mut impl FnMut(u32) -> bool) -> Option<u32> {
-        // The first sweep resets every bit, so the second finds a frame if one can be taken at all.
-        for _ in 0..2 * self.states.len() {
-            let at = self.hand;
-            self.hand = if at + 1 == self.states.len() { 0 } else { at + 1 };
-            match self.states[at] {
-                REFERENCED => self.states[at] = IN,
-                IN if takeable(at as u32) => {
-                    self.states[at] = OUT;
-                    return Some(at as u32);
-                }
-                _ => {}
-            }
-        }
-        None
+        let states = &mut self.states;
+        let taken = self.hand.sweep(states.len() as u32, |frame| {
+            let state = &mut states[frame as usize];
+            let was = *state;
+            *state = was.min(IN);
+            was != IN || !takeable(frame)
+        })?;
+        self.left(taken);
+        Some(taken)
     }
 
     fn left(&mut self, frame: u32) {

@@ -30,10 +30,6 @@ impl Links {
         self.lens[list as usize]
     }
 
-    pub fn newest(&self, list: u32) -> Option<u32> {
-        self.item(self.nodes[(self.items + list) as usize].1)
-    }
-
     pub fn oldest(&self, list: u32) -> Option<u32> {
         self.item(self.nodes[(self.items + list) as usize].0)
     }

@@ -18,10 +18,11 @@ mod sieve;
 mod two_list;
 mod working_set;
 
+pub use self::clock::{Clock, Hand};
 pub use self::links::{Ghosts, Links, NONE};
 pub use self::{
-    arc::Arc, clock::Clock, fifo::Fifo, generations::Generations, lfu::Lfu, lru::Lru, random::Random,
-    s3_fifo::S3Fifo, sieve::Sieve, two_list::TwoList,
+    arc::Arc, fifo::Fifo, generations::Generations, lfu::Lfu, lru::Lru, random::Random, s3_fifo::S3Fifo,
+    sieve::Sieve, two_list::TwoList,
 };
 use satline_program::{Error, Result};
 
@@ -67,7 +68,7 @@ pub trait Policy: Sized {
     /// The frame that is to be emptied: the policy knows it no more. `None`: none is takeable.
     ///
     /// `wanted` is the page that is to come, where that is known: some decide by it. A frame that is not `takeable` is
-    /// passed over.
+    /// passed over; an empty one never is takeable.
     fn victim(&mut self, wanted: Option<u32>, takeable: &mut impl FnMut(u32) -> bool) -> Option<u32>;
 
     /// The frame's page left without the policy.
@@ -88,7 +89,7 @@ pub struct Entry {
 #[rustfmt::skip]
 pub const POLICIES: &[Entry] = &[
     Entry { name: "fifo", source: Fifo::SOURCE, replay: online::<Fifo>, bounded: true },
-    Entry { name: "random", source: Random::SOURCE, replay: online::<Random>, bounded: true },
+    Entry { name: "random", source: <Random>::SOURCE, replay: online::<Random>, bounded: true },
     Entry { name: "clock", source: Clock::SOURCE, replay: online::<Clock>, bounded: true },
     Entry { name: "lru", source: Lru::SOURCE, replay: online::<Lru>, bounded: true },
     Entry { name: "lfu", source: Lfu::SOURCE, replay: online::<Lfu>, bounded: true },

@@ -6,32 +6,27 @@
 //! queue live half a sweep on average and those of users in queue one and a half.
 //! Reference: [T87], base system.
 
+use satline_traces::policies::Hand;
+
 use super::{Replacement, Setup};
 use crate::storage::Storage;
 
 #[derive(Debug)]
-struct CoreTableScan {
-    pointer: u32,
-}
+struct CoreTableScan(Hand);
 
 pub fn make(_setup: Setup) -> Box<dyn Replacement> {
-    Box::new(CoreTableScan { pointer: 0 })
+    Box::new(CoreTableScan(Hand::default()))
 }
 
 impl Replacement for CoreTableScan {
     fn victim(&mut self, storage: &mut Storage) -> Option<u32> {
-        // The first sweep resets every bit, so the second finds a frame if one can be taken at all.
-        for _ in 0..2 * storage.frames() {
-            let at = self.pointer;
-            self.pointer = (at + 1) % storage.frames();
-            if !storage.scan(at).takeable() {
-                continue;
+        self.0.sweep(storage.frames(), |at| {
+            let takeable = storage.scan(at).takeable();
+            let referenced = takeable && storage.is_referenced(at);
+            if referenced {
+                storage.reset(at);
             }
-            if !storage.is_referenced(at) {
-                return Some(at);
-            }
-            storage.reset(at);
-        }
-        None
+            !takeable || referenced
+        })
     }
 }

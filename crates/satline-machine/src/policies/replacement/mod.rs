@@ -5,14 +5,14 @@
 //! of queue-adds, queue-drops and faults, has a tick of its own, and does what [`Storage`] can do with frames.
 
 mod core_table_scan;
-mod random;
 mod traced;
 mod working_set_sampling;
 
-use satline_traces::policies::{Arc, Fifo, Generations, Lru, Policy, S3Fifo, Sieve, TwoList};
+use satline_traces::policies::{Arc, Fifo, Generations, Lru, Policy, Random, S3Fifo, Sieve, TwoList};
 
-use self::traced::{Touches, traced};
+use self::traced::{Touches, adapted, traced};
 use super::Entry;
+use crate::engine::Stream;
 use crate::storage::Storage;
 pub use crate::storage::{Replacement, Setup};
 
@@ -24,6 +24,11 @@ pub fn reset_touched(storage: &mut Storage, user: u32) {
     }
 }
 
+/// Its draws are a stream of their own.
+fn random(setup: &Setup) -> Random<Stream> {
+    Random::of(setup.streams.stream(0, "random replacement"), setup.frames)
+}
+
 /// Makes one.
 pub type Make = fn(Setup) -> Box<dyn Replacement>;
 
@@ -33,7 +38,7 @@ pub const POLICIES: &[Entry<Make>] = &[
     Entry { name: "core-table-scan", source: include_str!("core_table_scan.rs"), make: core_table_scan::make },
     Entry { name: "fifo", source: Fifo::SOURCE, make: |setup| traced::<Fifo>(setup, Touches::None) },
     Entry { name: "lru", source: Lru::SOURCE, make: |setup| traced::<Lru>(setup, Touches::All) },
-    Entry { name: "random", source: include_str!("random.rs"), make: random::make },
+    Entry { name: "random", source: <Random>::SOURCE, make: |setup| adapted(random(&setup), &setup, Touches::None) },
     Entry { name: "two-list", source: TwoList::SOURCE, make: |setup| traced::<TwoList>(setup, Touches::All) },
     Entry { name: "multi-generational", source: Generations::SOURCE, make: |setup| traced::<Generations>(setup, Touches::All) },
     Entry { name: "arc", source: Arc::SOURCE, make: |setup| traced::<Arc>(setup, Touches::Further) },

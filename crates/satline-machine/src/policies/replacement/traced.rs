@@ -37,9 +37,17 @@ where
     let policy = P::new(&policies::Setup {
         frames: setup.frames,
         pages: setup.pages,
-        // None of those used here draws.
+        // None of those made so draws.
         seed: 0,
     });
+    adapted(policy, &setup, touches)
+}
+
+/// One that is made already.
+pub(super) fn adapted<P>(policy: P, setup: &Setup, touches: Touches) -> Box<dyn Replacement>
+where
+    P: Policy + Debug + Send + 'static,
+{
     Box::new(Traced {
         policy,
         touches,

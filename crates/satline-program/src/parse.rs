@@ -5,6 +5,7 @@
 //! like a counter that leapt.
 
 /// Parses a whole field as an unsigned decimal number.
+#[inline]
 pub fn unsigned(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
@@ -20,6 +21,7 @@ pub fn unsigned(text: &[u8]) -> Option<u64> {
 }
 
 /// Parses a whole field as a decimal number with an optional minus sign.
+#[inline]
 pub fn signed(text: &[u8]) -> Option<i64> {
     match text.strip_prefix(b"-") {
         Some(digits) => 0i64.checked_sub_unsigned(unsigned(digits)?),
@@ -28,12 +30,14 @@ pub fn signed(text: &[u8]) -> Option<i64> {
 }
 
 /// The fields of a line, separated by any number of blanks, tabs or newlines.
+#[inline]
 pub fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|b| matches!(b, b' ' | b'\t' | b'\n'))
         .filter(|f| !f.is_empty())
 }
 
 /// The lines of a text, without their ends.
+#[inline]
 pub fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&b| b == b'\n').filter(|l| !l.is_empty())
 }
@@ -58,7 +62,7 @@ pub fn pressure(text: &[u8], line: &str) -> Option<i64> {
     fields(line).find_map(|f| signed(f.strip_prefix(b"total=")?))
 }
 
-/// What the monitor takes from `/proc/PID/stat` or `/proc/PID/task/TID/stat`.
+/// What is taken from `/proc/PID/stat` or `/proc/PID/task/TID/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stat {
     /// Where the command name lies in the text that was parsed.
@@ -121,6 +125,11 @@ pub fn stat(text: &[u8]) -> Option<Stat> {
     rest.skip(1)?; // virtual size
     stat.resident_pages = u64::try_from(rest.signed()?).unwrap_or(0);
     Some(stat)
+}
+
+/// A further field of the stat line that was parsed, by its number in proc(5).
+pub fn stat_field<'a>(text: &'a [u8], stat: &Stat, number: usize) -> Option<&'a [u8]> {
+    fields(&text[stat.name.1 + 1..]).nth(number.checked_sub(3)?)
 }
 
 /// Parses `/proc/PID/schedstat`: time on a processor and time runnable but waiting, both ns, and the number of stays.
@@ -220,6 +229,9 @@ mod tests {
             resident_pages: 77,
         };
         assert_eq!(stat, expected);
+        let field = |number| stat_field(LINE, &stat, number);
+        assert_eq!((field(3), field(7)), (Some(&b"R"[..]), Some(&b"34816"[..])));
+        assert_eq!((field(2), field(99)), (None, None));
     }
 
     #[test]
