@@ -178,6 +178,18 @@ impl SchedulerFigures {
 }
 
 impl Machine {
+    /// What this machine leaves out of a multiprocessor, one phrase each; nothing of one with a single processor.
+    pub fn not_modelled(&self) -> Vec<&'static str> {
+        match self.processors.count {
+            0 | 1 => Vec::new(),
+            _ => vec![
+                "the control program has no locks",
+                "I/O starts and is interrupted on any processor",
+                "a better user takes any processor at once",
+            ],
+        }
+    }
+
     /// Slices and the quantum are long enough when so many pages are shared.
     ///
     /// # Errors
