@@ -82,7 +82,11 @@ pub fn table(outcome: &Outcome) -> String {
         ));
     }
     if !outcome.not_modelled.is_empty() {
-        text.push_str(&wrapped("", 0, &left_out(outcome.processors, &outcome.not_modelled)));
+        text.push_str(&wrapped(
+            "",
+            0,
+            &left_out(outcome.processors, &outcome.not_modelled),
+        ));
     }
     text
 }

@@ -116,8 +116,9 @@ pub fn run(options: &RunOptions, stop: &dyn Fn() -> Option<Ending>) -> Result<Ou
         transactions: options.transactions_out,
     });
     let devices = machine.devices.iter().map(|device| device.name.clone()).collect();
+    let locks = machine.locks.iter().map(|lock| lock.name.clone()).collect();
     let mut observers = Observers {
-        summary: Summary::new(steps.clone(), devices),
+        summary: Summary::new(steps.clone(), devices).with_locks(locks),
         recorder: setting.map(recorder).transpose()?,
     };
     let ran = go(&mut simulation, &mut observers, &steps, options.progress, stop);

@@ -18,6 +18,7 @@ mod model;
 mod model_reference;
 mod model_theory;
 mod modules;
+mod multiprocessor;
 mod page_out;
 mod page_out_directions;
 mod paging_peers;

@@ -192,7 +192,12 @@ fn several_processors_say_what_is_left_out_of_them() {
         assert!(note.contains(what.as_str().unwrap()), "{note}");
     }
     let machine = shipped("machines/3081D.toml");
-    let explained = text(&command(&["explain", machine.to_str().unwrap()]).output().unwrap().stdout);
+    let explained = text(
+        &command(&["explain", machine.to_str().unwrap()])
+            .output()
+            .unwrap()
+            .stdout,
+    );
     assert!(explained.contains("not modelled\n"), "{explained}");
 }
 
