@@ -10,7 +10,9 @@
    difference leaves the start out. Medians of the rounds.
 2. The same of a whole machine, in the same rounds: the 3081D with its 310 users, audited every 10 s; without
    its start too.
-3. The open check of the 3380: response times of demand and block paging beside the published ones, and
+3. The same of multiprocessors: the 3033 MP with its locks and signals, with 2, 4 and 8 processors; storage,
+   devices and users in proportion.
+4. The open check of the 3380: response times of demand and block paging beside the published ones, and
    what other placements of the pages would give.
 
 Build first: cargo build --release -p satline-machine --examples
@@ -35,6 +37,12 @@ PEERS = ROOT / "target/machine-peers"
 OURS = "satline-machine"
 # What the whole machine is to reach: events per processor second, and simulated seconds per processor second.
 WHOLE_GOALS = {"events_per_processor_s": 5e6, "times_real_time": 300.0}
+# Multiprocessors with locks: processors, users. The first is to reach so many events per processor second,
+# and an event of the last is to cost at most so many times one of the first.
+MULTIPROCESSORS = ((2, 310), (4, 620), (8, 1240))
+# Groups of that machine's devices, so many for each processor: without them they would wait.
+DEVICES = {"drum": 1, "page-pack": 2, "pack-a": 4, "pack-b": 4}
+MULTIPROCESSOR_GOALS = {"events_per_processor_s": 4e6, "cost_of_eight": 1.5}
 # Of the peers' rates, that ours is to reach.
 GOALS = {"hand-rolled": 0.75, "desque": 1.0}
 # SimPy is so slow that it gets a part of the simulated seconds.
@@ -87,6 +95,22 @@ def rates(
     return found, throughput, whole
 
 
+def multiprocessors(seconds: float, rounds: int) -> dict[int, list[float]]:
+    """Events per processor second by number of processors, in turns."""
+    found: dict[int, list[float]] = {count: [] for count, _ in MULTIPROCESSORS}
+    for _ in range(rounds):
+        for count, users in MULTIPROCESSORS:
+            command = [str(EXAMPLES / "whole_machine"), str(seconds * 2 / count)]
+            command += [str(ROOT / "machines/3033-MP.toml"), str(ROOT / "workloads/simulated/tso310.toml")]
+            command += [str(users), f"processors.count={count}", "multiprocessor.signal=true"]
+            command += [f'processor=[{{ role = "symmetric", count = {count} }}]']
+            command += [f"storage.pageable_frames={1700 * count}", f"storage.bytes={2**23 * count}"]
+            command += [f"device.{name}.count={each * count}" for name, each in DEVICES.items()]
+            _, machine = run(command)
+            found[count].append(machine["events_per_processor_s"])
+    return found
+
+
 def open_check() -> list[dict[str, object]]:
     done = subprocess.run([str(EXAMPLES / "open_check")], capture_output=True, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -123,6 +147,19 @@ def print_whole(whole: dict[str, list[float]]) -> None:
         )
 
 
+def print_multiprocessors(found: dict[int, list[float]]) -> None:
+    print("\nMultiprocessors: 3033 MP with locks, million events per second of processor time; medians")
+    median = {count: statistics.median(values) / 1e6 for count, values in found.items()}
+    for count, value in median.items():
+        low, high = min(found[count]) / 1e6, max(found[count]) / 1e6
+        print(f"  {count} processors{value:11.2f}  ({low:.2f} to {high:.2f})")
+    goal, most = (MULTIPROCESSOR_GOALS[name] for name in ("events_per_processor_s", "cost_of_eight"))
+    print(f"  goal, at least {goal / 1e6:g} with 2: {'met' if median[2] >= goal / 1e6 else 'NOT met'}")
+    ratio = median[2] / median[8]
+    verdict = "met" if ratio <= most else "NOT met"
+    print(f"  goal, an event with 8 processors at most {most:g} of one with 2: {verdict} ({ratio:.2f})")
+
+
 def print_check(cases: list[dict[str, object]]) -> None:
     print("\nOpen check of the 3380: response per start-I/O, ms, with its 95 % interval")
     print(f"  {'':40}{'published':>9}{'model':>8}{'±':>6}{'off':>8}")
@@ -157,6 +194,7 @@ def main() -> None:
             )
     build_peers()
     found, throughput, whole = rates(options.seconds, options.whole_seconds, options.rounds)
+    several = multiprocessors(options.whole_seconds, options.rounds)
     cases = open_check()
     if options.json:
         median = {name: statistics.median(values) for name, values in found.items()}
@@ -170,12 +208,16 @@ def main() -> None:
             "whole_machine": {name: statistics.median(values) for name, values in whole.items()},
             "whole_machine_rounds": whole,
             "whole_machine_goals": WHOLE_GOALS,
+            "multiprocessors": {str(count): statistics.median(values) for count, values in several.items()},
+            "multiprocessor_rounds": {str(count): values for count, values in several.items()},
+            "multiprocessor_goals": MULTIPROCESSOR_GOALS,
             "open_check": cases,
         }
         print(json.dumps(result, indent=1))
         return
     print_rates(found, throughput)
     print_whole(whole)
+    print_multiprocessors(several)
     print_check(cases)
 
 

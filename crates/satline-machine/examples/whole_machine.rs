@@ -1,4 +1,4 @@
-//! How fast a whole machine runs: `whole_machine [SECONDS [MACHINE WORKLOAD [USERS]]]`, one JSON line.
+//! How fast a whole machine runs: `whole_machine [SECONDS [MACHINE WORKLOAD [USERS [KEY=VALUE…]]]]`, one JSON line.
 //!
 //! Without files it is the shipped 3081D with its 310 users. Rates are per second of this program's processor time.
 
@@ -17,21 +17,32 @@ fn main() {
     let seconds: Option<f64> = arguments.first().map_or(Some(600.0), |text| text.parse().ok());
     let users: Option<u32> = arguments.get(3).and_then(|text| text.parse().ok());
     let Some(seconds) = seconds else {
-        eprintln!("usage: whole_machine [SECONDS [MACHINE WORKLOAD [USERS]]]");
+        eprintln!("usage: whole_machine [SECONDS [MACHINE WORKLOAD [USERS [KEY=VALUE…]]]]");
         std::process::exit(2);
     };
     let (machine, workload) = (
         file(1, "machines/3081D.toml"),
         file(2, "workloads/simulated/tso310.toml"),
     );
-    if let Err(error) = measure(seconds, &machine, &workload, users) {
+    let sets: Vec<(String, String)> = arguments
+        .iter()
+        .skip(4)
+        .filter_map(|set| set.split_once('='))
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect();
+    if let Err(error) = measure(seconds, (&machine, &workload), users, &sets) {
         eprintln!("error: {error}\nhint: {}", error.hint);
         std::process::exit(2);
     }
 }
 
-fn measure(seconds: f64, machine: &Path, workload: &Path, users: Option<u32>) -> Result<(), Error> {
-    let (machine, workload) = read::read_files(machine, workload, &[])?;
+fn measure(
+    seconds: f64,
+    (machine, workload): (&Path, &Path),
+    users: Option<u32>,
+    sets: &[(String, String)],
+) -> Result<(), Error> {
+    let (machine, workload) = read::read_files(machine, workload, sets)?;
     let (machine, workload) = (machine.machine, workload.workload);
     let users = users.unwrap_or(match workload.population {
         Population::Constant(users) => users,
@@ -64,6 +75,7 @@ fn measure(seconds: f64, machine: &Path, workload: &Path, users: Option<u32>) ->
         "times_real_time": seconds / taken_s,
         "problem": part(|processor| processor.problem_ns),
         "supervisor": part(|processor| processor.supervisor_ns),
+        "spin": part(|processor| processor.spin_ns),
         "page_wait": part(|processor| processor.page_wait_ns),
         "io_wait": part(|processor| processor.io_wait_ns),
         "idle": part(|processor| processor.idle_ns),

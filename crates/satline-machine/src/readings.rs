@@ -34,6 +34,8 @@ pub struct Reading {
     pub devices: Vec<DeviceReading>,
     pub channels: Vec<ChannelReading>,
     pub users: Vec<UserReading>,
+    /// By lock, and of each by processor.
+    pub locks: Vec<LockReading>,
 }
 
 /// Levels are values now; integrals are ∫ level dt in ns × unit; the rest counts up.
@@ -91,6 +93,16 @@ pub struct SystemReading {
     // Extra counters of prototype policies follow here, `None` where the policy in force has none.
     /// Of the drops, those of users who had to leave for what they held.
     pub involuntary_drops: Option<u64>,
+    /// I/Os and page-ins put off because their processor had no path; work left to the main processor; how long both waited
+    /// there, ns.
+    pub io_defers: Option<u64>,
+    pub left_to_main: Option<u64>,
+    pub deferred_ns: Option<u128>,
+    /// Processors woken or interrupted by others; dispatches of another user than the last one there, and of one who came
+    /// from another processor.
+    pub signals: Option<u64>,
+    pub user_switches: Option<u64>,
+    pub processor_moves: Option<u64>,
     pub swap_sets_in: Option<u64>,
     pub swap_sets_out: Option<u64>,
     pub trimmed_pages: Option<u64>,
@@ -130,6 +142,42 @@ pub struct ProcessorReading {
     pub page_wait_ns: u64,
     /// Idle, outstanding I/O primarily not paging.
     pub io_wait_ns: u64,
+    /// Spinning before a lock.
+    pub spin_ns: u64,
+    pub dispatches: u64,
+    /// Users taken off it by interrupts.
+    pub interruptions: u64,
+    /// Page waits that began here, users' I/Os that it started, and both that it had no path for.
+    pub page_waits: u64,
+    pub ios: u64,
+    pub io_defers: u64,
+}
+
+/// A lock on one processor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LockReading {
+    /// Times that it was had, and for how long.
+    pub holds: u64,
+    pub hold_ns: u64,
+    pub spins: u64,
+    pub spin_ns: u64,
+    /// Times that work was put off because it was held, and how long until the lock was free for it.
+    pub defers: u64,
+    pub wait_ns: u64,
+}
+
+impl LockReading {
+    /// Of both processors.
+    pub fn plus(self, other: &Self) -> Self {
+        Self {
+            holds: self.holds + other.holds,
+            hold_ns: self.hold_ns + other.hold_ns,
+            spins: self.spins + other.spins,
+            spin_ns: self.spin_ns + other.spin_ns,
+            defers: self.defers + other.defers,
+            wait_ns: self.wait_ns + other.wait_ns,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

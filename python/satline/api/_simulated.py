@@ -60,6 +60,8 @@ class Simulation(Result["Simulated"]):
         ]
         if found.unverified:
             lines.append(f"{len(found.unverified)} figures of the machine are without a known source")
+        if found.not_modelled:
+            lines.append(f"not modelled of several processors: {'; '.join(found.not_modelled)}")
         return lines
 
     def wide(self, *measures: str) -> Frame:

@@ -77,6 +77,8 @@ def notes(simulated: Simulated, names: Sequence[str]) -> list[str]:
         lines.append(
             f"It rests on {len(simulated.unverified)} figures without a known source; --explain marks them"
         )
+    if simulated.not_modelled:
+        lines.append(f"Not modelled of several processors: {'; '.join(simulated.not_modelled)}")
     return [visible(line) for line in lines]
 
 
@@ -151,6 +153,7 @@ def content(simulated: Simulated) -> dict[str, Any]:
         "workload": simulated.workload.stem,
         "events": simulated.events,
         "unverified": list(simulated.unverified),
+        "not_modelled": list(simulated.not_modelled),
         "unreached": [{"point": number, "goal": goal.words} for number, goal in simulated.unreached],
         "points": [
             {

@@ -91,6 +91,13 @@ _ALL = (
         "read_ahead_used_fraction", "pages read ahead and used", "fraction", weight="pages_read_ahead_per_s"
     ),
     Measure("migrated_pages_per_s", "pages migrated", "pages/s"),
+    Measure("io_defers_per_s", "I/Os put off for want of a path", "per second"),
+    Measure("left_to_main_per_s", "work left to the main processor", "per second"),
+    Measure("defer_wait_ms", "wait of what was put off", "ms", weight="put_off_per_s"),
+    Measure("signals_per_s", "processors signalled", "per second"),
+    Measure("user_switches_per_s", "switches to another user", "per second"),
+    Measure("processor_moves_per_s", "users moved to another processor", "per second"),
+    Measure("lock_spin_fraction", "spinning before locks", "fraction"),
     Measure("user_ios_per_s", "users' I/Os", "per second"),
     Measure("page_io_ms", "paging I/O time", "ms", weight="page_sios_per_s"),
     Measure("dispatches_per_s", "dispatches", "per second"),
@@ -142,12 +149,31 @@ USUAL = (
     "page_reads_per_s",
 )
 # Weights that the machine does not print.
-MADE_HERE = frozenset({"noninteractive_throughput_per_s", "service_load", "page_waiters", "page_sios_per_s"})
+MADE_HERE = frozenset(
+    {
+        "noninteractive_throughput_per_s",
+        "service_load",
+        "page_waiters",
+        "page_sios_per_s",
+        "put_off_per_s",
+    }
+)
 _OF_UNITS = {
     "channel_busy": ("channel busy", "fraction", ""),
     "device_busy": ("device busy", "fraction", ""),
     "device_response_ms": ("device response", "ms", "device_ios_per_s"),
     "device_ios_per_s": ("device I/Os", "per second", ""),
+    "processor_problem": ("problem state, processor", "fraction", ""),
+    "processor_supervisor": ("supervisor state, processor", "fraction", ""),
+    "processor_spin": ("spinning, processor", "fraction", ""),
+    "processor_dispatches_per_s": ("dispatches, processor", "per second", ""),
+    "processor_page_waits_per_s": ("page waits begun, processor", "per second", ""),
+    "processor_io_defers_per_s": ("I/Os put off, processor", "per second", ""),
+    "lock_spin": ("spinning before lock", "fraction", ""),
+    "lock_held": ("held, lock", "fraction", ""),
+    "lock_spin_probability": ("spins, of all times had, lock", "fraction", ""),
+    "lock_defers_per_s": ("put off, lock", "per second", ""),
+    "lock_wait_ms": ("wait of what was put off, lock", "ms", "lock_defers_per_s"),
 }
 
 
@@ -189,6 +215,8 @@ def in_batches(series: Series) -> dict[str, list[float | None]]:
     if "paging_sios_per_s" in arrays:
         # Those of swap sets have a time of their own.
         arrays["page_sios_per_s"] = arrays["paging_sios_per_s"] - arrays.get("swap_sios_per_s", 0.0)
+    if "io_defers_per_s" in arrays and "left_to_main_per_s" in arrays:
+        arrays["put_off_per_s"] = arrays["io_defers_per_s"] + arrays["left_to_main_per_s"]
     batched: dict[str, list[float | None]] = {}
     for name, values in arrays.items():
         weight = arrays.get(measure(name).weight, np.ones_like(values))

@@ -84,6 +84,8 @@ class Result:
         Users and measures of each step, as the program gave them.
     unverified
         Figures of the machine without a known source.
+    not_modelled
+        What the machine leaves out of a multiprocessor; empty of one with one processor.
     """
 
     batch_s: float
@@ -91,15 +93,19 @@ class Result:
     steps: list[dict[str, Any]]
     events: int
     unverified: tuple[str, ...]
+    not_modelled: tuple[str, ...] = ()
 
     def plain(self) -> dict[str, Any]:
         """For JSON; `from_plain` reads it."""
-        return {**vars(self), "series": dict(self.series), "unverified": list(self.unverified)}
+        lists = {"unverified": list(self.unverified), "not_modelled": list(self.not_modelled)}
+        return {**vars(self), "series": dict(self.series), **lists}
 
     @staticmethod
     def from_plain(content: Mapping[str, Any]) -> Result:
         """The result that `plain` wrote."""
-        return Result(**{**content, "unverified": tuple(content["unverified"])})
+        # Results that an earlier version stored have no not_modelled.
+        tuples = {name: tuple(content.get(name, ())) for name in ("unverified", "not_modelled")}
+        return Result(**{**content, **tuples})
 
 
 class Program:
@@ -305,6 +311,7 @@ def _result(output: bytes, run: Run, command: str) -> Result:
             steps=content["steps"],
             events=content["events"],
             unverified=tuple(content.get("unverified", ())),
+            not_modelled=tuple(content.get("not_modelled", ())),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise SatlineError(

@@ -43,6 +43,11 @@ class Simulated:
         return tuple(dict.fromkeys(key for point in self.points for key in point.results[0].unverified))
 
     @property
+    def not_modelled(self) -> tuple[str, ...]:
+        """What machines with several processors leave out of a multiprocessor."""
+        return tuple(dict.fromkeys(what for point in self.points for what in point.results[0].not_modelled))
+
+    @property
     def differences(self) -> tuple[tuple[Point, Point], ...]:
         """Points, each after the one it is held against: of the same users, the first of what is varied."""
         first: dict[str, Point] = {}

@@ -34,6 +34,7 @@ def test_points_have_intervals_that_hold_the_truth(machine: Path, workload: Path
             assert estimate.high is not None
             assert estimate.low - 0.01 * truth <= truth <= estimate.high + 0.01 * truth
     assert found.unverified == ("devices.drum.rotation_ms",)
+    assert found.not_modelled == ("locks",)
     waiting = heavy.estimate("waiting_s")
     eligible, rate_found = heavy.estimate("eligible").value, heavy.estimate("throughput_per_s").value
     assert waiting.value == pytest.approx(eligible / rate_found, rel=1e-3)  # type: ignore[operator]

@@ -21,6 +21,11 @@ pub fn machine(file: &MachineFile, what: What<'_>) -> String {
     heading(&mut out, &machine.name, '=');
     paragraphs(&mut out, &machine.note);
     figures(&mut out, &file.figures, Some(&machine.processors.speed));
+    let missing = machine.not_modelled();
+    if !missing.is_empty() {
+        heading(&mut out, "not modelled", '-');
+        wrapped(&mut out, "  ", &left_out(machine.processors.count, &missing));
+    }
     heading(&mut out, "policies", '-');
     let policies = &machine.policies;
     for (table, name) in [
@@ -42,6 +47,12 @@ pub fn machine(file: &MachineFile, what: What<'_>) -> String {
         "\n{DOUBT} marks the {doubts} figures without a known source; results rest on them too."
     );
     out
+}
+
+/// What a machine of several processors leaves out, as a sentence.
+pub fn left_out(processors: u32, missing: &[&str]) -> String {
+    let missing = missing.join("; ");
+    format!("{processors} processors, not modelled as a multiprocessor: {missing}.")
 }
 
 /// The workload at 80 columns; with a machine, what its users ask of it.

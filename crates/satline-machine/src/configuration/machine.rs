@@ -2,6 +2,7 @@
 
 use satline_program::Error;
 
+use super::multiprocessor::{LockPlan, Multiprocessor};
 use super::peers::Peers;
 use super::swapping::{Purpose, SwappingPlan};
 use crate::devices::DeviceModel;
@@ -13,6 +14,10 @@ pub struct Machine {
     pub name: String,
     pub note: String,
     pub processors: Processors,
+    /// `None`: processors are alike and share all there is.
+    pub multiprocessor: Option<Multiprocessor>,
+    /// Of the control program; none: nothing is guarded.
+    pub locks: Vec<LockPlan>,
     pub storage: StorageFigures,
     pub scheduler: SchedulerFigures,
     pub costs: Costs,
@@ -54,6 +59,8 @@ pub struct SchedulerFigures {
     pub quantum: Span,
     /// The next quantum of a user who did no I/O in the last is so many times longer (classic VM: 4).
     pub compute_bound_factor: u32,
+    /// After so many quanta in a row without I/O, that is (classic VM: 1; [TB84], a change for attached processors: 2).
+    pub compute_bound_after: u32,
     /// Q1 candidates are admitted against available frames times this (classic: 1.25).
     pub q1_frames_factor: f64,
     /// At most so many users in queue (Q1 + Q2); `None`: no cap.
@@ -178,6 +185,22 @@ impl SchedulerFigures {
 }
 
 impl Machine {
+    /// What this machine leaves out of a multiprocessor, one phrase each; nothing of one with a single processor.
+    pub fn not_modelled(&self) -> Vec<&'static str> {
+        if self.processors.count <= 1 {
+            return Vec::new();
+        }
+        let mut missing = Vec::new();
+        if self.locks.is_empty() {
+            missing.push("the control program has no locks");
+        }
+        if self.multiprocessor.is_none() {
+            missing.push("I/O starts and is interrupted on any processor");
+            missing.push("a better user takes any processor at once");
+        }
+        missing
+    }
+
     /// Slices and the quantum are long enough when so many pages are shared.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 
 pub mod explain;
 mod machine;
+mod multiprocessor;
 pub(crate) mod peers;
 mod population;
 pub mod read;
@@ -15,6 +16,9 @@ mod workload;
 pub use machine::{
     Costs, DeviceUnit, INVOLUNTARY_DROPS, Machine, PageArea, PagingPlan, PeriodicScan, Policies, Processors,
     QUEUE_DROP_DEFAULT, Role, SchedulerFigures, StorageFigures,
+};
+pub use multiprocessor::{
+    Interrupts, LockPlan, LockWait, MOST_PROCESSORS, Multiprocessor, ProcessorRole, ProcessorUnit, Work,
 };
 pub use peers::{
     Compression, Migration, MigrationOrder, Neighbours, Peers, Prefetch, Readahead, Sampling, Window,

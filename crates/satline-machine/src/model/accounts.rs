@@ -38,6 +38,8 @@ pub enum ProcessorTime {
     /// Nothing to do, and the outstanding I/O is primarily paging.
     PageWait,
     IoWait,
+    /// In a path of the control program, before a lock that another processor holds.
+    Spin,
 }
 
 /// Times that add up to all time since the start, in ns.
@@ -50,7 +52,7 @@ pub struct Account<A, const N: usize> {
 }
 
 pub type UserAccount = Account<UserTime, 8>;
-pub type ProcessorAccount = Account<ProcessorTime, 5>;
+pub type ProcessorAccount = Account<ProcessorTime, 6>;
 
 impl<A: Copy + Into<usize>, const N: usize> Account<A, N> {
     pub fn new(now_as: A) -> Self {

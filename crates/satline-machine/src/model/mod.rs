@@ -11,9 +11,12 @@ mod audit;
 mod demand;
 mod dispatching;
 mod files;
+mod locking;
 mod memory;
 mod plan;
+mod posting;
 mod processor;
+mod reach;
 mod reading;
 mod running;
 mod scheduling;
@@ -39,7 +42,10 @@ use crate::storage::Memory;
 use accounts::{Populations, ProcessorTime};
 use demand::Class;
 use files::FileDevice;
-use processor::{Path, Processor};
+use locking::Locks;
+use posting::Posted;
+use processor::Processor;
+use reach::Reach;
 use satline_program::Error;
 use user::{Draws, User};
 
@@ -95,8 +101,16 @@ pub struct Simulation {
     /// Users that are wanted.
     wanted: u32,
     processors: Vec<Processor>,
-    /// Paths that wait for a processor, in order of arrival: (user, path, length).
-    posted: VecDeque<(u32, Path, Span)>,
+    /// Paths that wait for a processor, in order of arrival.
+    posted: VecDeque<Posted>,
+    /// `None`: processors are alike.
+    reach: Option<Box<Reach>>,
+    /// `None`: nothing is guarded.
+    locks: Option<Box<Locks>>,
+    /// Processors without anything to do.
+    idle: usize,
+    /// Somebody has become ready in this event.
+    readied: bool,
     /// Q1 and Q2 candidates: who was served longest ago is on top.
     candidates: [BinaryHeap<Reverse<(Time, u32)>>; 2],
     queue: InQueue,
@@ -149,7 +163,10 @@ impl Simulation {
         let admission =
             find(admission::POLICIES, "admission", &machine.policies.admission)?(&machine.scheduler);
         let programs = programs(workload, plan.users).len();
-        let dispatch = find(dispatch::POLICIES, "dispatch", &machine.policies.dispatch)?(programs);
+        let dispatch = find(dispatch::POLICIES, "dispatch", &machine.policies.dispatch)?(
+            programs,
+            machine.processors.count as usize,
+        );
         let replacement = find(
             replacement::POLICIES,
             "replacement",
@@ -211,6 +228,10 @@ impl Simulation {
             draws: (0..count as u32).map(|user| Draws::new(&streams, user)).collect(),
             wanted: 0,
             posted: VecDeque::with_capacity(count + 16),
+            reach: Reach::new(machine, count).map(Box::new),
+            locks: Locks::new(&machine.locks, machine.processors.count as usize, count),
+            idle: machine.processors.count as usize,
+            readied: false,
             candidates: std::array::from_fn(|_| BinaryHeap::with_capacity(count)),
             queue: InQueue::default(),
             candidates_pages: 0,
@@ -324,6 +345,9 @@ impl Simulation {
     fn settle(&mut self) {
         while self.memory.starved() {
             self.feed();
+        }
+        if self.processors.len() > 1 {
+            self.wake();
         }
         self.classify_waiting();
     }

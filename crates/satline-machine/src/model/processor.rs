@@ -1,7 +1,8 @@
 //! A processor, and what it does: nothing, a path of the control program, or a user's burst.
 
 use super::accounts::{ProcessorAccount, ProcessorTime};
-use crate::engine::{Alarm, real_ns, whole_ns};
+use super::reach::ANY;
+use crate::engine::{Alarm, Span, real_ns, whole_ns};
 
 /// For whom the control program works when it works for no user.
 pub const NOBODY: u32 = u32::MAX;
@@ -16,6 +17,32 @@ pub struct Processor {
     pub last_user: u32,
     /// Whom an interrupt took off since the last dispatch.
     pub interrupted: Option<u32>,
+    /// One who was interrupted and goes on here before all others, where the machine has it so.
+    pub kept: Option<u32>,
+
+    // Of its path, where the control program has locks: its length, what is left, the section under a lock that it is in or
+    // comes to, that section's length and lock, and who else may do it.
+    pub whole: Span,
+    pub left: Span,
+    pub stage: u8,
+    pub section: Span,
+    pub holding: Option<u8>,
+    pub among: u64,
+
+    pub counts: ProcessorCounts,
+}
+
+/// What a processor did.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ProcessorCounts {
+    pub dispatches: u64,
+    /// Users taken off it before their burst's end.
+    pub interruptions: u64,
+    /// Page waits that began here, and users' I/Os that it started.
+    pub page_waits: u64,
+    pub ios: u64,
+    /// I/Os and page-ins that it had no path for.
+    pub defers: u64,
 }
 
 impl Processor {
@@ -26,6 +53,14 @@ impl Processor {
             account: ProcessorAccount::new(ProcessorTime::Idle),
             last_user: NOBODY,
             interrupted: None,
+            kept: None,
+            whole: Span::ZERO,
+            left: Span::ZERO,
+            stage: 0,
+            section: Span::ZERO,
+            holding: None,
+            among: ANY,
+            counts: ProcessorCounts::default(),
         }
     }
 }
@@ -57,8 +92,15 @@ pub enum Path {
     Reclaim,
     /// A user's start-I/O.
     IoStart,
-    /// He was let into queue, his page or his I/O came: he is ready.
-    Awake,
+    /// The start of a page-in, or of a user's I/O, that another processor had no path for.
+    FaultPassed,
+    IoPassed,
+    /// He was let into queue: he is ready.
+    LetIn,
+    /// His page came: he is ready.
+    PageCame,
+    /// His I/O ended: he is ready.
+    IoCame,
     /// He leaves the queue.
     Drop,
     /// Work for no user.

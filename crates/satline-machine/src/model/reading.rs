@@ -5,7 +5,8 @@ use super::accounts::{ProcessorTime, UserAccount, UserTime, in_queue, in_transac
 use super::processor::{Burst, Doing};
 use super::user::User;
 use crate::readings::{
-    Activity, ChannelReading, DeviceReading, ProcessorReading, Reading, Status, SystemReading, UserReading,
+    Activity, ChannelReading, DeviceReading, LockReading, ProcessorReading, Reading, Status, SystemReading,
+    UserReading,
 };
 
 impl Simulation {
@@ -35,6 +36,8 @@ impl Simulation {
         reading
             .users
             .extend((0..self.users.len()).map(|number| self.read_user(number)));
+        reading.locks.clear();
+        self.read_locks(&mut reading.locks);
         self.reading = reading;
         &self.reading
     }
@@ -64,6 +67,13 @@ impl Simulation {
         into.q1_drops = counts.q1_drops;
         into.q2_drops = counts.q2_drops;
         into.involuntary_drops = self.involuntary_drop.as_ref().map(|_| counts.involuntary_drops);
+        let reach = self.reach.as_ref().map(|reach| reach.counts);
+        into.io_defers = reach.map(|counts| counts.defers);
+        into.left_to_main = reach.map(|counts| counts.left_to_main);
+        into.deferred_ns = reach.map(|counts| counts.waited_ns);
+        into.signals = reach.map(|counts| counts.signals);
+        into.user_switches = reach.map(|counts| counts.switches);
+        into.processor_moves = reach.map(|counts| counts.moves);
         into.user_ios = counts.user_ios;
         into.transactions = counts.transactions;
         into.events = counts.events;
@@ -92,6 +102,38 @@ impl Simulation {
             idle_ns: account.get(ProcessorTime::Idle),
             page_wait_ns: account.get(ProcessorTime::PageWait),
             io_wait_ns: account.get(ProcessorTime::IoWait),
+            spin_ns: account.get(ProcessorTime::Spin),
+            dispatches: processor.counts.dispatches,
+            interruptions: processor.counts.interruptions,
+            page_waits: processor.counts.page_waits,
+            ios: processor.counts.ios,
+            io_defers: processor.counts.defers,
+        }
+    }
+
+    /// Appends a reading for each lock and processor, with what is under way.
+    pub(super) fn read_locks(&self, into: &mut Vec<LockReading>) {
+        let now = self.calendar.now();
+        for lock in self.locks.iter().flat_map(|locks| &locks.all) {
+            let first = into.len();
+            into.extend(lock.counts.iter().map(|counts| LockReading {
+                holds: counts.holds,
+                hold_ns: counts.hold_ns,
+                spins: counts.spins,
+                spin_ns: counts.spin_ns,
+                defers: counts.defers,
+                wait_ns: counts.wait_ns,
+            }));
+            if let Some((processor, since)) = lock.holder {
+                into[first + processor].hold_ns += (now - since).ns();
+            }
+            for &processor in &lock.spinners {
+                into[first + processor].spin_ns += (now - self.processors[processor].account.since).ns();
+            }
+            for (work, processor) in &lock.suspended {
+                let since = work.since.map_or(0, |since| (now - since).ns());
+                into[first + processor].wait_ns += since;
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use super::Simulation;
 use super::accounts::{ProcessorTime, UserTime};
 use super::processor::{Burst, Doing, End, Path};
+use super::reach::ANY;
 use crate::engine::{NORMAL, Span, real_ns, whole_ns};
 use crate::storage::Fault;
 
@@ -54,7 +55,11 @@ impl Simulation {
     #[inline]
     pub(super) fn ends(&mut self, processor: usize) {
         match self.processors[processor].doing {
-            Doing::Path { user, path } => self.path_ends(processor, user, path),
+            Doing::Path { user, path } => {
+                if self.locks.is_none() || !self.section_ends(processor) {
+                    self.path_ends(processor, user, path);
+                }
+            }
             Doing::Burst(burst) => self.burst_ends(processor, burst),
             Doing::Nothing | Doing::Deciding => unreachable!("what ends was under way"),
         }
@@ -67,12 +72,10 @@ impl Simulation {
         match burst.end {
             // It came meanwhile, for another who shares it.
             End::Fault if !self.memory.is_missing(user) => self.start_burst(processor, user),
-            End::Fault => {
-                self.start_path(processor, user, Path::Fault, self.costs.page_fault);
-            }
+            End::Fault => self.begin(processor, user, Path::Fault, self.costs.page_fault),
             End::Io => {
                 self.users[user as usize].waited = true;
-                self.start_path(processor, user, Path::IoStart, self.costs.user_io_start);
+                self.begin(processor, user, Path::IoStart, self.costs.user_io_start);
             }
             End::Transaction if self.users[user as usize].background => {
                 self.begin_again(user);
@@ -92,7 +95,12 @@ impl Simulation {
             return self.begin_drop(processor, user);
         }
         // Who waited for nothing is compute-bound; his next turn comes later and is longer.
-        let factor = if him.waited {
+        him.quanta_alone = if him.waited {
+            0
+        } else {
+            him.quanta_alone.saturating_add(1)
+        };
+        let factor = if him.quanta_alone < self.scheduler.compute_bound_after.max(1) {
             1
         } else {
             self.scheduler.compute_bound_factor.max(1)
@@ -104,12 +112,29 @@ impl Simulation {
         self.release(processor);
     }
 
+    /// The path up to the fault's I/O is paid: it starts here, or where there is a path to the page's device.
+    pub(super) fn fault_or_pass(&mut self, processor: usize, user: u32) {
+        if let Some(reach) = &self.reach
+            && let Some(device) = self.memory.missing_on(user)
+            && let Some(among) = reach.instead(processor, device)
+        {
+            return self.defer(processor, user, Path::FaultPassed, among);
+        }
+        self.fault(processor, user);
+    }
+
     /// The user stands at his fault, and the path up to its I/O is paid.
     pub(super) fn fault(&mut self, processor: usize, user: u32) {
         self.sync();
         let fault = self.memory.fault(user, &mut self.subsystem, &mut self.calendar);
         // A page that is still in storage is no I/O.
         self.users[user as usize].waited |= fault == Fault::Waits;
+        if fault == Fault::Waits {
+            self.processors[processor].counts.page_waits += 1;
+            if let Some(reach) = &mut self.reach {
+                reach.started(user, processor);
+            }
+        }
         if fault == Fault::Waits && self.has_to_leave(user) {
             return self.begin_involuntary_drop(processor, user);
         }
@@ -175,7 +200,7 @@ impl Simulation {
         self.memory.take_woken(&mut woken);
         for user in woken.drain(..) {
             // What it took is in the bill of whoever called.
-            self.page_came(user, Span::ZERO);
+            self.page_came(user, Span::ZERO, ANY);
         }
         self.woken = woken;
         let mut disturbed = std::mem::take(&mut self.disturbed);

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 
 use super::accounts::UserTime;
 use super::processor::Path;
-use super::user::AtStart;
+use super::reach::ANY;
+use super::user::{AtStart, NO_PROCESSOR};
 use super::{Event, Simulation};
 use crate::engine::{NORMAL, Span};
 use crate::policies::admission::{Candidate, InQueue};
@@ -52,9 +53,9 @@ impl Simulation {
         self.turn_status(user, Status::LoggedOff, UserTime::LoggedOff);
         self.sync();
         self.memory.log_off(user);
-        self.bill_nobody();
+        self.bill_nobody(ANY);
         self.after_storage();
-        self.admit();
+        self.admit(ANY);
     }
 
     /// A user has thought: his transaction begins.
@@ -75,7 +76,9 @@ impl Simulation {
         };
         self.begin_transaction(user);
         self.become_candidate(user);
-        self.admit();
+        // His terminal interrupts.
+        let among = self.reach.as_ref().map_or(ANY, |reach| reach.with_channels);
+        self.admit(among);
     }
 
     /// Draws what the user's transaction asks for.
@@ -85,6 +88,7 @@ impl Simulation {
         let kind = &self.classes[usize::from(him.class)].kinds[usize::from(him.kind)];
         let demand = kind.draw_demand(&mut draws.cpu);
         him.problem_left = demand.ns();
+        him.processor = NO_PROCESSOR;
         him.io_left = kind.draw_io_interval(&mut draws.io_interval);
         self.memory.begin_transaction(user, him.kind.into(), demand);
     }
@@ -109,8 +113,8 @@ impl Simulation {
         ((raw + 0.5) as u32).max(self.scheduler.minimum_working_set)
     }
 
-    /// Lets in those candidates who may.
-    fn admit(&mut self) {
+    /// Lets in those candidates who may; the control program does so on one of these processors.
+    fn admit(&mut self, among: u64) {
         loop {
             let line = usize::from(self.candidates[0].is_empty());
             let Some(&Reverse((_, user))) = self.candidates[line].peek() else {
@@ -130,7 +134,7 @@ impl Simulation {
             }
             self.candidates[line].pop();
             self.candidates_pages -= u64::from(pages);
-            self.queue_add(candidate);
+            self.queue_add(candidate, among);
         }
     }
 
@@ -141,6 +145,7 @@ impl Simulation {
             interactive,
             pages,
         }: Candidate,
+        among: u64,
     ) {
         let slice = if interactive {
             self.queue.q1 += 1;
@@ -160,6 +165,7 @@ impl Simulation {
         him.slice_end = him.run_ns() + slice.ns();
         him.quantum_end = him.run_ns() + self.scheduler.quantum.ns();
         him.waited = false;
+        him.quanta_alone = 0;
         self.queue.pages += u64::from(pages);
         self.sync();
         self.memory.set_mpl(self.queue.q1 + self.queue.q2);
@@ -169,9 +175,9 @@ impl Simulation {
         // Who was dropped at a fault goes on where he was: before his page.
         let path = match self.users[user as usize].at_fault {
             true => Path::FaultAfter,
-            false => Path::Awake,
+            false => Path::LetIn,
         };
-        self.post(user, path, self.costs.queue_add + work);
+        self.post(user, path, self.costs.queue_add + work, among);
         self.after_storage();
     }
 
@@ -182,7 +188,7 @@ impl Simulation {
         self.memory
             .queue_drop(user, interactive, &mut self.subsystem, &mut self.calendar);
         let length = self.costs.queue_drop + self.work();
-        self.start_path(processor, user, Path::Drop, length);
+        self.begin(processor, user, Path::Drop, length);
         self.after_storage();
     }
 
@@ -248,7 +254,7 @@ impl Simulation {
         } else {
             self.end_transaction(user, interactive);
         }
-        self.admit();
+        self.admit(ANY);
     }
 
     /// A background program goes on with its next transaction.

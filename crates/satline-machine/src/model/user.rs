@@ -5,6 +5,9 @@ use crate::configuration::Program;
 use crate::engine::{Span, Stream, Streams, Time, Token};
 use crate::readings::Status;
 
+/// He has had none yet.
+pub const NO_PROCESSOR: u16 = u16::MAX;
+
 /// What every dispatch looks at comes first, in two lines of the processor's cache: there are hundreds of users.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -28,6 +31,10 @@ pub struct User {
     pub waited: bool,
     /// Of his transaction.
     pub kind: u16,
+    /// The processor that he had last in this transaction.
+    pub processor: u16,
+    /// Quanta in a row in which he waited for nothing.
+    pub quanta_alone: u32,
 
     /// His page came while the control program was still busy with his fault, or while he was out of queue: what the end of the
     /// page-in takes.
@@ -73,6 +80,8 @@ impl User {
             listed: false,
             projected: 0,
             kind: 0,
+            processor: NO_PROCESSOR,
+            quanta_alone: 0,
             started: Time::START,
             at_start: AtStart::default(),
             stays: 0,

@@ -103,6 +103,9 @@ mod tests {
     fn an_unknown_policy_is_an_error_that_names_the_known_ones() {
         let error = find(dispatch::POLICIES, "dispatch", "fair").err().unwrap();
         assert_eq!(error.message, "policies.dispatch: \"fair\" is not known");
-        assert_eq!(error.hint, "the policies are priority, round-robin");
+        assert_eq!(
+            error.hint,
+            "the policies are priority, round-robin, ap-release-5, affinity, active-wait"
+        );
     }
 }

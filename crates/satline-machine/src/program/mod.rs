@@ -8,7 +8,7 @@ mod watch;
 
 use std::path::Path;
 
-use satline_program::Error;
+use satline_program::{Error, harmless};
 
 pub use self::ending::Ending;
 use self::output::print;
@@ -29,6 +29,7 @@ pub fn command(options: &Options, stop: &dyn Fn() -> Option<Ending>) -> Result<E
     match &options.command {
         Command::Run(options) => {
             let outcome = run(options, stop)?;
+            tell_what_is_left_out(&outcome);
             if outcome.ending == Ending::Complete {
                 match options.json {
                     true => print(&output::json(&outcome)),
@@ -51,6 +52,14 @@ pub fn command(options: &Options, stop: &dyn Fn() -> Option<Ending>) -> Result<E
         Command::Policies => print(&policies()),
     }
     Ok(Ending::Complete)
+}
+
+/// On standard error, where it is seen beside a result that goes into a file.
+fn tell_what_is_left_out(outcome: &Outcome) {
+    if !outcome.not_modelled.is_empty() {
+        let text = explain::left_out(outcome.processors, &outcome.not_modelled);
+        eprintln!("note: {}: {text}", harmless(&outcome.machine));
+    }
 }
 
 /// The machine, and the workload on it, for a person.
@@ -89,10 +98,13 @@ fn checked(machine: &Path, workload: &Path, sets: &Sets) -> Result<String, Error
         0 => String::from("every figure has a source"),
         n => format!("{n} figures without a source: {}", machine.unverified.join(", ")),
     };
-    Ok(format!(
-        "{} and {} are right; {unverified}\n",
-        machine.name, workload.name
-    ))
+    let mut text = format!("{} and {} are right; {unverified}\n", machine.name, workload.name);
+    let missing = machine.not_modelled();
+    if !missing.is_empty() {
+        text.push_str(&explain::left_out(machine.processors.count, &missing));
+        text.push('\n');
+    }
+    Ok(text)
 }
 
 /// Every table of policies.

@@ -6,6 +6,7 @@ use satline_program::harmless;
 use serde_json::json;
 
 use super::run::Outcome;
+use crate::configuration::explain::left_out;
 use crate::summary::{Measures, StepResult};
 
 /// Lines are no longer.
@@ -35,7 +36,7 @@ pub fn print(text: &str) {
 
 /// The whole outcome as one JSON object.
 pub fn json(outcome: &Outcome) -> String {
-    let object = json!({
+    let mut object = json!({
         "machine": outcome.machine,
         "workload": outcome.workload,
         "seed": outcome.seed,
@@ -47,6 +48,9 @@ pub fn json(outcome: &Outcome) -> String {
         "steps": outcome.steps,
         "series": outcome.series,
     });
+    if !outcome.not_modelled.is_empty() {
+        object["not_modelled"] = json!(outcome.not_modelled);
+    }
     format!("{object}\n")
 }
 
@@ -75,6 +79,13 @@ pub fn table(outcome: &Outcome) -> String {
         text.push_str(&format!(
             "{} figures of the machine have no source: see explain\n",
             outcome.unverified.len()
+        ));
+    }
+    if !outcome.not_modelled.is_empty() {
+        text.push_str(&wrapped(
+            "",
+            0,
+            &left_out(outcome.processors, &outcome.not_modelled),
         ));
     }
     text

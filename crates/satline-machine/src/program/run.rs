@@ -34,6 +34,9 @@ pub struct Outcome {
     pub cpu_s: Option<f64>,
     pub simulated_s: f64,
     pub unverified: Vec<String>,
+    pub processors: u32,
+    /// What the machine leaves out of a multiprocessor.
+    pub not_modelled: Vec<&'static str>,
     pub steps: Vec<StepResult>,
     pub series: Series,
 }
@@ -113,8 +116,9 @@ pub fn run(options: &RunOptions, stop: &dyn Fn() -> Option<Ending>) -> Result<Ou
         transactions: options.transactions_out,
     });
     let devices = machine.devices.iter().map(|device| device.name.clone()).collect();
+    let locks = machine.locks.iter().map(|lock| lock.name.clone()).collect();
     let mut observers = Observers {
-        summary: Summary::new(steps.clone(), devices),
+        summary: Summary::new(steps.clone(), devices).with_locks(locks),
         recorder: setting.map(recorder).transpose()?,
     };
     let ran = go(&mut simulation, &mut observers, &steps, options.progress, stop);
@@ -133,6 +137,8 @@ pub fn run(options: &RunOptions, stop: &dyn Fn() -> Option<Ending>) -> Result<Ou
         cpu_s: cpu_s(),
         simulated_s: seconds(summary.time()),
         unverified: machine.unverified.clone(),
+        processors: machine.processors.count,
+        not_modelled: machine.not_modelled(),
         steps: summary.steps(),
         series: summary.series(),
     })

@@ -3,8 +3,8 @@
 //! Times go from ns to whole µs by cutting, so that a total never exceeds the truth; counts and levels go as they are.
 
 use crate::readings::{
-    Activity, ChannelReading, DeviceReading, ProcessorReading, Status, SystemReading, TransactionRecord,
-    UserReading,
+    Activity, ChannelReading, DeviceReading, LockReading, ProcessorReading, Status, SystemReading,
+    TransactionRecord, UserReading,
 };
 
 /// A column and how its value is found.
@@ -23,6 +23,8 @@ pub struct SystemRow {
     pub blocked: i64,
     pub interactive_transactions: u64,
     pub virtual_io_service_ns: f64,
+    /// Of all locks; `None`: there are none.
+    pub locks: Option<LockReading>,
 }
 
 /// What goes into a row of table device.
@@ -102,6 +104,11 @@ pub const SYSTEM: &[Column<SystemRow>] = &[
     ("flush_reclaimed_pages", |r| count(r.reading.flush_reclaims)),
     ("virtual_ios", |r| count(r.reading.user_ios)),
     ("virtual_io_service_us", |r| Some((r.virtual_io_service_ns * 1e-3) as i64)),
+    ("lock_spin_us", |r| r.locks.and_then(|locks| us(locks.spin_ns))),
+    ("lock_wait_us", |r| r.locks.and_then(|locks| us(locks.wait_ns))),
+    ("lock_defers", |r| r.locks.and_then(|locks| count(locks.defers))),
+    ("io_defers", |r| r.reading.io_defers.and_then(count)),
+    ("io_deferred_us", |r| r.reading.deferred_ns.and_then(long_us)),
     ("swap_sets_in", |r| r.reading.swap_sets_in.and_then(count)),
     ("swap_sets_out", |r| r.reading.swap_sets_out.and_then(count)),
     ("swap_faults", |r| r.reading.swap_faults.and_then(count)),
@@ -124,11 +131,27 @@ pub const SYSTEM: &[Column<SystemRow>] = &[
 #[rustfmt::skip]
 pub const PROCESSOR: &[Column<ProcessorReading>] = &[
     ("user_us", |r| us(r.problem_ns)),
-    ("system_us", |r| us(r.supervisor_ns)),
+    // As everywhere: who spins before a lock is in the control program.
+    ("system_us", |r| us(r.supervisor_ns + r.spin_ns)),
     ("idle_us", |r| us(r.idle_ns)),
     ("iowait_us", |r| us(r.page_wait_ns + r.io_wait_ns)),
     ("page_wait_us", |r| us(r.page_wait_ns)),
     ("io_wait_us", |r| us(r.io_wait_ns)),
+];
+
+/// Of processors of a machine with locks.
+#[rustfmt::skip]
+pub const SPIN: &[Column<ProcessorReading>] = &[
+    ("lock_spin_us", |r| us(r.spin_ns)),
+];
+
+#[rustfmt::skip]
+pub const LOCK: &[Column<LockReading>] = &[
+    ("spins", |r| count(r.spins)),
+    ("spin_us", |r| us(r.spin_ns)),
+    ("defers", |r| count(r.defers)),
+    ("wait_us", |r| us(r.wait_ns)),
+    ("hold_us", |r| us(r.hold_ns)),
 ];
 
 #[rustfmt::skip]

@@ -17,7 +17,7 @@ use self::columns::{DeviceRow, SystemRow, blocked, runnable, word};
 pub use self::description::Setting;
 use self::tables::{Tables, User, put};
 use crate::engine::Time;
-use crate::readings::{Observer, Reading, Status, TransactionRecord, Transition};
+use crate::readings::{LockReading, Observer, Reading, Status, TransactionRecord, Transition};
 use crate::summary::{IoService, Steps, UserTotals};
 
 /// Who writes: the name in events, of `sources/machine.toml`, and of the segments.
@@ -62,7 +62,7 @@ impl<'a> Recorder<'a> {
         description::begin(&setting)?;
         // How often is decided by the rows: simulated time has nothing to do with what a kill may cost.
         let mut writer = RecordingWriter::open(setting.directory, WRITER, WriterOptions::default())?;
-        let tables = Tables::open(&mut writer)?;
+        let tables = Tables::open(&mut writer, !setting.machine.locks.is_empty())?;
         let users = tables::users(setting.workload, setting.steps.most_users());
         let recorder = Self {
             begun: vec![None; users.len()],
@@ -185,7 +185,10 @@ impl<'a> Recorder<'a> {
         let at = reading.time;
         let users =
             |is: fn(&crate::readings::UserReading) -> bool| reading.users.iter().filter(|u| is(u)).count();
+        // By lock, over all processors.
+        let by_lock = |on: &[LockReading]| on.iter().fold(LockReading::default(), LockReading::plus);
         let row = SystemRow {
+            locks: (!reading.locks.is_empty()).then(|| by_lock(&reading.locks)),
             sample: self.sample,
             reading: reading.system,
             main_storage_bytes: self.setting.machine.storage.bytes,
@@ -201,6 +204,16 @@ impl<'a> Recorder<'a> {
             self.writer
                 .set_text(self.tables.processor.names[0], &number.to_string());
             put(&mut self.writer, &self.tables.processor, processor);
+        }
+        if let Some(table) = &self.tables.lock {
+            let locks = reading.locks.chunks(reading.processors.len());
+            for (plan, on) in self.setting.machine.locks.iter().zip(locks) {
+                self.rows += 1;
+                let (at_ns, now_ns) = (self.setting.time_ns(at), at.ns() as i64);
+                self.writer.begin_row(table.id, at_ns, now_ns);
+                self.writer.set_text(table.names[0], &plan.name);
+                put(&mut self.writer, table, &by_lock(on));
+            }
         }
         for channel in &reading.channels {
             self.begin(self.tables.channel.id, at);

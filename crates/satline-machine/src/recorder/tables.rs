@@ -3,10 +3,12 @@
 use satline_program::Error;
 use satline_recording::{ColumnId, RecordingWriter, TableId};
 
-use super::columns::{CHANNEL, Column, DEVICE, DeviceRow, PROCESSOR, SYSTEM, SystemRow, TRANSACTION, USER};
+use super::columns::{
+    CHANNEL, Column, DEVICE, DeviceRow, LOCK, PROCESSOR, SPIN, SYSTEM, SystemRow, TRANSACTION, USER,
+};
 use crate::configuration::programs;
 use crate::configuration::{Machine, Role, Workload};
-use crate::readings::{ChannelReading, ProcessorReading, TransactionRecord, UserReading};
+use crate::readings::{ChannelReading, LockReading, ProcessorReading, TransactionRecord, UserReading};
 
 /// A user or background program, as the recording calls it.
 #[derive(Debug)]
@@ -70,6 +72,8 @@ pub struct TransitionTable {
 pub struct Tables {
     pub system: Table<SystemRow>,
     pub processor: Table<ProcessorReading>,
+    /// Of a machine with locks.
+    pub lock: Option<Table<LockReading>>,
     pub device: Table<DeviceRow>,
     pub channel: Table<ChannelReading>,
     pub user: Table<UserReading>,
@@ -83,13 +87,22 @@ impl Tables {
     ///
     /// # Errors
     /// The catalogue lacks a table or column.
-    pub fn open(writer: &mut RecordingWriter) -> Result<Self, Error> {
+    pub fn open(writer: &mut RecordingWriter, locks: bool) -> Result<Self, Error> {
         let w = writer;
         let (transaction, transition, event) =
             (w.table("transaction")?, w.table("transition")?, w.table("event")?);
+        let lock = match locks {
+            true => Some(open(w, "lock", &["lock"], LOCK)?),
+            false => None,
+        };
+        let mut processor = open(w, "processor", &["processor"], PROCESSOR)?;
+        if locks {
+            processor.columns.extend(columns(w, processor.id, SPIN)?);
+        }
         Ok(Self {
             system: open(w, "system", &[], SYSTEM)?,
-            processor: open(w, "processor", &["processor"], PROCESSOR)?,
+            processor,
+            lock,
             device: open(w, "device", &["device", "device_kind"], DEVICE)?,
             channel: open(w, "channel", &["channel"], CHANNEL)?,
             user: open(w, "user", &["user", "state", "class"], USER)?,

@@ -199,6 +199,20 @@ impl Storage {
         Some(self.page_of(user, number))
     }
 
+    /// The device from which a page is to be read. One that has never been out gets a slot when it is read; until then it
+    /// counts as on the device of the first area.
+    pub(super) fn lies_on(&self, page: u32) -> Option<usize> {
+        let of = &self.pages[page as usize];
+        if of.frame != NONE {
+            return None;
+        }
+        let area = match of.slot {
+            NONE => 0,
+            slot => self.areas.place(slot).area,
+        };
+        Some(self.areas.list()[area].device)
+    }
+
     /// The user waits for the page that comes into this frame.
     pub(super) fn wait_for(&mut self, user: u32, frame: u32) {
         let first = &mut self.waiters[frame as usize];

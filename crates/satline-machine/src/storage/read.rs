@@ -65,6 +65,13 @@ impl Memory {
         self.storage.missing(user).is_some()
     }
 
+    /// The device from which the page before which the user stands is to be read; `None`: it is in storage or on
+    /// its way.
+    pub fn missing_on(&self, user: u32) -> Option<usize> {
+        let page = self.storage.missing(user)?;
+        self.storage.lies_on(page)
+    }
+
     /// A frame's use.
     pub fn frame_state(&self, frame: u32) -> State {
         self.storage.frame(frame).state()

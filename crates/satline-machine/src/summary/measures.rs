@@ -3,7 +3,7 @@
 //! A measure is one line in [`MEASURES`]; what every device and channel has follows them.
 
 use super::totals::Totals;
-use crate::readings::DeviceReading;
+use crate::readings::{DeviceReading, LockReading, ProcessorReading};
 
 /// Two totals, and the time between them.
 #[derive(Debug, Clone, Copy)]
@@ -123,6 +123,53 @@ const MIGRATION: &[(&str, Measure)] = &[
         p.gain(|t| t.system.page_reads - of(t.system.migrated_pages)) as f64)),
 ];
 
+/// Those of a machine whose processors differ.
+#[rustfmt::skip]
+const MULTIPROCESSOR: &[(&str, Measure)] = &[
+    ("io_defers_per_s", |p| p.rate(|t| of(t.system.io_defers))),
+    ("left_to_main_per_s", |p| p.rate(|t| of(t.system.left_to_main))),
+    // From being put off to its begin where it can be done.
+    ("defer_wait_ms", |p| p.ratio(
+        p.gain_ns(|t| t.system.deferred_ns.unwrap_or(0)) * 1e-6,
+        p.gain(|t| of(t.system.io_defers) + of(t.system.left_to_main)) as f64)),
+    ("signals_per_s", |p| p.rate(|t| of(t.system.signals))),
+    ("user_switches_per_s", |p| p.rate(|t| of(t.system.user_switches))),
+    ("processor_moves_per_s", |p| p.rate(|t| of(t.system.processor_moves))),
+];
+
+/// Those of a machine with locks.
+#[rustfmt::skip]
+const LOCKS: &[(&str, Measure)] = &[
+    ("lock_spin_fraction", |p| p.of_processors(|t| t.processor.spin_ns)),
+];
+
+/// Something of one of many.
+type OfOne = fn(&Period<'_>, usize) -> Option<f64>;
+
+/// Of each processor, where they differ or there are locks.
+#[rustfmt::skip]
+const OF_PROCESSOR: &[(&str, OfOne)] = &[
+    ("processor_problem", |p, k| p.of_processor(k, |one| one.problem_ns)),
+    ("processor_supervisor", |p, k| p.of_processor(k, |one| one.supervisor_ns)),
+    ("processor_spin", |p, k| p.of_processor(k, |one| one.spin_ns)),
+    ("processor_dispatches_per_s", |p, k| p.processor_rate(k, |one| one.dispatches)),
+    ("processor_page_waits_per_s", |p, k| p.processor_rate(k, |one| one.page_waits)),
+    ("processor_io_defers_per_s", |p, k| p.processor_rate(k, |one| one.io_defers)),
+];
+
+/// Of each lock.
+#[rustfmt::skip]
+const OF_LOCK: &[(&str, OfOne)] = &[
+    // Part of all processors' time.
+    ("lock_spin", |p, k| p.ratio(
+        p.lock(k, |lock| lock.spin_ns) * 1e-9, p.seconds() * p.after.processors as f64)),
+    ("lock_held", |p, k| p.ratio(p.lock(k, |lock| lock.hold_ns) * 1e-9, p.seconds())),
+    // Of the times that it was asked for by one who would spin and had it in the end.
+    ("lock_spin_probability", |p, k| p.ratio(p.lock(k, |lock| lock.spins), p.lock(k, |lock| lock.holds))),
+    ("lock_defers_per_s", |p, k| p.ratio(p.lock(k, |lock| lock.defers), p.seconds())),
+    ("lock_wait_ms", |p, k| p.ratio(p.lock(k, |lock| lock.wait_ns) * 1e-6, p.lock(k, |lock| lock.defers))),
+];
+
 /// The measures that only some machines have.
 fn extras(totals: &Totals) -> impl Iterator<Item = &'static (&'static str, Measure)> {
     let system = &totals.system;
@@ -131,6 +178,8 @@ fn extras(totals: &Totals) -> impl Iterator<Item = &'static (&'static str, Measu
         (SWAPPING, swaps(totals)),
         (AHEAD, system.ahead_pages.is_some()),
         (MIGRATION, system.migrated_pages.is_some()),
+        (MULTIPROCESSOR, system.io_defers.is_some()),
+        (LOCKS, !totals.locks.is_empty()),
     ]
     .into_iter()
     .filter(|(_, has)| *has)
@@ -183,6 +232,20 @@ impl Period<'_> {
             self.gain(of) as f64 * 1e-9,
             self.seconds() * self.after.processors as f64,
         )
+    }
+
+    fn of_processor(&self, number: usize, of: fn(&ProcessorReading) -> u64) -> Option<f64> {
+        let gain = of(&self.after.each[number]) - of(&self.before.each[number]);
+        self.ratio(gain as f64 * 1e-9, self.seconds())
+    }
+
+    fn processor_rate(&self, number: usize, of: fn(&ProcessorReading) -> u64) -> Option<f64> {
+        let gain = of(&self.after.each[number]) - of(&self.before.each[number]);
+        self.ratio(gain as f64, self.seconds())
+    }
+
+    fn lock(&self, number: usize, of: fn(&LockReading) -> u64) -> f64 {
+        (of(&self.after.locks[number]) - of(&self.before.locks[number])) as f64
     }
 
     /// Part of the users' time in transactions.
@@ -262,7 +325,7 @@ impl Period<'_> {
 }
 
 /// The names of all measures of a machine, in the order of [`values`].
-pub fn names(totals: &Totals, devices: &[String]) -> Vec<String> {
+pub fn names(totals: &Totals, devices: &[String], locks: &[String]) -> Vec<String> {
     let own = MEASURES.iter().map(|(name, _)| (*name).to_owned());
     let channels = totals
         .channels
@@ -275,6 +338,10 @@ pub fn names(totals: &Totals, devices: &[String]) -> Vec<String> {
         .chain(busy)
         .chain(response)
         .chain(extras)
+        .chain(of_each(totals).map(|(kind, which, _)| match which {
+            Which::Processor(number) => format!("{kind}:{number}"),
+            Which::Lock(number) => format!("{kind}:{}", locks[number]),
+        }))
         .collect()
 }
 
@@ -288,4 +355,26 @@ pub fn values<'a>(period: &'a Period<'a>) -> impl Iterator<Item = Option<f64>> +
         .chain(busy)
         .chain((0..devices).map(|k| period.device_response_ms(k)))
         .chain(extras(period.after).map(|(_, measure)| measure(period)))
+        .chain(of_each(period.after).map(|(_, which, measure)| {
+            let (Which::Processor(number) | Which::Lock(number)) = which;
+            measure(period, number)
+        }))
+}
+
+#[derive(Clone, Copy)]
+enum Which {
+    Processor(usize),
+    Lock(usize),
+}
+
+/// What single processors and locks have.
+fn of_each(totals: &Totals) -> impl Iterator<Item = (&'static str, Which, OfOne)> {
+    let (processors, locks) = (totals.each.len(), totals.locks.len());
+    let processors = OF_PROCESSOR
+        .iter()
+        .flat_map(move |&(kind, of)| (0..processors).map(move |k| (kind, Which::Processor(k), of)));
+    let locks = OF_LOCK
+        .iter()
+        .flat_map(move |&(kind, of)| (0..locks).map(move |k| (kind, Which::Lock(k), of)));
+    processors.chain(locks)
 }

@@ -49,6 +49,7 @@ pub struct Series {
 pub struct Summary {
     steps: Steps,
     devices: Vec<String>,
+    locks: Vec<String>,
     names: Vec<String>,
     series: Vec<Vec<Option<f64>>>,
     time_s: Vec<f64>,
@@ -66,6 +67,7 @@ impl Summary {
             windows: vec![(None, None); steps.all().len()],
             steps,
             devices,
+            locks: Vec::new(),
             names: Vec::new(),
             series: Vec::new(),
             time_s: Vec::new(),
@@ -74,6 +76,11 @@ impl Summary {
             last: None,
             spare: Totals::default(),
         }
+    }
+
+    /// Of a machine with these locks, in its order.
+    pub fn with_locks(self, locks: Vec<String>) -> Self {
+        Self { locks, ..self }
     }
 
     /// The steps with the measures of their windows; a step that was not reached is left out.
@@ -151,7 +158,7 @@ impl Observer for Summary {
         now.completed = self.completed;
         match &self.last {
             None => {
-                self.names = names(&now, &self.devices);
+                self.names = names(&now, &self.devices, &self.locks);
                 self.series = vec![Vec::new(); self.names.len()];
             }
             Some(before) => {

@@ -2,7 +2,7 @@
 
 use crate::engine::Time;
 use crate::readings::{
-    ChannelReading, DeviceReading, ProcessorReading, Reading, SystemReading, TransactionRecord,
+    ChannelReading, DeviceReading, LockReading, ProcessorReading, Reading, SystemReading, TransactionRecord,
 };
 
 /// Sums from the start of the run to `time`.
@@ -13,6 +13,10 @@ pub struct Totals {
     pub system: SystemReading,
     /// Over all processors.
     pub processor: ProcessorReading,
+    /// Each by itself, where processors differ or there are locks.
+    pub each: Vec<ProcessorReading>,
+    /// By lock, over all processors.
+    pub locks: Vec<LockReading>,
     pub devices: Vec<DeviceReading>,
     pub channels: Vec<ChannelReading>,
     pub users: UserTotals,
@@ -83,7 +87,16 @@ impl Totals {
             self.processor.idle_ns += one.idle_ns;
             self.processor.page_wait_ns += one.page_wait_ns;
             self.processor.io_wait_ns += one.io_wait_ns;
+            self.processor.spin_ns += one.spin_ns;
         }
+        self.each.clear();
+        if reading.system.io_defers.is_some() || !reading.locks.is_empty() {
+            self.each.extend_from_slice(&reading.processors);
+        }
+        self.locks.clear();
+        let by_lock = reading.locks.chunks(reading.processors.len().max(1));
+        self.locks
+            .extend(by_lock.map(|on| on.iter().fold(LockReading::default(), LockReading::plus)));
         self.devices.clone_from(&reading.devices);
         self.channels.clone_from(&reading.channels);
         self.users = UserTotals::of(reading);

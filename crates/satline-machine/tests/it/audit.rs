@@ -3,8 +3,9 @@
 use crate::support::machines::{Kept, at, background, class, kind, machine, s, units, workload};
 use proptest::prelude::*;
 use satline_machine::configuration::{
-    Machine, Migration, MigrationOrder, Neighbours, PageArea, Peers, PeriodicScan, Prefetch, Purpose,
-    Readahead, Role, Window, Workload,
+    Interrupts, LockPlan, LockWait, Machine, Migration, MigrationOrder, Multiprocessor, Neighbours, PageArea,
+    Peers, PeriodicScan, Prefetch, ProcessorRole, ProcessorUnit, Purpose, Readahead, Role, Window, Work,
+    Workload,
 };
 use satline_machine::engine::{Distribution, Span, Streams};
 use satline_machine::model::{Plan, Simulation, Step};
@@ -39,6 +40,81 @@ prop_compose! {
             }),
             ..Peers::default()
         }
+    }
+}
+
+prop_compose! {
+    /// Up to eight processors, with all channels, some or none; the first has all.
+    fn multiprocessors()(
+        units in prop::collection::vec(0..1024_u32, 0..8),
+        (main, any, signal, redispatch) in (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()),
+        main_only in 0..64_u32,
+        costs_us in prop::array::uniform4(0..400_u64),
+    ) -> Multiprocessor {
+        let channels = |bits: u32| (0..10_u16).filter(|channel| bits >> channel & 1 == 1).collect::<Vec<_>>();
+        let first = if main { ProcessorRole::Main } else { ProcessorRole::Symmetric };
+        let mut made = vec![ProcessorUnit { role: first, channels: (0..10).collect() }];
+        made.extend(units.iter().map(|&bits| ProcessorUnit {
+            role: if main && bits % 3 == 0 { ProcessorRole::Attached } else { ProcessorRole::Symmetric },
+            channels: if main && bits % 3 == 0 { Vec::new() } else { channels(bits) },
+        }));
+        let us = |at: usize| Span::from_ns(costs_us[at] * 1000);
+        let movable = Work::MOVABLE.iter().enumerate();
+        Multiprocessor {
+            units: made,
+            interrupts: if any { Interrupts::Any } else { Interrupts::Starter },
+            signal,
+            redispatch,
+            main_only: movable.filter(|(bit, _)| main && main_only >> bit & 1 == 1).map(|(_, work)| *work).collect(),
+            deferred_start: us(0), signalled: us(1), cache_reload: us(2), cache_move: us(3),
+        }
+    }
+}
+
+/// All work that a path is of.
+const WORKS: [Work; 10] = [
+    Work::Dispatch,
+    Work::PageFault,
+    Work::PageInEnd,
+    Work::UserIoStart,
+    Work::UserIoEnd,
+    Work::QueueAdd,
+    Work::QueueDrop,
+    Work::Reclaim,
+    Work::Storage,
+    Work::DeferredStart,
+];
+
+prop_compose! {
+    /// Up to four locks, each with a share of some work.
+    fn locks()(
+        plans in prop::collection::vec((any::<bool>(), prop::array::uniform10(0.0..0.25)), 0..4),
+    ) -> Vec<LockPlan> {
+        plans.iter().enumerate().map(|(number, (suspends, parts))| LockPlan {
+            name: format!("lock-{number}"),
+            wait: if *suspends { LockWait::Suspend } else { LockWait::Spin },
+            // A tenth of all works is not under it; who dispatches does not suspend.
+            holds: WORKS.iter().zip(parts)
+                .filter(|(work, part)| **part > 0.025 && !(*suspends && **work == Work::Dispatch))
+                .map(|(&work, &part)| (work, part)).collect(),
+        }).collect()
+    }
+}
+
+prop_compose! {
+    /// The same machines with processors that differ, and locks.
+    fn guarded()(
+        machine in machines(), multiprocessor in prop::option::weighted(0.8, multiprocessors()), locks in locks(),
+        compute_bound_after in 1..4_u32,
+    ) -> Machine {
+        let mut made = machine;
+        if let Some(plan) = &multiprocessor {
+            made.processors.count = plan.units.len() as u32;
+        }
+        made.multiprocessor = multiprocessor;
+        made.locks = locks;
+        made.scheduler.compute_bound_after = compute_bound_after;
+        made
     }
 }
 
@@ -172,6 +248,35 @@ proptest! {
         }
         let processed = kept.samples.last().is_none_or(|last| last.users.iter().any(|user| user.problem_ns > 0));
         prop_assert!(processed, "nobody got anywhere");
+    }
+
+    #[test]
+    fn accounts_hold_with_processors_that_differ_and_locks(machine in guarded(), workload in workloads(), users in 1..24_u32) {
+        let mut simulation = start(&machine, &workload, users, 0.333);
+        let mut kept = Kept::default();
+        simulation.run_until(at(END_S), &mut kept);
+        if let Err(failures) = simulation.audit() {
+            prop_assert!(false, "{failures:#?}");
+        }
+        let last = kept.samples.last().unwrap();
+        let processed = last.users.iter().any(|user| user.problem_ns > 0);
+        prop_assert!(processed, "nobody got anywhere");
+        prop_assert_eq!(last.locks.len(), machine.locks.len() * last.processors.len());
+        // One processor alone finds every lock free.
+        if last.processors.len() == 1 {
+            prop_assert!(last.locks.iter().all(|lock| lock.spins + lock.defers == 0));
+        }
+    }
+
+    #[test]
+    fn a_run_with_locks_repeats(machine in guarded(), workload in workloads(), users in 1..10_u32) {
+        let end = |sample_s: f64| {
+            let mut simulation = start(&machine, &workload, users, sample_s);
+            let mut kept = Kept::default();
+            simulation.run_until(at(END_S), &mut kept);
+            (format!("{:?}", simulation.reading()), kept.records, kept.transitions)
+        };
+        prop_assert_eq!(&end(1.0), &end(0.137));
     }
 
     #[test]

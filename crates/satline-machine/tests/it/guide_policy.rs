@@ -61,8 +61,8 @@ fn it_runs_a_machine() {
         let waits = kept.records.iter().map(|record| record.cpu_wait_ns);
         (waits.max().unwrap(), simulation.reading().system.transactions)
     };
-    let (in_turn, done) = longest_s((satline_machine::policies::dispatch::POLICIES[1].make)(12));
-    let (last_come, also_done) = longest_s((LINE.make)(12));
+    let (in_turn, done) = longest_s((satline_machine::policies::dispatch::POLICIES[1].make)(12, 1));
+    let (last_come, also_done) = longest_s((LINE.make)(12, 1));
     // As much gets done, and the unlucky wait much longer.
     assert!(last_come > 2 * in_turn, "{last_come} {in_turn}");
     assert!(done.abs_diff(also_done) < done / 20, "{done} {also_done}");
@@ -83,7 +83,7 @@ fn a_replacement_policy_from_outside_runs_a_machine() {
             &Plan::constant(8, end),
             Streams::new(1, 0),
             (admission::POLICIES[0].make)(&machine.scheduler),
-            (dispatch::POLICIES[0].make)(8),
+            (dispatch::POLICIES[0].make)(8, 1),
             replacement,
         )
         .unwrap();

@@ -18,6 +18,8 @@ mod model;
 mod model_reference;
 mod model_theory;
 mod modules;
+mod multiprocessor;
+mod multiprocessor_files;
 mod page_out;
 mod page_out_directions;
 mod paging_peers;

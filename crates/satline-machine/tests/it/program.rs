@@ -177,6 +177,31 @@ fn figures_can_be_changed_for_a_run() {
 }
 
 #[test]
+fn several_processors_say_what_is_left_out_of_them() {
+    let of = |count: &str| {
+        let set = format!("processors.count={count}");
+        let output = run(&[&SHORT[..], &["--users", "4", "--json", "--set", &set]].concat());
+        (json(&output), text(&output.stderr))
+    };
+    let (one, silent) = of("1");
+    assert_eq!((&one["not_modelled"], silent.as_str()), (&Value::Null, ""));
+    let (two, note) = of("2");
+    let missing = two["not_modelled"].as_array().unwrap();
+    assert!(!missing.is_empty() && note.starts_with("note: "), "{note}");
+    for what in missing {
+        assert!(note.contains(what.as_str().unwrap()), "{note}");
+    }
+    let machine = shipped("machines/3081D.toml");
+    let explained = text(
+        &command(&["explain", machine.to_str().unwrap()])
+            .output()
+            .unwrap()
+            .stdout,
+    );
+    assert!(explained.contains("not modelled\n"), "{explained}");
+}
+
+#[test]
 fn wrong_input_is_refused_with_a_remedy() {
     let dir = tempfile::tempdir().unwrap();
     let broken = dir.path().join("broken.toml");

@@ -74,8 +74,16 @@ impl Dispatch for Forgetful {
         }
     }
 
-    fn next(&mut self) -> Option<u32> {
-        self.0.next()
+    fn next(&mut self, processor: usize) -> Option<u32> {
+        self.0.next(processor)
+    }
+
+    fn waiting(&self) -> usize {
+        self.0.waiting()
+    }
+
+    fn has_for(&self, processor: usize) -> bool {
+        self.0.has_for(processor)
     }
 
     fn yields(&self, first: &Ready, second: &Ready) -> bool {
@@ -94,16 +102,14 @@ fn a_policy_that_loses_users_is_found_out() {
         &Plan::constant(3, at(50.0)),
         Streams::new(1, 0),
         (admission::POLICIES[0].make)(&machine.scheduler),
-        Box::new(Forgetful((dispatch::POLICIES[0].make)(3))),
+        Box::new(Forgetful((dispatch::POLICIES[0].make)(3, 1))),
         replacement::POLICIES[0].make,
     )
     .unwrap();
     lost.run_until(at(50.0), &mut ());
     let failures = lost.audit().unwrap_err();
     assert!(
-        failures
-            .iter()
-            .any(|line| line.contains("idle processors while work is ready")),
+        failures.iter().any(|line| line.contains("users who are ready")),
         "{failures:?}"
     );
 }

@@ -39,6 +39,8 @@ pub fn machine() -> Machine {
         name: "made".into(),
         note: String::new(),
         processors: Processors { count: 1, speed: 1.0 },
+        multiprocessor: None,
+        locks: Vec::new(),
         storage: StorageFigures {
             pageable_frames: 2000,
             bytes: 16 << 20,
@@ -49,6 +51,7 @@ pub fn machine() -> Machine {
             q2_slice: s(5.0),
             quantum: s(0.05),
             compute_bound_factor: 4,
+            compute_bound_after: 1,
             q1_frames_factor: 1.25,
             mpl_cap: None,
             q2_cap: None,

@@ -82,6 +82,8 @@ pub fn machine(frames: u32) -> Machine {
         name: "small".into(),
         note: String::new(),
         processors: Processors { count: 1, speed: 1.0 },
+        multiprocessor: None,
+        locks: Vec::new(),
         storage: StorageFigures {
             pageable_frames: frames,
             bytes: u64::from(frames) * 4096,
@@ -92,6 +94,7 @@ pub fn machine(frames: u32) -> Machine {
             q2_slice: ms(5000.0),
             quantum: ms(50.0),
             compute_bound_factor: 4,
+            compute_bound_after: 1,
             q1_frames_factor: 1.25,
             mpl_cap: None,
             q2_cap: None,

@@ -105,6 +105,8 @@ class Points:
         That were simulated.
     unverified
         Figures of the machine that have no source.
+    not_modelled
+        What machines with several processors leave out of a multiprocessor.
     unreached
         Goals of --until that were not reached.
     """
@@ -113,6 +115,7 @@ class Points:
     workload: str
     events: int
     unverified: list[str]
+    not_modelled: list[str]
     unreached: list[Unreached]
     points: list[PointTold]
 

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use satline_program::Error;
 
 use super::devices;
+use super::locks;
+use super::multiprocessor;
 use super::peers;
 use super::processors;
 use super::stated::{Need, plain};
@@ -28,7 +30,8 @@ const PAGE_BYTES: u64 = 4096;
 pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<Machine, Error> {
     let name = file.name("name")?;
     let note = file.text("note")?;
-    let (processors, instructions_per_s) = processors::read(&file.table("processors")?, folders)?;
+    let (mut processors, instructions_per_s, counted) =
+        processors::read(&file.table("processors")?, folders)?;
     let storage = storage(&file.table("storage")?)?;
     let (scheduler, involuntary_drop) = scheduler(&file.table("scheduler")?)?;
     if scheduler.minimum_working_set > storage.pageable_frames {
@@ -51,6 +54,9 @@ pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<Machine, Error> {
     let peers = peers::read(&paging, &policies.replacement, instructions_per_s)?;
     paging.finish()?;
     let (devices, areas) = devices::read(file, folders)?;
+    let multiprocessor =
+        multiprocessor::read(file, (&mut processors, counted), &devices, instructions_per_s)?;
+    let locks = locks::read(file)?;
     let swapping = swapping::read(file, &devices, &areas, instructions_per_s)?;
     peers::fit(&paging, &peers, &devices, &areas, swapping.is_some())?;
     peers::frames_left(
@@ -65,6 +71,8 @@ pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<Machine, Error> {
         name,
         note,
         processors,
+        multiprocessor,
+        locks,
         storage,
         scheduler,
         costs,
@@ -111,6 +119,9 @@ fn scheduler(table: &Table<'_>) -> Result<(SchedulerFigures, String), Error> {
         q2_slice: slice("q2_slice")?,
         quantum: slice("quantum")?,
         compute_bound_factor: table.count("compute_bound_factor", Need::Source, 1, 1000)?,
+        compute_bound_after: table
+            .maybe_count("compute_bound_after_quanta", Need::Nothing, 1, 1000)?
+            .unwrap_or(1),
         q1_frames_factor: table.figure("q1_frames_factor", Need::Source, 0.1, 100.0)?,
         mpl_cap: cap("mpl_cap_users")?,
         q2_cap: cap("q2_cap_users")?,

@@ -3,7 +3,9 @@
 mod devices;
 mod distribution;
 mod like;
+mod locks;
 mod machine;
+mod multiprocessor;
 mod near;
 mod paths;
 mod peers;

@@ -14,11 +14,11 @@ const TABLE: &str = "processors.toml";
 const RATE: &str = "reference_instructions_per_s";
 const MOST: u32 = 64;
 
-/// The processors, and instructions per second of one of them.
+/// The processors, instructions per second of one of them, and whether the file gives their number itself.
 ///
 /// # Errors
 /// The model is not in the table, there is no table, or a figure is impossible.
-pub fn read(table: &Table<'_>, folders: &[PathBuf]) -> Result<(Processors, f64), Error> {
+pub fn read(table: &Table<'_>, folders: &[PathBuf]) -> Result<(Processors, f64, bool), Error> {
     let model = table.get("model").map(|_| table.name("model")).transpose()?;
     let own_speed = table.maybe_figure("speed", Need::Source, 1e-3, 1e5)?;
     let own_count = table.maybe_count("count", Need::Nothing, 1, MOST)?;
@@ -42,7 +42,7 @@ pub fn read(table: &Table<'_>, folders: &[PathBuf]) -> Result<(Processors, f64),
     let rate = own_rate
         .or_else(|| listed.and_then(|listed| listed.rate))
         .expect("the table has a rate");
-    Ok((Processors { count, speed }, rate * speed))
+    Ok((Processors { count, speed }, rate * speed, own_count.is_some()))
 }
 
 #[derive(Debug, Clone, Copy)]

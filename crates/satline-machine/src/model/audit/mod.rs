@@ -3,6 +3,7 @@
 //! They hold on a sample path, not only on average, when what is under way at the end is counted too (operational
 //! analysis). So a difference is a fault of the model, never chance.
 
+mod locks;
 mod places;
 
 use std::fmt::Display;
@@ -36,6 +37,7 @@ impl Simulation {
         self.audit_users(&users, &mut found);
         self.audit_devices(&users, &mut found);
         self.audit_places(&mut found);
+        self.audit_locks(&mut found);
         if let Err(why) = self.memory.check() {
             found.0.push(format!("storage: {why}"));
         }
@@ -54,6 +56,7 @@ impl Simulation {
                 read.idle_ns,
                 read.page_wait_ns,
                 read.io_wait_ns,
+                read.spin_ns,
             ];
             found.same(
                 format_args!("time of processor {number} = elapsed"),
@@ -61,7 +64,8 @@ impl Simulation {
                 now,
             );
             problem += u128::from(read.problem_ns);
-            supervisor += u128::from(read.supervisor_ns);
+            // For whom the control program spins, for him it works.
+            supervisor += u128::from(read.supervisor_ns) + u128::from(read.spin_ns);
         }
         let of =
             |time: fn(&UserReading) -> u64| users.iter().map(|user| u128::from(time(user))).sum::<u128>();
@@ -80,7 +84,7 @@ impl Simulation {
             .map(|processor| (now - processor.account.since).ns());
         let system = u128::from(self.system_ns) + sum(under_way);
         found.same(
-            "supervisor time of processors = of users + of none",
+            "supervisor and spin time of processors = of users + of none",
             supervisor,
             of(|user| user.supervisor_ns) + system,
         );

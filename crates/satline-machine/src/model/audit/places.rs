@@ -55,6 +55,7 @@ impl Simulation {
                 UserTime::CpuWait => {
                     one(Places {
                         posted: 1,
+                        to_page_wait: at.to_page_wait,
                         ..before_page
                     }) || one(Places {
                         listed: true,
@@ -109,14 +110,24 @@ impl Simulation {
                 .sum(),
             self.candidates_pages.into(),
         );
-        let idle = self
-            .processors
-            .iter()
-            .filter(|at| matches!(at.doing, Doing::Nothing));
-        let ready = self.posted.len() + self.users.iter().filter(|user| user.listed).count();
-        if ready > 0 {
-            found.same("idle processors while work is ready", idle.count() as u128, 0);
-        }
+        let idle = (0..self.processors.len())
+            .filter(|&number| matches!(self.processors[number].doing, Doing::Nothing));
+        let has_work = |number: &usize| {
+            let kept = self.processors[*number].kept.is_some();
+            kept || self.has_posted(*number) || self.dispatch.has_for(*number)
+        };
+        let kept = self.processors.iter().filter(|at| at.kept.is_some());
+        found.same(
+            "users who are ready = on the dispatcher's list + kept by their processors",
+            self.users.iter().filter(|user| user.listed).count() as u128,
+            (self.dispatch.waiting() + kept.count()) as u128,
+        );
+        found.same("idle processors", idle.clone().count() as u128, self.idle as u128);
+        found.same(
+            "idle processors while work is ready",
+            idle.filter(has_work).count() as u128,
+            0,
+        );
         found.same("frames nobody looked for", self.memory.starved().into(), 0);
     }
 
@@ -132,8 +143,17 @@ impl Simulation {
                 Doing::Path { .. } | Doing::Nothing | Doing::Deciding => {}
             }
         }
-        for &(user, ..) in self.posted.iter().filter(|posted| posted.0 != NOBODY) {
-            places[user as usize].posted += 1;
+        let suspended = self.locks.iter().flat_map(|locks| &locks.all);
+        let suspended = suspended.flat_map(|lock| lock.suspended.iter().map(|(work, _)| work));
+        for work in self
+            .posted
+            .iter()
+            .chain(suspended)
+            .filter(|work| work.user != NOBODY)
+        {
+            let at = &mut places[work.user as usize];
+            at.posted += 1;
+            at.to_page_wait |= work.path == Path::FaultAfter;
         }
         for (line, candidates) in self.candidates.iter().enumerate() {
             for &Reverse((_, user)) in candidates {

@@ -58,6 +58,7 @@ pub(super) mod tests {
             q2_slice: Span::from_seconds(5.0),
             quantum: Span::from_seconds(0.05),
             compute_bound_factor: 4,
+            compute_bound_after: 1,
             q1_frames_factor: 1.25,
             mpl_cap,
             q2_cap,

@@ -21,7 +21,7 @@ struct Priority {
     others: BinaryHeap<Reverse<Key>>,
 }
 
-pub fn make(users: usize) -> Box<dyn Dispatch> {
+pub fn make(users: usize, _: usize) -> Box<dyn Dispatch> {
     Box::new(Priority {
         first: None,
         others: BinaryHeap::with_capacity(users),
@@ -48,15 +48,28 @@ impl Dispatch for Priority {
         }
     }
 
-    fn next(&mut self) -> Option<u32> {
+    fn next(&mut self, _: usize) -> Option<u32> {
         let first = self.first.take();
         first
             .or_else(|| self.others.pop().map(|Reverse(key)| key))
             .map(|key| key as u32)
     }
 
+    fn waiting(&self) -> usize {
+        usize::from(self.first.is_some()) + self.others.len()
+    }
+
+    fn has_for(&self, _: usize) -> bool {
+        self.first.is_some() || !self.others.is_empty()
+    }
+
     fn yields(&self, first: &Ready, second: &Ready) -> bool {
         key(first) > key(second)
+    }
+
+    fn outranks(&self, _: usize, running: &Ready) -> bool {
+        let others = self.others.peek().map(|&Reverse(key)| key);
+        self.first.or(others).is_some_and(|first| first < key(running))
     }
 }
 
@@ -71,7 +84,7 @@ mod tests {
 
     #[test]
     fn q1_goes_first_then_who_was_served_longest_ago() {
-        let mut list = make(4);
+        let mut list = make(4, 1);
         for (user, interactive, served) in [(0, false, 1), (1, true, 9), (2, false, 0), (3, true, 5)] {
             list.enter(ready(user, interactive, served, false));
         }
@@ -80,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_better_user_goes_before_an_interrupted_one() {
-        let mut list = make(2);
+        let mut list = make(2, 1);
         list.enter(ready(0, false, 3, true));
         list.enter(ready(1, true, 8, false));
         assert_eq!(order(&mut *list), [1, 0]);
@@ -93,14 +106,14 @@ mod tests {
         fn whoever_comes_in_between_the_best_goes_next(
             steps in prop::collection::vec(prop::option::of((any::<bool>(), 0..4u64)), 0..80),
         ) {
-            let (mut list, mut sorted) = (make(80), BTreeSet::new());
+            let (mut list, mut sorted) = (make(80, 1), BTreeSet::new());
             for (user, step) in (0..).zip(steps) {
                 match step {
                     Some((interactive, served)) => {
                         list.enter(ready(user, interactive, served, false));
                         sorted.insert((!interactive, served, user));
                     }
-                    None => prop_assert_eq!(list.next(), sorted.pop_first().map(|(_, _, user)| user)),
+                    None => prop_assert_eq!(list.next(0), sorted.pop_first().map(|(_, _, user)| user)),
                 }
             }
             prop_assert!(order(&mut *list).into_iter().eq(sorted.into_iter().map(|(_, _, user)| user)));

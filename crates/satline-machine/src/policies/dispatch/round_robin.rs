@@ -11,7 +11,7 @@ use super::{Dispatch, Ready};
 #[derive(Debug)]
 struct RoundRobin(VecDeque<u32>);
 
-pub fn make(users: usize) -> Box<dyn Dispatch> {
+pub fn make(users: usize, _: usize) -> Box<dyn Dispatch> {
     Box::new(RoundRobin(VecDeque::with_capacity(users)))
 }
 
@@ -24,8 +24,16 @@ impl Dispatch for RoundRobin {
         }
     }
 
-    fn next(&mut self) -> Option<u32> {
+    fn next(&mut self, _: usize) -> Option<u32> {
         self.0.pop_front()
+    }
+
+    fn waiting(&self) -> usize {
+        self.0.len()
+    }
+
+    fn has_for(&self, _: usize) -> bool {
+        !self.0.is_empty()
     }
 
     fn yields(&self, _: &Ready, _: &Ready) -> bool {
@@ -40,7 +48,7 @@ mod tests {
 
     #[test]
     fn the_interrupted_one_goes_on_and_the_others_take_turns() {
-        let mut list = make(3);
+        let mut list = make(3, 1);
         list.enter(ready(2, false, 0, false));
         list.enter(ready(1, true, 0, false));
         list.enter(ready(0, false, 9, true));

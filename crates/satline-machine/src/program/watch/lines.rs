@@ -150,7 +150,7 @@ pub struct Frame {
     completions: Completions,
     mpl_ns: u128,
     eligible_ns: u128,
-    /// Of all processors.
+    /// Of all processors; supervisor time with what is spun before locks.
     problem_ns: u64,
     supervisor_ns: u64,
     idle_ns: u64,
@@ -197,6 +197,7 @@ pub fn frame(simulation: &mut Simulation, completions: &Completions, machine: &M
         devices,
         channels,
         users,
+        ..
     } = simulation.reading();
     let sum = |of: fn(&ProcessorReading) -> u64| processors.iter().map(of).sum();
     let device = |(read, arm): (&DeviceReading, Option<u32>)| DeviceLine {
@@ -227,7 +228,7 @@ pub fn frame(simulation: &mut Simulation, completions: &Completions, machine: &M
         mpl_ns: system.q1_ns + system.q2_ns,
         eligible_ns: system.q1_candidates_ns + system.q2_candidates_ns,
         problem_ns: sum(|one| one.problem_ns),
-        supervisor_ns: sum(|one| one.supervisor_ns),
+        supervisor_ns: sum(|one| one.supervisor_ns + one.spin_ns),
         idle_ns: sum(|one| one.idle_ns),
         page_wait_ns: sum(|one| one.page_wait_ns),
         io_wait_ns: sum(|one| one.io_wait_ns),

@@ -9,7 +9,7 @@ use super::{Dispatch, Ready};
 #[derive(Debug)]
 struct LastCome(Vec<u32>);
 
-pub fn make(users: usize) -> Box<dyn Dispatch> {
+pub fn make(users: usize, _processors: usize) -> Box<dyn Dispatch> {
     Box::new(LastCome(Vec::with_capacity(users)))
 }
 
@@ -18,8 +18,16 @@ impl Dispatch for LastCome {
         self.0.push(ready.user);
     }
 
-    fn next(&mut self) -> Option<u32> {
+    fn next(&mut self, _processor: usize) -> Option<u32> {
         self.0.pop()
+    }
+
+    fn waiting(&self) -> usize {
+        self.0.len()
+    }
+
+    fn has_for(&self, _processor: usize) -> bool {
+        !self.0.is_empty()
     }
 
     fn yields(&self, _: &Ready, _: &Ready) -> bool {

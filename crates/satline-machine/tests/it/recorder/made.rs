@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use satline_machine::configuration::{
-    Background, Costs, DeviceUnit, IoPattern, Locality, Machine, PageArea, PagingPlan, Peers, Population,
-    Processors, Purpose, Role, SchedulerFigures, StorageFigures, TransactionKind, UserClass, Workload,
+    Background, Costs, DeviceUnit, IoPattern, Locality, LockPlan, LockWait, Machine, PageArea, PagingPlan,
+    Peers, Population, Processors, Purpose, Role, SchedulerFigures, StorageFigures, TransactionKind,
+    UserClass, Work, Workload,
 };
 use satline_machine::devices::DeviceModel;
 use satline_machine::engine::{Distribution, Span, Time};
 use satline_machine::readings::{
-    Activity, ChannelReading, DeviceReading, ProcessorReading, Reading, Status, SystemReading,
+    Activity, ChannelReading, DeviceReading, LockReading, ProcessorReading, Reading, Status, SystemReading,
     TransactionRecord, Transition, UserReading,
 };
 
@@ -43,6 +44,12 @@ pub fn machine() -> Machine {
         name: "made <machine>".into(),
         note: String::new(),
         processors: Processors { count: 2, speed: 1.0 },
+        multiprocessor: None,
+        locks: vec![LockPlan {
+            name: "SYSTEM".into(),
+            wait: LockWait::Spin,
+            holds: vec![(Work::Dispatch, 0.5)],
+        }],
         storage: StorageFigures {
             pageable_frames: 200,
             bytes: 1 << 20,
@@ -53,6 +60,7 @@ pub fn machine() -> Machine {
             q2_slice: s(5.0),
             quantum: s(0.05),
             compute_bound_factor: 4,
+            compute_bound_after: 1,
             q1_frames_factor: 1.25,
             mpl_cap: None,
             q2_cap: None,
@@ -160,6 +168,16 @@ pub fn reading(time: f64, n: u64) -> Reading {
         idle_ns: 3_000_000 * n * k,
         page_wait_ns: 4_000_500 * n * k,
         io_wait_ns: 5_000_500 * n * k,
+        spin_ns: 250_000 * n * k,
+        ..ProcessorReading::default()
+    };
+    let lock = |k: u64| LockReading {
+        holds: 7,
+        hold_ns: 30_000 * n * k,
+        spins: 2 * n * k,
+        spin_ns: 250_000 * n * k,
+        defers: 3 * n * k,
+        wait_ns: 1_000_999 * n * k,
     };
     let device = DeviceReading {
         sios: 10 * n,
@@ -215,6 +233,7 @@ pub fn reading(time: f64, n: u64) -> Reading {
             busy_ns: 9_999,
         }],
         users: vec![user(false), user(false), user(true)],
+        locks: vec![lock(1), lock(2)],
     }
 }
 

@@ -111,13 +111,20 @@ fn every_figure_is_in_its_column() {
         ("mem_available_bytes", "204800"), ("mem_free_bytes", "12288"), ("storage_used_bytes", "614400"),
         ("storage_demanded_bytes", "1064960"), ("swap_total_bytes", "409600"), ("swap_free_bytes", "245760"),
         ("tasks_runnable", "1"), ("tasks_blocked", "2"), ("interactive_transactions", "1"),
+        ("lock_spin_us", "1500"), ("lock_wait_us", "6005"), ("lock_defers", "18"), ("io_defers", "-"),
         ("lateness_us", "-"), ("load_average_1", "-"), ("cached_bytes", "-"),
     ]);
     let processors = rows(dir.path(), "processor");
     #[rustfmt::skip]
     is(&processors[5], &[
-        ("processor", "1"), ("user_us", "4007"), ("system_us", "8000"), ("idle_us", "12000"), ("iowait_us", "36004"),
+        ("processor", "1"), ("user_us", "4007"), ("system_us", "9000"), ("lock_spin_us", "1000"), ("idle_us", "12000"), ("iowait_us", "36004"),
         ("page_wait_us", "16002"), ("io_wait_us", "20002"), ("steal_us", "-"),
+    ]);
+    let locks = rows(dir.path(), "lock");
+    assert_eq!(locks.len(), 5, "one for each sample: {locks:?}");
+    #[rustfmt::skip]
+    is(&locks[2], &[
+        ("lock", "SYSTEM"), ("spins", "12"), ("spin_us", "1500"), ("defers", "18"), ("wait_us", "6005"), ("hold_us", "180"),
     ]);
     let devices = rows(dir.path(), "device");
     #[rustfmt::skip]
