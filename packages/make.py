@@ -43,16 +43,17 @@ def main() -> int:
     _python(given.tools, "--sdist", given.out)
     for name in given.machines:
         machine = programs.MACHINES[name]
-        if programs.standard_library(machine) is None:
-            print(f"{name}: left out: rustc has no library for {machine.triple}; see docs/guides/install.md")
+        rustc = programs.compiler(machine)
+        if rustc is None:
+            print(f"{name}: left out: no compiler for {machine.triple}; see docs/guides/install.md")
             continue
-        built = programs.build_for_wheel(machine, given.target, given.tools)
+        built = programs.build_for_wheel(machine, rustc, given.target, given.tools)
         for program in (path for path in built.glob("satline-*") if not path.suffix):
             newest = programs.newest_glibc(program)
             if newest > programs.GLIBC:
                 raise SystemExit(f"error: {program} needs glibc {newest[0]}.{newest[1]}")
         _wheel(given.tools, built, machine, given.out)
-        _recorder(machine, given.target, given.out, version, epoch)
+        _recorder(machine, rustc, given.target, given.out, version, epoch)
     for path in sorted(given.out.iterdir()):
         print(f"{_size(path) / 1e6:8.1f} MB  {path.name}")
     return 0
@@ -88,9 +89,11 @@ def _wheel(tools: Path, built: Path, machine: programs.Machine, out: Path) -> No
     _python(tools, "--wheel", out, f"-C--build-option=--plat-name={platform}", built=built.absolute())
 
 
-def _recorder(machine: programs.Machine, target: Path, out: Path, version: str, epoch: int) -> None:
+def _recorder(
+    machine: programs.Machine, rustc: str, target: Path, out: Path, version: str, epoch: int
+) -> None:
     try:
-        built = programs.build_static(machine, target, recorder.PROGRAMS)
+        built = programs.build_static(machine, rustc, target, recorder.PROGRAMS)
     except subprocess.CalledProcessError:
         print(f"{machine.wheel}: no recorder: it could not be linked statically; see docs/guides/install.md")
         return

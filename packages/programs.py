@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,15 +31,22 @@ MACHINES = {
 }
 
 
-def standard_library(machine: Machine) -> Path | None:
-    """Where the compiler in use has Rust's own library for these machines; None: it has none."""
-    asked = [os.environ.get("RUSTC", "rustc"), "--print", "target-libdir", "--target", machine.triple]
-    told = subprocess.run(asked, capture_output=True, text=True, check=True)
-    place = Path(told.stdout.strip())
-    return place if any(place.glob("libstd-*.rlib")) else None
+def compiler(machine: Machine) -> str | None:
+    """The compiler that has Rust's own library for these machines; None: there is none.
+
+    That of $RUSTC or of the path is taken before the distribution's, to which its own packages add machines.
+    """
+    for rustc in (os.environ.get("RUSTC", "rustc"), "/usr/bin/rustc"):
+        if not shutil.which(rustc):
+            continue
+        asked = [rustc, "--print", "target-libdir", "--target", machine.triple]
+        told = subprocess.run(asked, capture_output=True, text=True, check=True)
+        if any(Path(told.stdout.strip()).glob("libstd-*.rlib")):
+            return rustc
+    return None
 
 
-def build_for_wheel(machine: Machine, target: Path, tools: Path) -> Path:
+def build_for_wheel(machine: Machine, rustc: str, target: Path, tools: Path) -> Path:
     """Compile all programs against glibc 2.28 with zig, whose linker knows every version of it.
 
     Returns
@@ -49,11 +57,11 @@ def build_for_wheel(machine: Machine, target: Path, tools: Path) -> Path:
     linked = f"{machine.triple}.{GLIBC[0]}.{GLIBC[1]}"
     command = ["cargo-zigbuild", "build", "--profile", PROFILE, "--workspace", "--bins", "--target", linked]
     path = f"{tools.absolute()}:{os.environ['PATH']}"
-    _run(command, {"PATH": path, "CARGO_TARGET_DIR": str(target)})
+    _run(command, {"PATH": path, "RUSTC": rustc, "CARGO_TARGET_DIR": str(target)})
     return target / machine.triple / PROFILE
 
 
-def build_static(machine: Machine, target: Path, programs: tuple[str, ...]) -> Path:
+def build_static(machine: Machine, rustc: str, target: Path, programs: tuple[str, ...]) -> Path:
     """Compile some programs with glibc within them.
 
     None of these looks up the name of a host or a user, for which glibc would load libraries.
@@ -66,7 +74,7 @@ def build_static(machine: Machine, target: Path, programs: tuple[str, ...]) -> P
     chosen = [word for name in programs for word in ("--package", name)]
     target = target / "static"  # the flags would make the others be compiled anew each time
     command = ["cargo", "build", "--profile", PROFILE, "--bins", "--target", machine.triple, *chosen]
-    flags = {"RUSTFLAGS": "-C target-feature=+crt-static", "CARGO_TARGET_DIR": str(target)}
+    flags = {"RUSTFLAGS": "-C target-feature=+crt-static", "RUSTC": rustc, "CARGO_TARGET_DIR": str(target)}
     if machine.wheel != os.uname().machine:
         linker = f"CARGO_TARGET_{machine.triple.upper().replace('-', '_')}_LINKER"
         flags[linker] = os.environ.get(linker, f"{machine.wheel}-linux-gnu-gcc")
