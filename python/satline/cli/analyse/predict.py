@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli.filters import filter_options_without
+from satline.cli.declared import argument, command, option
+from satline.cli.filters import FILTERS
 from satline.cli.options import LOAD, opened_in_its_words, require_loads
 from satline.cli.outputs import JSON, print_json
 from satline.errors import InputError
@@ -20,9 +21,7 @@ MOST_ROWS = 12
 _SPAN = re.compile(r"(\d*\.?\d*)\.\.(\d*\.?\d*)(?::(\d+))?")
 
 
-@click.command(
-    short_help="Predict the response to other loads or after a change.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline analyse predict host.satline --users 10..60
   satline analyse predict host.satline --what-if cpu=2x --what-if processors=4
@@ -61,57 +60,33 @@ A network file:
   paging = "disk"
 Several [[users]] with a name each are classes; then
 demand_s = { students = 0.1, batch = 2 }.
-""",
-)
-@click.argument("recording", type=click.Path(path_type=Path), required=False)
-@click.option(
-    "--network", type=click.Path(path_type=Path), metavar="FILE", help="A queueing network of your own."
-)
-@click.option(
-    "--users",
-    "users_text",
-    metavar="10..60",
-    help="Numbers of users: 10..60, 10..60:5, or 10,20. For a table: its column of load.",
-)
-@click.option("--at", "at_text", metavar="64,128", help="For a table: also predict at these loads.")
-@click.option("--throughput", metavar="COLUMN", help="For a table: its column of throughput.")
-@click.option("--response", metavar="COLUMN", help="For a table: its column of mean response time.")
-@click.option("--what-if", "what_if", multiple=True, metavar="CHANGE", help="After a change; see below.")
-@click.option(
-    "--from-loads",
-    "from_loads",
-    metavar="2..20",
-    help="Estimate demands from these loads; ..half: the lower half.",
-)
-@click.option(
-    "--by-class", "by_class", is_flag=True, help="Treat short and long transactions separately, by class."
-)
-@click.option(
-    "--think", "think_s", type=click.FloatRange(min=0), metavar="SECONDS", help="Think time, if it is known."
-)
-@click.option(
-    "--method",
-    type=click.Choice(["auto", "exact", "linearizer", "schweitzer"]),
-    help="How to solve a network; auto: exactly if feasible.",
-)
-@LOAD
-@filter_options_without("users", "classes_of_work")
-@JSON
+""")
 def predict(
-    recording: Path | None,
-    network: Path | None,
-    users_text: str | None,
-    at_text: str | None,
-    throughput: str | None,
-    response: str | None,
-    what_if: tuple[str, ...],
-    from_loads: str | None,
-    by_class: bool,
-    think_s: float | None,
-    method: str | None,
-    load_axis: str | None,
-    filters: Filters | None,
-    as_json: bool,
+    recording: Path | None = argument(),
+    network: Path | None = option("A queueing network of your own.", metavar="FILE"),
+    users_text: str | None = option(
+        "Numbers of users: 10..60, 10..60:5, or 10,20. For a table: its column of load.",
+        "--users",
+        metavar="10..60",
+    ),
+    at_text: str | None = option("For a table: also predict at these loads.", "--at", metavar="64,128"),
+    throughput: str | None = option("For a table: its column of throughput.", metavar="COLUMN"),
+    response: str | None = option("For a table: its column of mean response time.", metavar="COLUMN"),
+    what_if: tuple[str, ...] = option("After a change; see below.", metavar="CHANGE"),
+    from_loads: str | None = option(
+        "Estimate demands from these loads; ..half: the lower half.", metavar="2..20"
+    ),
+    by_class: bool = option("Treat short and long transactions separately, by class."),
+    think_s: float | None = option(
+        "Think time, if it is known.", "--think", type=click.FloatRange(min=0), metavar="SECONDS"
+    ),
+    method: str | None = option(
+        "How to solve a network; auto: exactly if feasible.",
+        type=click.Choice(["auto", "exact", "linearizer", "schweitzer"]),
+    ),
+    load_axis: str | None = LOAD,
+    filters: Filters | None = FILTERS.without("users", "classes_of_work"),
+    as_json: bool = JSON,
 ) -> None:
     """Predict throughput and response time for other numbers of users, what saturates first, and when.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from satline.cli.declared import argument, command, option
 from satline.cli.experiment.power import LEVEL
 from satline.cli.outputs import JSON, csv_option, picture_option, print_json, write_pictures
 from satline.errors import InputError
@@ -16,52 +17,32 @@ if TYPE_CHECKING:
     from satline.experiment.variance import Results
 
 
-@click.command(
-    short_help="Plan which combinations to run, in which order.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline experiment design memory=640,768,1024 channels=1,2 --csv > plan.csv
   satline experiment design a=0,1 b=0,1 c=0,1 d=0,1 e=0,1 --fraction 1/2
   satline experiment design a=0,1 b=0,1 c=0,1 --blocks 2
-""",
-)
-@click.argument("factors", nargs=-1, metavar="FACTOR=LEVEL,LEVEL[,…]…")
-@click.option("--fraction", metavar="1/2^P", help="Run a fraction, with the highest resolution: 1/2, 1/4, …")
-@click.option("--resolution", metavar="R", help="Run the smallest fraction with this resolution: III, IV, V.")
-@click.option(
-    "--generators",
-    metavar="D=ABC,…",
-    help="Run the fraction given by these generators; letters in the order of the factors.",
-)
-@click.option(
-    "--replicates",
-    type=click.IntRange(1, 1000),
-    default=1,
-    show_default=True,
-    help="Number of replicates of each cell.",
-)
-@click.option(
-    "--blocks", metavar="N|replicates", help="Blocks, such as days: 2, 4, … or one for each replicate."
-)
-@click.option(
-    "--confound", multiple=True, metavar="ABC", help="Interaction to confound with the blocks; repeatable."
-)
-@click.option("--skip", multiple=True, metavar="F=L,G=M", help="A cell that cannot be run; repeatable.")
-@click.option("--seed", type=click.IntRange(0), help="Seed of the random order. [default: a new one]")
-@csv_option("Print CSV: add a column of results for `satline experiment anova`.")
-@JSON
+""")
 def design(
-    factors: tuple[str, ...],
-    fraction: str | None,
-    resolution: str | None,
-    generators: str | None,
-    replicates: int,
-    blocks: str | None,
-    confound: tuple[str, ...],
-    skip: tuple[str, ...],
-    seed: int | None,
-    as_csv: bool,
-    as_json: bool,
+    factors: tuple[str, ...] = argument("FACTOR=LEVEL,LEVEL[,…]…"),
+    fraction: str | None = option(
+        "Run a fraction, with the highest resolution: 1/2, 1/4, …", metavar="1/2^P"
+    ),
+    resolution: str | None = option(
+        "Run the smallest fraction with this resolution: III, IV, V.", metavar="R"
+    ),
+    generators: str | None = option(
+        "Run the fraction given by these generators; letters in the order of the factors.", metavar="D=ABC,…"
+    ),
+    replicates: int = option("Number of replicates of each cell.", type=click.IntRange(1, 1000), default=1),
+    blocks: str | None = option(
+        "Blocks, such as days: 2, 4, … or one for each replicate.", metavar="N|replicates"
+    ),
+    confound: tuple[str, ...] = option("Interaction to confound with the blocks; repeatable.", metavar="ABC"),
+    skip: tuple[str, ...] = option("A cell that cannot be run; repeatable.", metavar="F=L,G=M"),
+    seed: int | None = option("Seed of the random order. [default: a new one]", type=click.IntRange(0)),
+    as_csv: bool = csv_option("Print CSV: add a column of results for `satline experiment anova`."),
+    as_json: bool = JSON,
 ) -> None:
     """Plan an experiment with these factors and levels, low first: every combination, or a fraction of them,
     in random order within blocks.
@@ -146,88 +127,47 @@ def _part(
     return parse_generators(generators or "", factors)
 
 
-@click.command(
-    short_help="Analyse results: effects, variance, significance.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline experiment anova results.csv --response ms --factors memory,cpus
   satline experiment anova results.csv --response ms --factors a,b,c --pool 2
   satline experiment anova results.csv --response ms --factors a,b --by class
-""",
-)
-@click.argument("table", type=click.Path(path_type=Path))
-@click.option("--response", required=True, metavar="COLUMN", help="Column of what was measured.")
-@click.option("--factors", required=True, metavar="COLUMN,…", help="Columns of what was varied.")
-@click.option(
-    "--by", metavar="COLUMN", help="Analyse each class of this column, such as command types, separately."
-)
-@click.option(
-    "--run",
-    metavar="COLUMN",
-    help="Column that numbers the runs; rows of one run are combined. [default: run]",
-)
-@click.option("--block", metavar="COLUMN", help="Column that numbers the blocks. [default: block]")
-@click.option(
-    "--statistic",
-    type=click.Choice(["mean", "median", "p90", "p95"]),
-    default="mean",
-    show_default=True,
-    help="How the rows of a run are combined.",
-)
-@click.option(
-    "--rows-are-runs", is_flag=True, help="Treat each row as a separate run, whatever columns there are."
-)
-@click.option(
-    "--pool",
-    type=click.IntRange(2),
-    metavar="ORDER",
-    help="Use interactions of ORDER or more factors as the error.",
-)
-@click.option(
-    "--lenth", "by_lenth", is_flag=True, help="Judge two-level effects by Lenth's method: no replicates."
-)
-@click.option(
-    "--type",
-    "kind",
-    type=click.Choice(["II", "III"]),
-    default="II",
-    show_default=True,
-    help="Type of the sums of squares.",
-)
-@click.option(
-    "--transform",
-    type=click.Choice(["log", "none"]),
-    default="none",
-    show_default=True,
-    help="Transformation of each run's response.",
-)
-@click.option(
-    "--adjust",
-    type=click.Choice(["holm", "bonferroni", "none"]),
-    default="holm",
-    show_default=True,
-    help="How p-values are adjusted for many effects.",
-)
-@LEVEL
-@picture_option("svg", former=("--plots",))
-@JSON
+""")
 def anova(
-    table: Path,
-    response: str,
-    factors: str,
-    by: str | None,
-    run: str | None,
-    block: str | None,
-    statistic: str,
-    rows_are_runs: bool,
-    pool: int | None,
-    by_lenth: bool,
-    kind: str,
-    transform: str,
-    adjust: str,
-    level: float,
-    svg: Path | None,
-    as_json: bool,
+    table: Path = argument(),
+    response: str = option("Column of what was measured.", required=True, metavar="COLUMN"),
+    factors: str = option("Columns of what was varied.", required=True, metavar="COLUMN,…"),
+    by: str | None = option(
+        "Analyse each class of this column, such as command types, separately.", metavar="COLUMN"
+    ),
+    run: str | None = option(
+        "Column that numbers the runs; rows of one run are combined. [default: run]", metavar="COLUMN"
+    ),
+    block: str | None = option("Column that numbers the blocks. [default: block]", metavar="COLUMN"),
+    statistic: str = option(
+        "How the rows of a run are combined.",
+        type=click.Choice(["mean", "median", "p90", "p95"]),
+        default="mean",
+    ),
+    rows_are_runs: bool = option("Treat each row as a separate run, whatever columns there are."),
+    pool: int | None = option(
+        "Use interactions of ORDER or more factors as the error.", type=click.IntRange(2), metavar="ORDER"
+    ),
+    by_lenth: bool = option("Judge two-level effects by Lenth's method: no replicates.", "--lenth"),
+    kind: str = option(
+        "Type of the sums of squares.", "--type", type=click.Choice(["II", "III"]), default="II"
+    ),
+    transform: str = option(
+        "Transformation of each run's response.", type=click.Choice(["log", "none"]), default="none"
+    ),
+    adjust: str = option(
+        "How p-values are adjusted for many effects.",
+        type=click.Choice(["holm", "bonferroni", "none"]),
+        default="holm",
+    ),
+    level: float = LEVEL,
+    svg: Path | None = picture_option("svg", former=("--plots",)),
+    as_json: bool = JSON,
 ) -> None:
     """Analyse the results of a designed experiment: a table (CSV, Parquet or JSON) with one or more rows for
     each run.
