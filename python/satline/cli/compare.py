@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 import click
 
 from satline.cli.declared import argument, command, option
-from satline.cli.filters import FILTERS, moment_named
+from satline.cli.filters import CLOCKED_FILTERS, moment_named
 from satline.cli.history import HISTORY
 from satline.cli.history import compare as compare_with_history
 from satline.cli.options import LOAD, speak_of
-from satline.cli.outputs import JSON, SVG, html_option, print_json, write_pictures
+from satline.cli.outputs import JSON, SVG, html_option, print_json, print_text, write_pictures
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def compare(
     class_observations: int = option(
         "Merge classes until both sides have this many.", type=click.IntRange(min=1), default=50, metavar="N"
     ),
-    filters: Filters | None = FILTERS,
+    filters: Filters | None = CLOCKED_FILTERS,
     full: bool = option("The points of the trade-off curves too."),
     as_json: bool = JSON,
     html: Path | None = html_option("Write a page with plots."),
@@ -89,12 +89,10 @@ def compare(
     if as_json:
         print_json("compare", found)
         return
-    from rich.console import Console
 
-    from satline.present import print_blocks
     from satline.present.compare import comparison_blocks
 
-    print_blocks(comparison_blocks(found, full=full), Console(highlight=False))
+    print_text(comparison_blocks(found, full=full))
 
 
 def _with_history(context: click.Context, recordings: Sequence[str]) -> None:

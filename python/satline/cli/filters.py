@@ -46,21 +46,35 @@ def filters_of(
         days=_days(days),
         timezone=zone,
     )
-    return None if made == checked else made
+    return None if made == Filters() else made
 
 
+def _of_observations(**texts: str | None) -> Filters | None:
+    """As `filters_of`, for commands whose answers have no clock of their own."""
+    from satline.reduction import Filters
+
+    found = filters_of(**texts)
+    if found is not None and found == Filters(timezone=found.timezone):
+        raise InputError(
+            "--timezone alone changes nothing here", hint="it is for --hours, --days, --from and --to"
+        )
+    return found
+
+
+_OPTIONS = {
+    "hours": option("Only these hours of the day, excluding the end.", metavar="9-17"),
+    "days": option("Only these days of the week: mon-fri, sat,sun.", metavar="mon-fri"),
+    "begin": option("Only from this time on: 2026-11-02 or 2026-11-02T09:00.", "--from", metavar="DATE"),
+    "end": option("Only up to this time, or to the end of this day.", "--to", metavar="DATE"),
+    "timezone": option("Time zone of hours, days and dates; default UTC.", metavar="ZONE"),
+    "users": option("Count only these users.", metavar="A,B"),
+    "exclude_users": option("Exclude these users.", metavar="A,B"),
+    "classes_of_work": option("Only these transaction classes.", "--class", metavar="A,B"),
+}
 # A command gets `filters`, ``None`` where no option is used.
-FILTERS = several(
-    filters_of,
-    hours=option("Only these hours of the day, excluding the end.", metavar="9-17"),
-    days=option("Only these days of the week: mon-fri, sat,sun.", metavar="mon-fri"),
-    begin=option("Only from this time on: 2026-11-02 or 2026-11-02T09:00.", "--from", metavar="DATE"),
-    end=option("Only up to this time, or to the end of this day.", "--to", metavar="DATE"),
-    timezone=option("Time zone of hours, days and dates; default UTC.", metavar="ZONE"),
-    users=option("Count only these users.", metavar="A,B"),
-    exclude_users=option("Exclude these users.", metavar="A,B"),
-    classes_of_work=option("Only these transaction classes.", "--class", metavar="A,B"),
-)
+FILTERS = several(_of_observations, **_OPTIONS)
+# Of commands that show hours or days themselves.
+CLOCKED_FILTERS = several(filters_of, **_OPTIONS)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

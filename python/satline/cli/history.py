@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from satline.cli.declared import argument, command, option
-from satline.cli.outputs import JSON, html_option, print_json
+from satline.cli.outputs import JSON, html_option, print_json, print_text
 from satline.errors import InputError
 
 
@@ -276,11 +276,8 @@ def compare(
     if as_json:
         print_json("history-compare", face.content(found))
         return
-    from rich.console import Console
 
-    from satline.present import print_blocks
-
-    print_blocks(face.comparison_blocks(found, top=top), Console())
+    print_text(face.comparison_blocks(found, top=top))
 
 
 def _day_or_path(text: str) -> date | Path:

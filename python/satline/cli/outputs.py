@@ -7,7 +7,7 @@ nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ import click
 from satline.cli.declared import option
 
 if TYPE_CHECKING:
-    from satline.present import Plot
+    from satline.present import Block, Plot
 
 
 class OutputOption(click.Option):
@@ -85,6 +85,15 @@ def print_json(kind: str, *parts: Any, one_line: bool = False, **more: Any) -> N
     from satline.present.documents import document, text
 
     click.echo(text(document(kind, *parts, **more), one_line=one_line))
+
+
+def print_text(blocks: Iterable[Block]) -> None:
+    """Print a result as text, no wider than the terminal."""
+    from rich.console import Console
+
+    from satline.present import print_blocks
+
+    print_blocks(blocks, Console(highlight=False))
 
 
 JSON = json_option()

@@ -10,7 +10,7 @@ import click
 
 from satline.cli.completion import names_in, report_definitions
 from satline.cli.declared import argument, command, option
-from satline.cli.filters import FILTERS
+from satline.cli.filters import CLOCKED_FILTERS
 from satline.cli.options import LOAD, opened_in_its_words
 from satline.cli.outputs import JSON, PNG, SVG, csv_option, html_option, print_json, write_pictures
 
@@ -33,7 +33,7 @@ Examples:
 def report(
     arguments: tuple[str, ...] = argument("[REPORT] RECORDING", shell_complete=names_in(report_definitions)),
     load_axis: str | None = LOAD,
-    filters: Filters | None = FILTERS,
+    filters: Filters | None = CLOCKED_FILTERS,
     show_list: bool = option("List the reports.", "--list"),
     show: str | None = option("Print a report's definition, to copy and change.", metavar="NAME"),
     html: Path | None = html_option("Write an HTML page there.", "-o", "--output"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from satline.cli.declared import argument, command, option
-from satline.cli.outputs import JSON, output_option, print_json
+from satline.cli.outputs import JSON, output_option, print_json, print_text
 
 if TYPE_CHECKING:
     from satline.traces import Progress
@@ -143,12 +143,10 @@ def replay(
     if as_json:
         print_json("trace-replay", found.content)
         return
-    from rich.console import Console
 
-    from satline.present import print_blocks
     from satline.present.traces import replayed
 
-    print_blocks(replayed(found, misses=misses), Console())
+    print_text(replayed(found, misses=misses))
 
 
 def _reading(format_name: str | None, page_bytes: int | None, join: bool | None) -> list[str]:

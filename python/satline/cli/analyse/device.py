@@ -11,7 +11,7 @@ import click
 from satline.cli.declared import argument, command, option
 from satline.cli.filters import FILTERS
 from satline.cli.options import RECORDING, opened_in_its_words
-from satline.cli.outputs import json_option, print_json
+from satline.cli.outputs import json_option, print_json, print_text
 
 if TYPE_CHECKING:
     from satline.present import Block
@@ -39,7 +39,6 @@ def device(
     share that would fall on this device if it were distributed as all work is, and bounds that hold for any
     distribution.
     """
-    from rich.console import Console
 
     from satline.present.device import device_detail
 
@@ -47,9 +46,8 @@ def device(
     if as_json:
         print_json("analyse-device", detail)
         return
-    from satline.present import print_blocks
 
-    print_blocks(device_blocks(detail, top), Console(highlight=False))
+    print_text(device_blocks(detail, top))
 
 
 def device_blocks(detail: DeviceDetail, top: int) -> Iterator[Block]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from satline.cli.declared import command
 from satline.cli.filters import FILTERS
 from satline.cli.options import LOAD, RECORDING, opened_in_its_words
-from satline.cli.outputs import JSON, print_json
+from satline.cli.outputs import JSON, print_json, print_text
 
 if TYPE_CHECKING:
     from satline.reduction import Filters
@@ -32,9 +32,7 @@ def expansion(
     if as_json:
         print_json("analyse-expansion", found)
         return
-    from rich.console import Console
 
-    from satline.present import print_blocks
     from satline.present.compare import expansion_blocks
 
-    print_blocks(expansion_blocks(found), Console(highlight=False))
+    print_text(expansion_blocks(found))

@@ -11,7 +11,7 @@ import click
 from satline.cli.declared import argument, command, option
 from satline.cli.filters import FILTERS
 from satline.cli.options import LOAD, opened_in_its_words, require_loads
-from satline.cli.outputs import JSON, print_json
+from satline.cli.outputs import JSON, print_json, print_text
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -142,6 +142,7 @@ def _recording(
 ) -> None:
     from satline.prediction import changes
     from satline.prediction import predict as answer_for
+    from satline.present.prediction import prediction_blocks
     from satline.reconcile import Answers, story
     from satline.reduction import reduce
 
@@ -166,13 +167,7 @@ def _recording(
     if as_json:
         print_json("analyse-predict", answer, agreement=told)
         return
-    from satline.cli.analyse.predict_text import prediction_lines
-
-    _print(prediction_lines(answer, told))
-    if answer.by_class is not None:
-        from satline.cli.analyse.predict_classes import class_lines
-
-        _print(["", *class_lines(answer.by_class)])
+    print_text(prediction_blocks(answer, told))
 
 
 def _network(
@@ -180,6 +175,7 @@ def _network(
 ) -> None:
     from satline.prediction import read_network
     from satline.prediction.network_answer import answer_network
+    from satline.present.prediction import network_blocks
 
     if surplus:
         raise click.UsageError(f"{', '.join(surplus)}: of a recording, not of a network")
@@ -187,16 +183,7 @@ def _network(
     if as_json:
         print_json("analyse-predict-network", answer)
         return
-    from satline.cli.analyse.predict_text import network_lines
-
-    _print(network_lines(answer))
-
-
-def _print(lines: list[str]) -> None:
-    from satline.present import visible
-
-    for line in lines:
-        click.echo(visible(line))
+    print_text(network_blocks(answer))
 
 
 def users_of(text: str) -> list[int]:

@@ -9,7 +9,7 @@ import click
 
 from satline.cli.declared import argument, command, option
 from satline.cli.experiment.power import LEVEL
-from satline.cli.outputs import JSON, csv_option, picture_option, print_json, write_pictures
+from satline.cli.outputs import JSON, csv_option, picture_option, print_json, print_text, write_pictures
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,9 +61,7 @@ def design(
     elif as_json:
         print_json("experiment-design", content(plan))
     else:
-        from satline.present import print_blocks
-
-        print_blocks(plan_blocks(plan), _console())
+        print_text(plan_blocks(plan))
 
 
 def _planned(
@@ -229,7 +227,6 @@ def _analysed(
     import numpy as np
 
     from satline.experiment.variance import analyse
-    from satline.present import print_blocks
     from satline.present.variance import analysis_blocks, content
 
     y = results.y
@@ -255,7 +252,7 @@ def _analysed(
         return content(found, name, results.notes)
     what = f"{response} of {len(y)} runs" + (", logarithms" if transform == "log" else "")
     title = what if name is None else f"{name}: {what}"
-    print_blocks(analysis_blocks(found, [title, *results.notes]), _console())
+    print_text(analysis_blocks(found, [title, *results.notes]))
     if files:
         from satline.present import visible
 
@@ -271,9 +268,3 @@ def _write_plots(found: Any, response: str, path: Path, name: str | None) -> lis
 
     lead = "" if name is None else re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:40] + "-"
     return write_pictures(plots(found, response), path, "svg", lead=lead, several=name is not None)
-
-
-def _console() -> Any:
-    from rich.console import Console
-
-    return Console(highlight=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from satline.cli.declared import argument, command, option
-from satline.cli.outputs import JSON, print_json
+from satline.cli.outputs import JSON, print_json, print_text
 from satline.errors import InputError
 
 LEVEL = option("Probability of a false finding.", type=click.FloatRange(1e-6, 0.5), default=0.05)
@@ -100,11 +100,10 @@ def power(
     if as_json:
         print_json("experiment-power" if autocorrelation is None else "experiment-power-window", found)
         return
-    from rich.console import Console
 
-    from satline.present import Note, print_blocks
+    from satline.present import Note
 
-    print_blocks(map(Note, (before + found["words"]).splitlines()), Console(highlight=False))
+    print_text(map(Note, (before + found["words"]).splitlines()))
 
 
 def _piloted(path: Path, response: str, run: str | None) -> tuple[float, float, str]:

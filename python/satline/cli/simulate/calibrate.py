@@ -9,7 +9,7 @@ import click
 
 from satline.cli.completion import names_in, shipped
 from satline.cli.declared import argument, command, option
-from satline.cli.outputs import JSON, output_option
+from satline.cli.outputs import JSON, output_option, print_text
 from satline.cli.simulate.running import TERMINATED, progress, stoppable
 from satline.errors import InputError
 
@@ -81,12 +81,11 @@ def calibrate(
 
 
 def _say(result: Calibrated, directory: Path, applied: bool) -> None:
-    from rich.console import Console
 
-    from satline.present import print_blocks, visible
+    from satline.present import visible
     from satline.present.calibration import calibrated
 
-    print_blocks(calibrated(result), Console())
+    print_text(calibrated(result))
     machine, workload = result.calibration.machine, result.calibration.workload
     if applied:
         click.echo(f"written: {visible(machine)}, {visible(workload)}")

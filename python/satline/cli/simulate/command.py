@@ -10,7 +10,7 @@ import click
 
 from satline.cli.completion import names_in, shipped
 from satline.cli.declared import argument, command, option, several
-from satline.cli.outputs import JSON, markdown_option, output_option, print_json
+from satline.cli.outputs import JSON, markdown_option, output_option, print_json, print_text
 from satline.cli.simulate.running import TERMINATED, measures, progress, stoppable
 from satline.cli.simulate.study import find_study, run_study, study_directory
 from satline.errors import InputError
@@ -156,14 +156,11 @@ def _points(machine: str, workload: str, as_json: bool, options: dict[str, Any])
         differences = difference_content(done) if options["differences"] else None
         print_json("simulate-run", content(done), differences=differences)
         return
-    from rich.console import Console
 
-    from satline.present import print_blocks
-
-    print_blocks(point_blocks(done, names), Console())
+    print_text(point_blocks(done, names))
     if options["differences"]:
         click.echo()
-        print_blocks(difference_blocks(done, names), Console())
+        print_text(difference_blocks(done, names))
 
 
 def _watch(names: Sequence[str], as_json: bool, options: dict[str, Any]) -> None:
@@ -209,12 +206,11 @@ def _record(machine: str, workload: str, as_json: bool, options: dict[str, Any])
     if as_json:
         print_json("simulate-record", recording=options["record"], steps=result.steps)
         return
-    from rich.console import Console
 
-    from satline.present import print_blocks, visible
+    from satline.present import visible
     from satline.present.simulation import step_table
 
-    print_blocks([step_table(result.steps, measures(options["measures"]) or USUAL)], Console())
+    print_text([step_table(result.steps, measures(options["measures"]) or USUAL)])
     click.echo(f"recording: {visible(options['record'])}  (`satline diagnose` reads it)")
 
 
