@@ -126,27 +126,12 @@ def predict(
     assert recording is not None
     if method not in (None, "auto", "exact"):
         raise click.UsageError("a model of one class is solved exactly; --method is for --network")
-    _recording(recording, load_axis, filters, users, what_if, from_loads, think_s, by_class, as_json)
-
-
-def _recording(
-    recording: Path,
-    load_axis: str | None,
-    filters: Filters | None,
-    users: list[int] | None,
-    what_if: tuple[str, ...],
-    from_loads: str | None,
-    think_s: float | None,
-    by_class: bool,
-    as_json: bool,
-) -> None:
     from satline.prediction import changes
     from satline.prediction import predict as answer_for
     from satline.present.prediction import prediction_blocks
     from satline.reconcile import Answers, story
     from satline.reduction import reduce
 
-    wanted = [changes(text) for text in what_if]
     half = from_loads is not None and from_loads.strip() == "..half"
     loads = None if from_loads is None or half else loads_of(from_loads)
     opened = opened_in_its_words(recording)
@@ -158,7 +143,7 @@ def _recording(
         loads=loads,
         half=half,
         users=users,
-        what_if=wanted,
+        what_if=[changes(text) for text in what_if],
         think_s=think_s,
         classes=by_class,
         filters=filters,

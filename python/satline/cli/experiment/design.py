@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.declared import argument, command, option
+from satline.cli.declared import argument, command, option, several
 from satline.cli.experiment.power import LEVEL
 from satline.cli.outputs import JSON, csv_option, picture_option, print_json, print_text, write_pictures
 from satline.errors import InputError
@@ -125,6 +125,36 @@ def _part(
     return parse_generators(generators or "", factors)
 
 
+# How the rows of a table become runs, as `per_run` takes it; how runs are analysed, as `analyse` does.
+ROWS = several(
+    dict,
+    run=option(
+        "Column that numbers the runs; rows of one run are combined. [default: run]", metavar="COLUMN"
+    ),
+    block=option("Column that numbers the blocks. [default: block]", metavar="COLUMN"),
+    statistic=option(
+        "How the rows of a run are combined.",
+        type=click.Choice(["mean", "median", "p90", "p95"]),
+        default="mean",
+    ),
+    rows_are_runs=option("Treat each row as a separate run, whatever columns there are.", is_flag=True),
+)
+MODEL = several(
+    dict,
+    pool=option(
+        "Use interactions of ORDER or more factors as the error.", type=click.IntRange(2), metavar="ORDER"
+    ),
+    by_lenth=option("Judge two-level effects by Lenth's method: no replicates.", "--lenth", is_flag=True),
+    kind=option("Type of the sums of squares.", "--type", type=click.Choice(["II", "III"]), default="II"),
+    adjust=option(
+        "How p-values are adjusted for many effects.",
+        type=click.Choice(["holm", "bonferroni", "none"]),
+        default="holm",
+    ),
+    level=LEVEL,
+)
+
+
 @command("""\b
 Examples:
   satline experiment anova results.csv --response ms --factors memory,cpus
@@ -138,32 +168,11 @@ def anova(
     by: str | None = option(
         "Analyse each class of this column, such as command types, separately.", metavar="COLUMN"
     ),
-    run: str | None = option(
-        "Column that numbers the runs; rows of one run are combined. [default: run]", metavar="COLUMN"
-    ),
-    block: str | None = option("Column that numbers the blocks. [default: block]", metavar="COLUMN"),
-    statistic: str = option(
-        "How the rows of a run are combined.",
-        type=click.Choice(["mean", "median", "p90", "p95"]),
-        default="mean",
-    ),
-    rows_are_runs: bool = option("Treat each row as a separate run, whatever columns there are."),
-    pool: int | None = option(
-        "Use interactions of ORDER or more factors as the error.", type=click.IntRange(2), metavar="ORDER"
-    ),
-    by_lenth: bool = option("Judge two-level effects by Lenth's method: no replicates.", "--lenth"),
-    kind: str = option(
-        "Type of the sums of squares.", "--type", type=click.Choice(["II", "III"]), default="II"
-    ),
+    rows: dict[str, Any] = ROWS,
     transform: str = option(
         "Transformation of each run's response.", type=click.Choice(["log", "none"]), default="none"
     ),
-    adjust: str = option(
-        "How p-values are adjusted for many effects.",
-        type=click.Choice(["holm", "bonferroni", "none"]),
-        default="holm",
-    ),
-    level: float = LEVEL,
+    how: dict[str, Any] = MODEL,
     svg: Path | None = picture_option("svg", former=("--plots",)),
     as_json: bool = JSON,
 ) -> None:
@@ -184,21 +193,8 @@ def anova(
     made: list[dict[str, Any]] = []
     for name, part in classes:
         try:
-            results = per_run(
-                part,
-                table,
-                response,
-                names,
-                run=run,
-                block=block,
-                statistic=statistic,
-                rows_are_runs=rows_are_runs,
-            )
-            made.append(
-                _analysed(
-                    results, name, response, pool, kind, by_lenth, transform, adjust, level, svg, as_json
-                )
-            )
+            results = per_run(part, table, response, names, **rows)
+            made.append(_analysed(results, name, response, transform == "log", how, svg, as_json))
         except InputError as error:
             if name is None:
                 raise
@@ -215,12 +211,8 @@ def _analysed(
     results: Results,
     name: str | None,
     response: str,
-    pool: int | None,
-    kind: Any,
-    by_lenth: bool,
-    transform: str,
-    adjust: str,
-    level: float,
+    log: bool,
+    how: dict[str, Any],
     svg: Path | None,
     as_json: bool,
 ) -> dict[str, Any]:
@@ -230,27 +222,17 @@ def _analysed(
     from satline.present.variance import analysis_blocks, content
 
     y = results.y
-    if transform == "log":
+    if log:
         if float(y.min()) <= 0.0:
             raise InputError(
                 f"--transform log: a run's {response} is not above 0", hint="use --transform none"
             )
         y = np.log(y)
-    found = analyse(
-        results.layout,
-        y,
-        pool=pool,
-        kind=kind,
-        by_lenth=by_lenth,
-        log=transform == "log",
-        adjust=adjust,
-        level=level,
-        order=results.order,
-    )
+    found = analyse(results.layout, y, log=log, order=results.order, **how)
     files = _write_plots(found, response, svg, name) if svg is not None else []
     if as_json:
         return content(found, name, results.notes)
-    what = f"{response} of {len(y)} runs" + (", logarithms" if transform == "log" else "")
+    what = f"{response} of {len(y)} runs" + (", logarithms" if log else "")
     title = what if name is None else f"{name}: {what}"
     print_text(analysis_blocks(found, [title, *results.notes]))
     if files:
