@@ -97,8 +97,9 @@ def test_predictions_by_class_are_what_the_guide_shows(
     assert run(["predict", str(path), "--from-loads", "..half", "--by-class", "--users", "16,24"]) == 0
     said = capsys.readouterr().out
     text = PREDICTING.read_text(encoding="utf-8")
-    (shown,) = re.findall(r"(?ms)^```\n(By class: .*?)^```$", text)
-    at = said.index("By class: ")
+    (shown,) = re.findall(r"(?ms)^```\n(By class\n.*?)^```$", text)
+    said = "\n".join(line.rstrip() for line in said.splitlines())
+    at = said.index("By class\n")
     assert_alike(said[at:][: len(shown)].rstrip(), shown.rstrip())
 
 

@@ -7,6 +7,7 @@ import click
 import pytest
 
 from satline.cli import commands, run
+from satline.cli.declared import command
 from satline.cli.lazy import LazyGroup
 from satline.cli.outputs import OutputOption, output_option, picture_files
 from satline.errors import InputError
@@ -53,10 +54,13 @@ def test_former_spellings_are_taken_and_not_shown(capsys: pytest.CaptureFixture[
     assert run(["study", "--help"]) == 0
     assert "--out " not in capsys.readouterr().out
     seen: list[Path] = []
-    command = click.Command("make", callback=lambda output: seen.append(output))
-    output_option("What is made.")(command)
+
+    @command()
+    def make(output: Path = output_option("What is made.")) -> None:
+        seen.append(output)
+
     for spelled in ("-o", "--output", "--out"):
-        command.main([spelled, "x"], standalone_mode=False)
+        make.main([spelled, "x"], standalone_mode=False)
     assert seen == [Path("x")] * 3
 
 

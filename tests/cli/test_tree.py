@@ -45,8 +45,6 @@ def test_the_table_says_what_the_commands_say(
 ) -> None:
     command = getattr(importlib.import_module(f"satline.cli.{entry.module}"), entry.function)
     assert isinstance(command, click.Command)
-    assert command.short_help == entry.short
-    assert command.hidden is entry.hidden
     assert command.help
     assert f"Usage: satline {' '.join(words)} " in shown_by([*words], capsys)
 

@@ -9,11 +9,12 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from satline.cli.filters import filter_options, moment_named
+from satline.cli.declared import argument, command, option
+from satline.cli.filters import CLOCKED_FILTERS, moment_named
 from satline.cli.history import HISTORY
 from satline.cli.history import compare as compare_with_history
 from satline.cli.options import LOAD, speak_of
-from satline.cli.outputs import JSON, SVG, html_option, print_json, write_pictures
+from satline.cli.outputs import JSON, SVG, html_option, print_json, print_text, write_pictures
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,72 +22,39 @@ if TYPE_CHECKING:
     from satline.reduction import Filters
 
 
-@click.command(
-    short_help="Say whether a change helped: two periods at equal load.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline compare before.satline after.satline
   satline compare 'oct-*.satline' 'nov-*.satline' --hours 9-17 --days mon-fri
   satline compare host.satline --at-annotation 'new kernel' --html change.html
-""",
-)
-@click.argument("recordings", nargs=-1, metavar="[BEFORE] [AFTER]")
-@click.option(
-    "--before", multiple=True, metavar="RECORDING", help="Recording before the change; may be repeated."
-)
-@click.option(
-    "--after", multiple=True, metavar="RECORDING", help="Recording after the change; may be repeated."
-)
-@click.option("--at", metavar="TIME", help="Split one recording at this time.")
-@click.option("--at-annotation", metavar="TEXT", help="Split one recording at its annotation with this text.")
-@click.option(
-    "--with",
-    "with_",
-    metavar="DAY|last-good|usual",
-    help="Compare one recording with the history: as `satline history compare`.",
-)
-@HISTORY
-@click.option(
-    "--measure",
-    metavar="VARIABLE",
-    help="Measure to compare, or VARIABLE@USER, @DEVICE; default: the best that both have.",
-)
-@LOAD
-@click.option(
-    "--throughput", metavar="VARIABLE", help="Throughput of the trade-off curve; default: user time."
-)
-@click.option(
-    "--class-observations",
-    type=click.IntRange(min=1),
-    default=50,
-    show_default=True,
-    metavar="N",
-    help="Merge classes until both sides have this many.",
-)
-@filter_options
-@click.option("--full", is_flag=True, help="The points of the trade-off curves too.")
-@JSON
-@html_option("Write a page with plots.")
-@SVG
-@click.pass_context
+""")
 def compare(
-    context: click.Context,
-    recordings: Sequence[str],
-    before: Sequence[str],
-    after: Sequence[str],
-    at: str | None,
-    at_annotation: str | None,
-    with_: str | None,
-    place: Path,
-    measure: str | None,
-    load_axis: str | None,
-    throughput: str | None,
-    class_observations: int,
-    filters: Filters | None,
-    full: bool,
-    as_json: bool,
-    html: Path | None,
-    svg: Path | None,
+    recordings: Sequence[str] = argument("[BEFORE] [AFTER]"),
+    before: Sequence[str] = option("Recording before the change; may be repeated.", metavar="RECORDING"),
+    after: Sequence[str] = option("Recording after the change; may be repeated.", metavar="RECORDING"),
+    at: str | None = option("Split one recording at this time.", metavar="TIME"),
+    at_annotation: str | None = option(
+        "Split one recording at its annotation with this text.", metavar="TEXT"
+    ),
+    with_: str | None = option(
+        "Compare one recording with the history: as `satline history compare`.", metavar="DAY|last-good|usual"
+    ),
+    place: Path = HISTORY,
+    measure: str | None = option(
+        "Measure to compare, or VARIABLE@USER, @DEVICE; default: the best that both have.", metavar="VARIABLE"
+    ),
+    load_axis: str | None = LOAD,
+    throughput: str | None = option(
+        "Throughput of the trade-off curve; default: user time.", metavar="VARIABLE"
+    ),
+    class_observations: int = option(
+        "Merge classes until both sides have this many.", type=click.IntRange(min=1), default=50, metavar="N"
+    ),
+    filters: Filters | None = CLOCKED_FILTERS,
+    full: bool = option("The points of the trade-off curves too."),
+    as_json: bool = JSON,
+    html: Path | None = html_option("Write a page with plots."),
+    svg: Path | None = SVG,
 ) -> None:
     """Say whether a change helped: compare two periods at equal load, with confidence intervals that account
     for autocorrelation.
@@ -95,6 +63,7 @@ def compare(
     pattern, or several separated by commas. With --at or --at-annotation, one recording is split in two.
     """
     if with_ is not None:
+        context = click.get_current_context()
         _with_history(context, recordings)
         context.invoke(
             compare_with_history, today_=recordings[0], with_=with_, place=place, html=html, as_json=as_json
@@ -120,12 +89,10 @@ def compare(
     if as_json:
         print_json("compare", found)
         return
-    from rich.console import Console
 
-    from satline.present import print_blocks
     from satline.present.compare import comparison_blocks
 
-    print_blocks(comparison_blocks(found, full=full), Console(highlight=False))
+    print_text(comparison_blocks(found, full=full))
 
 
 def _with_history(context: click.Context, recordings: Sequence[str]) -> None:

@@ -8,20 +8,18 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
+from satline.cli.declared import argument, command
+
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-@click.command(
-    short_help="Print the completion script for bash, zsh or fish.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline completion bash > ~/.local/share/bash-completion/completions/satline
   satline completion zsh > "${fpath[1]}/_satline"
   satline completion fish > ~/.config/fish/completions/satline.fish
-""",
-)
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str) -> None:
+""")
+def completion(shell: str = argument(type=click.Choice(["bash", "zsh", "fish"]))) -> None:
     """Print the script with which SHELL completes the commands of satline, their options, and the names of
     shipped studies, reports, machines and workloads.
 

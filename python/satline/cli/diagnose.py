@@ -3,46 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.filters import filter_options
-from satline.cli.options import LOAD, RECORDING, class_options, opened_in_its_words, require_loads
+from satline.cli.declared import command, option
+from satline.cli.filters import FILTERS
+from satline.cli.options import CLASSES, LOAD, RECORDING, opened_in_its_words, require_loads
 from satline.cli.outputs import JSON, print_json
 
 if TYPE_CHECKING:
     from satline.reduction import Filters
 
 
-@click.command(
-    short_help="Say where a recording saturates, and what limits it.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline diagnose host.satline
   satline diagnose host.satline --hours 9-17 --timezone Europe/Berlin
   satline diagnose host.satline --json | jq -r .headline
-""",
-)
-@RECORDING
-@LOAD
-@class_options
-@filter_options
-@click.option("--throughput", metavar="COLUMN", help="For a table: its column of throughput.")
-@click.option("--response", metavar="COLUMN", help="For a table: its column of mean response time.")
-@click.option("--all", "every", is_flag=True, help="Also why each rule does not hold, and what was not seen.")
-@JSON
+""")
 def diagnose(
-    recording: Path,
-    load_axis: str | None,
-    classes: str | None,
-    class_width: float | None,
-    class_observations: int | None,
-    filters: Filters | None,
-    throughput: str | None,
-    response: str | None,
-    every: bool,
-    as_json: bool,
+    recording: Path = RECORDING,
+    load_axis: str | None = LOAD,
+    classes: dict[str, Any] = CLASSES,
+    filters: Filters | None = FILTERS,
+    throughput: str | None = option("For a table: its column of throughput.", metavar="COLUMN"),
+    response: str | None = option("For a table: its column of mean response time.", metavar="COLUMN"),
+    every: bool = option("Also why each rule does not hold, and what was not seen.", "--all"),
+    as_json: bool = JSON,
 ) -> None:
     """Say where a recording saturates, what limits it, how certain that is, and what could not be measured.
 
@@ -68,9 +56,7 @@ def diagnose(
         opened,
         load_axis,
         filters=filters,
-        classes=classes,
-        class_width=class_width,
-        class_observations=class_observations,
+        **classes,
     )
     require_loads(curves, load_axis)
     diagnosis = judge(opened, curves)

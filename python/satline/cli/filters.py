@@ -2,66 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, tzinfo
-from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-import click
-
+from satline.cli.declared import option, several
 from satline.errors import InputError
 
 if TYPE_CHECKING:
     from satline.reduction import Filters
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-# By the name that a command's function would get, the option.
-_OPTIONS: Mapping[str, Callable[[Any], Any]] = {
-    "hours": click.option("--hours", metavar="9-17", help="Only these hours of the day, excluding the end."),
-    "days": click.option("--days", metavar="mon-fri", help="Only these days of the week: mon-fri, sat,sun."),
-    "begin": click.option(
-        "--from", "begin", metavar="DATE", help="Only from this time on: 2026-11-02 or 2026-11-02T09:00."
-    ),
-    "end": click.option(
-        "--to", "end", metavar="DATE", help="Only up to this time, or to the end of this day."
-    ),
-    "timezone": click.option(
-        "--timezone", metavar="ZONE", help="Time zone of hours, days and dates; default UTC."
-    ),
-    "users": click.option("--users", metavar="A,B", help="Count only these users."),
-    "exclude_users": click.option("--exclude-users", metavar="A,B", help="Exclude these users."),
-    "classes_of_work": click.option(
-        "--class", "classes_of_work", metavar="A,B", help="Only these transaction classes."
-    ),
-}
-
-
-def filter_options(command: Command) -> Command:
-    """Give a command the filter options; it gets `filters`, ``None`` where no option is used."""
-    return _with_options(command, tuple(_OPTIONS))
-
-
-def filter_options_without(*left_out: str) -> Callable[[Command], Command]:
-    """As `filter_options`, but for options that the command has for something else, or cannot answer for.
-
-    Parameters
-    ----------
-    left_out
-        Names of `filters_of`'s parameters.
-    """
-    names = tuple(name for name in _OPTIONS if name not in left_out)
-    return lambda command: _with_options(command, names)
-
-
-def _with_options(command: Command, names: tuple[str, ...]) -> Command:
-    @wraps(command)
-    def filtered(*arguments: Any, **options: Any) -> Any:
-        return command(*arguments, filters=filters_of(**{n: options.pop(n) for n in names}), **options)
-
-    for name in reversed(names):
-        filtered = _OPTIONS[name](filtered)
-    return filtered  # type: ignore[return-value]
 
 
 def filters_of(
@@ -97,7 +46,35 @@ def filters_of(
         days=_days(days),
         timezone=zone,
     )
-    return None if made == checked else made
+    return None if made == Filters() else made
+
+
+def _of_observations(**texts: str | None) -> Filters | None:
+    """As `filters_of`, for commands whose answers have no clock of their own."""
+    from satline.reduction import Filters
+
+    found = filters_of(**texts)
+    if found is not None and found == Filters(timezone=found.timezone):
+        raise InputError(
+            "--timezone alone changes nothing here", hint="it is for --hours, --days, --from and --to"
+        )
+    return found
+
+
+_OPTIONS = {
+    "hours": option("Only these hours of the day, excluding the end.", metavar="9-17"),
+    "days": option("Only these days of the week: mon-fri, sat,sun.", metavar="mon-fri"),
+    "begin": option("Only from this time on: 2026-11-02 or 2026-11-02T09:00.", "--from", metavar="DATE"),
+    "end": option("Only up to this time, or to the end of this day.", "--to", metavar="DATE"),
+    "timezone": option("Time zone of hours, days and dates; default UTC.", metavar="ZONE"),
+    "users": option("Count only these users.", metavar="A,B"),
+    "exclude_users": option("Exclude these users.", metavar="A,B"),
+    "classes_of_work": option("Only these transaction classes.", "--class", metavar="A,B"),
+}
+# A command gets `filters`, ``None`` where no option is used.
+FILTERS = several(_of_observations, **_OPTIONS)
+# Of commands that show hours or days themselves.
+CLOCKED_FILTERS = several(filters_of, **_OPTIONS)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

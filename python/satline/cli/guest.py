@@ -8,24 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from satline.cli.declared import command, option
 from satline.cli.outputs import JSON, print_json
 
 if TYPE_CHECKING:
     from satline.systems.guest.snapshot import Snapshot
 
 
-@click.command(
-    short_help="Build the disk image and kernel that guests boot from.",
-    epilog="""\b
+@command("""\b
 Examples:
   sudo satline guest build
   sudo satline guest build --release trixie     another kernel, in addition
-""",
-)
-@click.option("--release", help="Debian release, such as bookworm; default: the host's.")
-@click.option("--mirror", help="Debian mirror; default: the one that the host's apt uses.")
-@click.option("--again", is_flag=True, help="Make it anew.")
-def build(release: str | None, mirror: str | None, again: bool) -> None:
+""")
+def build(
+    release: str | None = option("Debian release, such as bookworm; default: the host's."),
+    mirror: str | None = option("Debian mirror; default: the one that the host's apt uses."),
+    again: bool = option("Make it anew."),
+) -> None:
     """Build the guests' disk image, kernel and key from Debian packages.
 
     This needs root, debootstrap and a mirror. Downloads are kept until the build is complete: an interrupted
@@ -44,16 +43,11 @@ def build(release: str | None, mirror: str | None, again: bool) -> None:
     click.echo("try `satline study guest-paging`")
 
 
-@click.command(
-    name="list",
-    short_help="List the stored images and snapshots of guests.",
-    epilog="""\b
+@command("""\b
 Example:
   satline guest list
-""",
-)
-@JSON
-def list_command(as_json: bool) -> None:
+""")
+def list_command(as_json: bool = JSON) -> None:
     """List what is stored for guests: the disk images and kernels, and a snapshot of each kind of guest that
     was started.
     """
@@ -90,15 +84,11 @@ def _kind(one: Snapshot) -> str:
     )
 
 
-@click.command(
-    short_help="Delete the stored images and snapshots of guests.",
-    epilog="""\b
+@command("""\b
 Example:
   satline guest remove --snapshots
-""",
-)
-@click.option("--snapshots", is_flag=True, help="The snapshots only; the next run of each kind boots again.")
-def remove(snapshots: bool) -> None:
+""")
+def remove(snapshots: bool = option("The snapshots only; the next run of each kind boots again.")) -> None:
     """Delete what is stored for guests: the snapshots, disk images and kernels.
 
     No run may be in progress.
@@ -118,24 +108,18 @@ def remove(snapshots: bool) -> None:
     click.echo(f"deleted {_size(freed)}")
 
 
-@click.command(
-    short_help="Start a guest and log on to it.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline guest shell --memory '256 MB'
   satline guest shell --processors 2 --command 'uname -a'
-""",
-)
-@click.option("--memory", default="256 MB", show_default=True, help="Memory of the guest.")
-@click.option("--processors", type=click.IntRange(1, 64), default=1, show_default=True)
-@click.option("--swap-disks", type=click.IntRange(0, 16), default=1, show_default=True)
-@click.option("--release", help="Debian release, one of those built; default: the host's.")
-@click.option("--command", "-c", help="Run this in the guest instead of a shell.")
-@click.option(
-    "--scratch", type=click.Path(path_type=Path), default=Path("/var/tmp"), help="Directory for its disks."
-)
+""")
 def shell(
-    memory: str, processors: int, swap_disks: int, release: str | None, command: str | None, scratch: Path
+    memory: str = option("Memory of the guest.", default="256 MB"),
+    processors: int = option(type=click.IntRange(1, 64), default=1),
+    swap_disks: int = option(type=click.IntRange(0, 16), default=1),
+    release: str | None = option("Debian release, one of those built; default: the host's."),
+    command: str | None = option("Run this in the guest instead of a shell.", "--command", "-c"),
+    scratch: Path = option("Directory for its disks.", default=Path("/var/tmp"), show_default=False),
 ) -> int:
     """Start a guest as a study would, and log on to it as root; it is deleted when the session ends."""
     import secrets

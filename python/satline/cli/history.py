@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from satline.cli.outputs import JSON, html_option, print_json
+from satline.cli.declared import argument, command, option
+from satline.cli.outputs import JSON, html_option, print_json, print_text
 from satline.errors import InputError
 
 
@@ -21,29 +22,23 @@ def _place(context: click.Context, parameter: click.Parameter, value: Path | Non
     return Path(base) / "satline" / "history"
 
 
-HISTORY = click.option(
+HISTORY = option(
+    "Directory of the history; default SATLINE_HISTORY, else ~/.local/share/satline/history.",
     "--history",
-    "place",
-    type=click.Path(path_type=Path),
     envvar="SATLINE_HISTORY",
     callback=_place,
     metavar="DIR",
-    help="Directory of the history; default SATLINE_HISTORY, else ~/.local/share/satline/history.",
 )
-AS_OF = click.option("--as-of", metavar="DAY", help="Act as if today were DAY.")
+AS_OF = option("Act as if today were DAY.", metavar="DAY")
 
 
-@click.command(
-    short_help="Add recordings to the history.",
-    epilog="""\b
+@command("""\b
 Example:
   satline history add /var/tmp/host.satline
-""",
-)
-@click.argument("recordings", type=click.Path(path_type=Path), nargs=-1, required=True)
-@HISTORY
-@JSON
-def add(recordings: tuple[Path, ...], place: Path, as_json: bool) -> None:
+""")
+def add(
+    recordings: tuple[Path, ...] = argument(required=True), place: Path = HISTORY, as_json: bool = JSON
+) -> None:
     """Copy RECORDINGS into the history; copies of recordings that have grown are updated.
 
     A recording may still be being written.
@@ -69,18 +64,12 @@ def add(recordings: tuple[Path, ...], place: Path, as_json: bool) -> None:
         print_json("history-add", added=rows)
 
 
-@click.command(
-    "list",
-    short_help="List the days and the data kept for each.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline history list
   satline history list --json | jq '.days[] | select(.mark == "good") | .day'
-""",
-)
-@HISTORY
-@JSON
-def list_days(place: Path, as_json: bool) -> None:
+""")
+def list_days(place: Path = HISTORY, as_json: bool = JSON) -> None:
     """List the days of the history: the data kept for each, and its mark."""
     from satline.history import DayNote, History, used_bytes
 
@@ -116,24 +105,20 @@ def list_days(place: Path, as_json: bool) -> None:
     )
 
 
-@click.command(
-    short_help="Show or set the retention rules; exempt days from them.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline history keep --full 14 --hourly 730
   satline history keep 2026-11-02              regardless of the rules
-""",
-)
-@click.argument("days", metavar="[DAY]…", nargs=-1)
-@click.option(
-    "--full", type=click.IntRange(min=1), metavar="DAYS", help="Keep full detail for this many days."
-)
-@click.option("--hourly", metavar="DAYS|ever", help="Keep hourly readings for this many days.")
-@click.option("--release", is_flag=True, help="The rules hold for the DAYs again.")
-@HISTORY
-@JSON
+""")
 def keep(
-    days: tuple[str, ...], full: int | None, hourly: str | None, release: bool, place: Path, as_json: bool
+    days: tuple[str, ...] = argument("[DAY]…"),
+    full: int | None = option(
+        "Keep full detail for this many days.", type=click.IntRange(min=1), metavar="DAYS"
+    ),
+    hourly: str | None = option("Keep hourly readings for this many days.", metavar="DAYS|ever"),
+    release: bool = option("The rules hold for the DAYs again."),
+    place: Path = HISTORY,
+    as_json: bool = JSON,
 ) -> None:
     """Show or set the retention times; with DAYs, keep these in full detail regardless of the rules."""
     from satline.history import History, Rules, parse_day
@@ -160,18 +145,16 @@ def keep(
             click.echo(f"{day} is kept at full detail")
 
 
-@click.command(
-    short_help="Mark a day as good or bad.",
-    epilog="""\b
+@command("""\b
 Example:
   satline history mark 2026-11-02 good --note 'before the new disk'
-""",
-)
-@click.argument("day")
-@click.argument("mark", type=click.Choice(["good", "bad", "none"]))
-@click.option("--note", default=None, metavar="TEXT", help="Why.")
-@HISTORY
-def mark(day: str, mark: str, note: str | None, place: Path) -> None:
+""")
+def mark(
+    day: str = argument(),
+    mark: str = argument(type=click.Choice(["good", "bad", "none"])),
+    note: str | None = option("Why.", default=None, metavar="TEXT", show_default=False),
+    place: Path = HISTORY,
+) -> None:
     """Mark DAY as good or bad: good days serve for comparison, bad ones do not count as usual."""
     from satline.history import History, parse_day
     from satline.present import visible
@@ -186,18 +169,16 @@ def mark(day: str, mark: str, note: str | None, place: Path) -> None:
     click.echo(f"{parsed}: {mark}")
 
 
-@click.command(
-    short_help="Delete what the retention rules do not keep.",
-    epilog="""\b
+@command("""\b
 Example:
   satline history prune --dry-run
-""",
-)
-@click.option("--dry-run", is_flag=True, help="Say what would go; delete nothing.")
-@AS_OF
-@HISTORY
-@JSON
-def prune(dry_run: bool, as_of: str | None, place: Path, as_json: bool) -> None:
+""")
+def prune(
+    dry_run: bool = option("Say what would go; delete nothing."),
+    as_of: str | None = AS_OF,
+    place: Path = HISTORY,
+    as_json: bool = JSON,
+) -> None:
     """Delete full detail, and years later hourly readings, that the rules do not keep.
 
     Full detail of a day is deleted only if its hourly readings and figures exist and can be read.
@@ -221,16 +202,11 @@ def prune(dry_run: bool, as_of: str | None, place: Path, as_json: bool) -> None:
     click.echo(f"{found.bytes_freed:,} bytes {'would be free' if dry_run else 'freed'}")
 
 
-@click.command(
-    short_help="Show the data kept for a day.",
-    epilog="""\b
+@command("""\b
 Example:
   satline history show 2026-11-02
-""",
-)
-@click.argument("day")
-@HISTORY
-def show(day: str, place: Path) -> None:
+""")
+def show(day: str = argument(), place: Path = HISTORY) -> None:
     """Show the data kept for DAY: recordings, rows, load, annotations."""
     import numpy as np
 
@@ -270,30 +246,19 @@ def show(day: str, place: Path) -> None:
         )
 
 
-@click.command(
-    short_help="Compare a day with a good one, and with what is usual.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline history compare today.satline
   satline history compare 2026-11-09 --with 2026-11-02 --html day.html
-""",
-)
-@click.argument("today_", metavar="TODAY")
-@click.option(
-    "--with",
-    "with_",
-    default="last-good",
-    show_default=True,
-    metavar="DAY|last-good|usual",
-    help="What to compare it with.",
-)
-@click.option(
-    "--top", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Show this many."
-)
-@html_option("Write a page.")
-@HISTORY
-@JSON
-def compare(today_: str, with_: str, top: int, html: Path | None, place: Path, as_json: bool) -> None:
+""")
+def compare(
+    today_: str = argument("TODAY"),
+    with_: str = option("What to compare it with.", default="last-good", metavar="DAY|last-good|usual"),
+    top: int = option("Show this many.", type=click.IntRange(min=1), default=10, metavar="N"),
+    html: Path | None = html_option("Write a page."),
+    place: Path = HISTORY,
+    as_json: bool = JSON,
+) -> None:
     """Compare TODAY (a recording, or a day of the history) with a good day.
 
     It lists rows that disappeared or appeared, and columns outside their usual range.
@@ -311,11 +276,8 @@ def compare(today_: str, with_: str, top: int, html: Path | None, place: Path, a
     if as_json:
         print_json("history-compare", face.content(found))
         return
-    from rich.console import Console
 
-    from satline.present import print_blocks
-
-    print_blocks(face.comparison_blocks(found, top=top), Console())
+    print_text(face.comparison_blocks(found, top=top))
 
 
 def _day_or_path(text: str) -> date | Path:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from satline.cli.declared import argument, command, option
 from satline.cli.outputs import JSON, output_option, print_json
 
 if TYPE_CHECKING:
@@ -23,41 +24,27 @@ LACKING_SHOWN = 6
 DAMAGE_SHOWN = 5
 
 
-@click.command(
-    "import",
-    short_help="Convert another collector's archive to a recording.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline import /var/log/sysstat -o host.satline
   satline import sar.txt --timezone Europe/Berlin   text of sar, of any system
   satline import --formats                          what can be read
-""",
-)
-@click.argument("sources", nargs=-1, metavar="SOURCE...")
-@output_option("The recording to make; default: named like the source, here.", metavar="RECORDING", former=())
-@click.option("--format", "format_name", metavar="NAME", help="Format of the source; default: detected.")
-@click.option("--timezone", metavar="ZONE", help="Time zone of times without one: Europe/Berlin.")
-@click.option(
-    "--mapping",
-    type=click.Path(path_type=Path),
-    help="File that says what the columns of a table, or an application's metrics, mean.",
-)
-@click.option("--host", metavar="NAME", help="Only this host, if a source contains several.")
-@click.option("--from", "start", metavar="TIME", help="Only from this time on: 2026-11-21T08:00.")
-@click.option("--to", "end", metavar="TIME", help="Only before this time.")
-@click.option("--formats", is_flag=True, help="List the formats, and end.")
-@JSON
+""")
 def import_command(
-    sources: tuple[str, ...],
-    output: Path | None,
-    format_name: str | None,
-    timezone: str | None,
-    mapping: Path | None,
-    host: str | None,
-    start: str | None,
-    end: str | None,
-    formats: bool,
-    as_json: bool,
+    sources: tuple[str, ...] = argument("SOURCE..."),
+    output: Path | None = output_option(
+        "The recording to make; default: named like the source, here.", metavar="RECORDING", former=()
+    ),
+    format_name: str | None = option("Format of the source; default: detected.", "--format", metavar="NAME"),
+    timezone: str | None = option("Time zone of times without one: Europe/Berlin.", metavar="ZONE"),
+    mapping: Path | None = option(
+        "File that says what the columns of a table, or an application's metrics, mean."
+    ),
+    host: str | None = option("Only this host, if a source contains several.", metavar="NAME"),
+    start: str | None = option("Only from this time on: 2026-11-21T08:00.", "--from", metavar="TIME"),
+    end: str | None = option("Only before this time.", "--to", metavar="TIME"),
+    formats: bool = option("List the formats, and end."),
+    as_json: bool = JSON,
 ) -> None:
     """Convert another collector's archive to a recording.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from satline.cli.declared import command
 from satline.cli.options import RECORDING, opened_in_its_words
 from satline.cli.outputs import JSON, print_json
 
@@ -22,17 +23,12 @@ NAMES_SHOWN = 8
 NEEDS_SHOWN = 8
 
 
-@click.command(
-    short_help="Say what a recording contains, and what it can answer.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline info host.satline
   satline info host.satline --json | jq '.axes[].axis'
-""",
-)
-@RECORDING
-@JSON
-def info(recording: Path, as_json: bool) -> None:
+""")
+def info(recording: Path = RECORDING, as_json: bool = JSON) -> None:
     """Say what a recording contains, over what range of load, and which questions it can answer.
 
     `satline recording info` shows the recording's own description instead, key by key.

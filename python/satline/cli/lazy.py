@@ -149,5 +149,6 @@ def _loaded(name: str, entry: Entry | Group) -> click.Command:
         else:
             made = getattr(import_module(f"satline.cli.{entry.module}"), entry.function)
             assert isinstance(made, click.Command)
+            made.short_help, made.hidden = entry.short, entry.hidden
             _made[entry] = made
     return _made[entry]

@@ -8,20 +8,19 @@ from pathlib import Path
 
 import click
 
+from satline.cli.declared import command
 from satline.cli.described import EXIT_STATUS, Described, describe
 from satline.cli.lazy import LazyGroup
 from satline.cli.outputs import output_option
 
 
-@click.command(
-    short_help="Write the manual pages.",
-    epilog="""\b
+@command("""\b
 Example:
   satline man -o ~/.local/share/man/man1
-""",
-)
-@output_option("Directory of the pages.", metavar="DIR", required=True, former=())
-def man(output: Path) -> None:
+""")
+def man(
+    output: Path = output_option("Directory of the pages.", metavar="DIR", required=True, former=()),
+) -> None:
     """Write a manual page for satline, each group and each command, such as satline-analyse-reduce.1."""
     from satline.atomic import replace_file
     from satline.cli import commands
@@ -46,8 +45,8 @@ def make_pages(program: LazyGroup) -> Iterator[tuple[str, str]]:
     program
         Its commands are named by it, as in ``satline-diagnose``.
     """
-    for command in describe(program):
-        yield _name(command.path), _page(command)
+    for one in describe(program):
+        yield _name(one.path), _page(one)
 
 
 def _name(path: str) -> str:

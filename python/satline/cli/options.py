@@ -3,46 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from satline.cli.declared import argument, option, several
 from satline.errors import InputError
 
 if TYPE_CHECKING:
     from satline.recording import Recording
     from satline.reduction import Reduction
 
-RECORDING = click.argument("recording", type=click.Path(path_type=Path))
-LOAD = click.option(
-    "--load",
-    "load_axis",
-    metavar="AXIS",
-    help="Load axis: users (of a study's steps), active_users, in_queue, in_flight, run_queue,"
+RECORDING = argument()
+LOAD = option(
+    "Load axis: users (of a study's steps), active_users, in_queue, in_flight, run_queue,"
     " load_average, sessions, in_system, requests, or any variable.",
+    "--load",
+    metavar="AXIS",
 )
-
-
-def class_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """How load classes are made, for every command that makes them."""
-    for option in (
-        click.option(
-            "--class-observations",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Merge classes until each has this many; default 50, fewer in a short recording.",
-        ),
-        click.option(
-            "--class-width", type=float, metavar="WIDTH", help="Width of a class of load; default 2 users."
-        ),
-        click.option(
-            "--classes", metavar="equal-count[:N]", help="Classes of equal size instead of equal width."
-        ),
-    ):
-        command = option(command)
-    return command
+# How load classes are made, as `reduce` takes it.
+CLASSES = several(
+    dict,
+    classes=option("Classes of equal size instead of equal width.", metavar="equal-count[:N]"),
+    class_width=option("Width of a class of load; default 2 users.", metavar="WIDTH", type=float),
+    class_observations=option(
+        "Merge classes until each has this many; default 50, fewer in a short recording.",
+        metavar="N",
+        type=click.IntRange(min=1),
+    ),
+)
 
 
 def opened_in_its_words(path: Path) -> Recording:
@@ -122,15 +112,7 @@ class Size(click.ParamType[int]):
         return size
 
 
-KEEP = click.option(
-    "--keep",
-    type=Duration(),
-    metavar="TIME",
-    help="Delete days that ended longer ago than this, such as 30d.",
-)
-MAX_SIZE = click.option(
-    "--max-size",
-    type=Size(),
-    metavar="SIZE",
-    help="Delete the oldest days while the recording is larger than this, such as 5G.",
+KEEP = option("Delete days that ended longer ago than this, such as 30d.", metavar="TIME", type=Duration())
+MAX_SIZE = option(
+    "Delete the oldest days while the recording is larger than this, such as 5G.", metavar="SIZE", type=Size()
 )

@@ -7,17 +7,16 @@ nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-if TYPE_CHECKING:
-    from satline.present import Plot
+from satline.cli.declared import option
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-Decorator = Callable[[Command], Command]
+if TYPE_CHECKING:
+    from satline.present import Block, Plot
 
 
 class OutputOption(click.Option):
@@ -45,66 +44,40 @@ class OutputOption(click.Option):
 
 def output_option(
     text: str, *, metavar: str = "FILE", required: bool = False, former: Sequence[str] = ("--out",)
-) -> Decorator[Any]:
-    """`-o`, `--output`: what the command makes; the command gets `output`."""
-    return click.option(
-        "-o",
-        "--output",
-        cls=OutputOption,
-        former=former,
-        type=click.Path(path_type=Path),
-        metavar=metavar,
-        required=required,
-        help=text,
-    )
+) -> Any:
+    """`-o`, `--output`: what the command makes."""
+    return _option(text, "-o", "--output", former=former, metavar=metavar, required=required)
 
 
-def json_option(text: str = "Print JSON.") -> Decorator[Any]:
-    """`--json`, as `as_json`: the result as JSON on standard output."""
-    return click.option("--json", "as_json", cls=OutputOption, is_flag=True, help=text)
+def json_option(text: str = "Print JSON.") -> Any:
+    """`--json`: the result as JSON on standard output."""
+    return option(text, "--json", cls=OutputOption)
 
 
-def csv_option(text: str) -> Decorator[Any]:
-    """`--csv`, as `as_csv`: the result as CSV on standard output."""
-    return click.option("--csv", "as_csv", cls=OutputOption, is_flag=True, help=text)
+def csv_option(text: str) -> Any:
+    """`--csv`: the result as CSV on standard output."""
+    return option(text, "--csv", cls=OutputOption)
 
 
-def html_option(text: str, *more: str, former: Sequence[str] = ()) -> Decorator[Any]:
+def html_option(text: str, *more: str, former: Sequence[str] = ()) -> Any:
     """`--html`: a page that needs no network; `more`: other spellings, where the page is what is made."""
-    return click.option(
-        *more,
-        "--html",
-        "html",
-        cls=OutputOption,
-        former=former,
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help=text,
-    )
+    kind = click.Path(path_type=Path, dir_okay=False)
+    return _option(text, *more, "--html", former=former, metavar="FILE", type=kind)
 
 
-def markdown_option(text: str) -> Decorator[Any]:
+def markdown_option(text: str) -> Any:
     """`--markdown`: a page as Markdown, with its figures beside it."""
-    return click.option(
-        "--markdown",
-        cls=OutputOption,
-        former=("--page",),
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help=text,
-    )
+    return _option(text, "--markdown", former=("--page",), metavar="FILE")
 
 
-def picture_option(kind: str, *, former: Sequence[str] = ()) -> Decorator[Any]:
+def picture_option(kind: str, *, former: Sequence[str] = ()) -> Any:
     """`--svg` or `--png`: the plots; see `picture_files`."""
-    return click.option(
-        f"--{kind}",
-        cls=OutputOption,
-        former=former,
-        type=click.Path(path_type=Path),
-        metavar="PATH",
-        help=f"Write the plots: PATH is a file that ends in .{kind}, or a directory with one file per plot.",
-    )
+    text = f"Write the plots: PATH is a file that ends in .{kind}, or a directory with one file per plot."
+    return _option(text, f"--{kind}", former=former, metavar="PATH")
+
+
+def _option(text: str, *spellings: str, **settings: Any) -> Any:
+    return option(text, *spellings, cls=OutputOption, **{"type": click.Path(path_type=Path), **settings})
 
 
 def print_json(kind: str, *parts: Any, one_line: bool = False, **more: Any) -> None:
@@ -112,6 +85,15 @@ def print_json(kind: str, *parts: Any, one_line: bool = False, **more: Any) -> N
     from satline.present.documents import document, text
 
     click.echo(text(document(kind, *parts, **more), one_line=one_line))
+
+
+def print_text(blocks: Iterable[Block]) -> None:
+    """Print a result as text, no wider than the terminal."""
+    from rich.console import Console
+
+    from satline.present import print_blocks
+
+    print_blocks(blocks, Console(highlight=False))
 
 
 JSON = json_option()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from satline.cli.completion import names_in, report_definitions
-from satline.cli.filters import filter_options
+from satline.cli.declared import argument, command, option
+from satline.cli.filters import CLOCKED_FILTERS
 from satline.cli.options import LOAD, opened_in_its_words
 from satline.cli.outputs import JSON, PNG, SVG, csv_option, html_option, print_json, write_pictures
 
@@ -23,50 +24,30 @@ MOST_CLASSES = 8
 _ONE_SAMPLE_S = 1e-3  # shorter than any interval: an observation is then one sample's
 
 
-@click.command(
-    short_help="Write the full report of a recording, or show another one.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline report host.satline -o host.html
   satline report users host.satline --svg users.svg
   satline report --show users > mine.toml         a definition to change
-""",
-)
-@click.argument(
-    "arguments", metavar="[REPORT] RECORDING", nargs=-1, shell_complete=names_in(report_definitions)
-)
-@LOAD
-@filter_options
-@click.option("--list", "show_list", is_flag=True, help="List the reports.")
-@click.option("--show", metavar="NAME", help="Print a report's definition, to copy and change.")
-@html_option("Write an HTML page there.", "-o", "--output")
-@SVG
-@PNG
-@click.option("--plots", type=click.Path(path_type=Path, file_okay=False), hidden=True)
-@click.option("--format", "kind", type=click.Choice(["svg", "png"]), default="svg", hidden=True)
-@click.option(
-    "--ppi",
-    type=click.IntRange(48, 1200),
-    default=192,
-    show_default=True,
-    help="Pixels per inch of a PNG; a plot is 5 inches wide.",
-)
-@csv_option("Print CSV: a row for each group and variable.")
-@JSON
+""")
 def report(
-    arguments: tuple[str, ...],
-    load_axis: str | None,
-    filters: Filters | None,
-    show_list: bool,
-    show: str | None,
-    html: Path | None,
-    svg: Path | None,
-    png: Path | None,
-    plots: Path | None,
-    kind: str,
-    ppi: int,
-    as_csv: bool,
-    as_json: bool,
+    arguments: tuple[str, ...] = argument("[REPORT] RECORDING", shell_complete=names_in(report_definitions)),
+    load_axis: str | None = LOAD,
+    filters: Filters | None = CLOCKED_FILTERS,
+    show_list: bool = option("List the reports.", "--list"),
+    show: str | None = option("Print a report's definition, to copy and change.", metavar="NAME"),
+    html: Path | None = html_option("Write an HTML page there.", "-o", "--output"),
+    svg: Path | None = SVG,
+    png: Path | None = PNG,
+    plots: Path | None = option(type=click.Path(path_type=Path, file_okay=False), hidden=True),
+    kind: str = option(
+        None, "--format", type=click.Choice(["svg", "png"]), default="svg", hidden=True, show_default=False
+    ),
+    ppi: int = option(
+        "Pixels per inch of a PNG; a plot is 5 inches wide.", type=click.IntRange(48, 1200), default=192
+    ),
+    as_csv: bool = csv_option("Print CSV: a row for each group and variable."),
+    as_json: bool = JSON,
 ) -> None:
     """Write the full report of a recording, one HTML file that needs no network, or show REPORT.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import CompletionItem
 
+from satline.cli.declared import argument, command
+
 
 def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     from satline.present.schemas import KINDS
@@ -13,17 +15,13 @@ def _kinds(context: click.Context, parameter: click.Parameter, begun: str) -> li
     return [CompletionItem(name, help=one.about) for name, one in KINDS.items() if name.startswith(begun)]
 
 
-@click.command(
-    short_help="Describe what the commands print with --json.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline schema                               the kinds of documents
   satline schema diagnose                      the keys of one, as JSON Schema
   satline schema info | jq '.properties | keys'
-""",
-)
-@click.argument("kind", required=False, shell_complete=_kinds)
-def schema(kind: str | None) -> None:
+""")
+def schema(kind: str | None = argument(shell_complete=_kinds)) -> None:
     """List the kinds of documents that commands print with --json, or print the JSON Schema of KIND.
 
     Each document is an object that begins with "format", the version of all documents, and "kind", which

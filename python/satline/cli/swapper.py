@@ -8,36 +8,28 @@ from typing import TYPE_CHECKING
 
 import click
 
+from satline.cli.declared import argument, command, option
 from satline.cli.outputs import JSON, print_json
 
 if TYPE_CHECKING:
     from satline.swapper import Status
 
-_FILE = click.Path(path_type=Path)
-STATUS = click.option(
-    "--status", "status_path", type=_FILE, help="The daemon's status file. [default: below /run]"
-)
+STATUS = option("The daemon's status file. [default: below /run]", "--status")
 
 
-@click.command(
-    short_help="Watch the users of a policy until Ctrl-C or SIGTERM.",
-    epilog="""\b
+@command("""\b
 Examples:
   sudo satline swapper run policy.toml --dry-run
   sudo satline swapper run policy.toml --recording host.satline
-""",
-)
-@click.argument("policy", type=_FILE)
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-@click.option("--recording", type=_FILE, help="Write a recording, or into one that is there.")
-@click.option(
-    "--metrics",
-    metavar="ADDRESS:PORT",
-    help="Serve Prometheus metrics at this address, such as 127.0.0.1:9477.",
-)
-@STATUS
+""")
 def run(
-    policy: Path, dry_run: bool, recording: Path | None, metrics: str | None, status_path: Path | None
+    policy: Path = argument(),
+    dry_run: bool = option("Say what would be done, and do nothing."),
+    recording: Path | None = option("Write a recording, or into one that is there."),
+    metrics: str | None = option(
+        "Serve Prometheus metrics at this address, such as 127.0.0.1:9477.", metavar="ADDRESS:PORT"
+    ),
+    status_path: Path | None = STATUS,
 ) -> None:
     """Watch the users that POLICY names."""
     from satline.swapper import default_status, read_policy
@@ -54,17 +46,12 @@ def run(
     os.execv(program, words)
 
 
-@click.command(
-    short_help="Show the users and their current states.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline swapper status
   satline swapper status --json | jq '.users[].state'
-""",
-)
-@STATUS
-@JSON
-def status(status_path: Path | None, as_json: bool) -> None:
+""")
+def status(status_path: Path | None = STATUS, as_json: bool = JSON) -> None:
     """Show the users and their states, as last reported by the daemon."""
     from satline.swapper import default_status, read_status
 
@@ -112,18 +99,16 @@ def _print_status(found: Status) -> None:
     print_table(Table.of(rows, text=(0, 1)), console)
 
 
-@click.command(
-    short_help="Say why a user is in a state, or what a policy means.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline swapper explain --policy policy.toml
   satline swapper explain /user.slice/user-1000.slice
-""",
-)
-@click.argument("user", required=False)
-@click.option("--policy", type=_FILE, help="Say what this policy means, key by key.")
-@STATUS
-def explain(user: str | None, policy: Path | None, status_path: Path | None) -> None:
+""")
+def explain(
+    user: str | None = argument(),
+    policy: Path | None = option("Say what this policy means, key by key."),
+    status_path: Path | None = STATUS,
+) -> None:
     """Say why USER is in its state, or what a policy means."""
     from textwrap import fill
 
@@ -140,16 +125,11 @@ def explain(user: str | None, policy: Path | None, status_path: Path | None) -> 
         click.echo(fill(visible(line), 80, subsequent_indent="  ", break_long_words=False))
 
 
-@click.command(
-    short_help="Tell the daemon that a user is about to come back.",
-    epilog="""\b
+@command("""\b
 Example:
   satline swapper touch /user.slice/user-1000.slice
-""",
-)
-@click.argument("user")
-@STATUS
-def touch(user: str, status_path: Path | None) -> None:
+""")
+def touch(user: str = argument(), status_path: Path | None = STATUS) -> None:
     """Tell the daemon that USER is about to come back: its swap sets are read before it touches anything.
 
     A notebook proxy calls this when a request for a kernel arrives.
@@ -159,17 +139,15 @@ def touch(user: str, status_path: Path | None) -> None:
     announce(status_path or default_status(), user)
 
 
-@click.command(
-    short_help="Show what another policy would have done.",
-    epilog="""\b
+@command("""\b
 Example:
   satline swapper replay host.satline policy.toml other.toml
-""",
-)
-@click.argument("recording", type=_FILE)
-@click.argument("policies", type=_FILE, nargs=-1, required=True, metavar="POLICY...")
-@JSON
-def replay(recording: Path, policies: tuple[Path, ...], as_json: bool) -> None:
+""")
+def replay(
+    recording: Path = argument(),
+    policies: tuple[Path, ...] = argument("POLICY...", required=True),
+    as_json: bool = JSON,
+) -> None:
     """Replay everything that a daemon observed in RECORDING under each POLICY.
 
     Users return when they did, work takes no time, and free memory is corrected by what is swapped out. It
@@ -196,20 +174,16 @@ def replay(recording: Path, policies: tuple[Path, ...], as_json: bool) -> None:
         )
 
 
-@click.command(
-    short_help="Print a systemd unit.",
-    epilog="""\b
+@command("""\b
 Example:
   satline swapper unit policy.toml > satline-swapper.service
-""",
-)
-@click.argument("policy", type=_FILE)
-@click.option(
-    "--metrics",
-    metavar="ADDRESS:PORT",
-    help="Serve Prometheus metrics at this address, such as 127.0.0.1:9477.",
-)
-def unit(policy: Path, metrics: str | None) -> None:
+""")
+def unit(
+    policy: Path = argument(),
+    metrics: str | None = option(
+        "Serve Prometheus metrics at this address, such as 127.0.0.1:9477.", metavar="ADDRESS:PORT"
+    ),
+) -> None:
     """Print satline-swapper.service for POLICY, with the privileges that it needs and no others."""
     from satline.swapper import make_unit, read_policy
     from satline.systems.binaries import find_binary

@@ -9,44 +9,33 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.outputs import JSON, output_option, print_json
+from satline.cli.declared import argument, command, option
+from satline.cli.outputs import JSON, output_option, print_json, print_text
 
 if TYPE_CHECKING:
     from satline.traces import Progress
 
 
-@click.command(
-    "import",
-    short_help="Convert another tool's trace to the compact format.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline trace import proj_0.csv -o proj.trace
   satline trace import --formats
-""",
-)
-@click.argument("source", required=False, metavar="SOURCE")
-@output_option("Trace to write. [default: SOURCE.trace, here]", former=())
-@click.option("--format", "format_name", metavar="NAME", help="Format of the source; default: detected.")
-@click.option("--page-bytes", type=click.IntRange(16), help="Size of a page. [default: 4096]")
-@click.option(
-    "--join/--no-join",
-    default=None,
-    help="Merge consecutive references to one page. [default: for addresses, not for disks]",
-)
-@click.option("--first", type=click.IntRange(1), help="Only this many references, from the beginning.")
-@click.option("--note", help="A note to store in the trace.")
-@click.option("--formats", is_flag=True, help="List the formats, and end.")
-@JSON
+""")
 def import_trace(
-    source: str | None,
-    output: Path | None,
-    format_name: str | None,
-    page_bytes: int | None,
-    join: bool | None,
-    first: int | None,
-    note: str | None,
-    formats: bool,
-    as_json: bool,
+    source: str | None = argument("SOURCE"),
+    output: Path | None = output_option("Trace to write. [default: SOURCE.trace, here]", former=()),
+    format_name: str | None = option("Format of the source; default: detected.", "--format", metavar="NAME"),
+    page_bytes: int | None = option("Size of a page. [default: 4096]", type=click.IntRange(16)),
+    join: bool | None = option(
+        "Merge consecutive references to one page. [default: for addresses, not for disks]",
+        "--join/--no-join",
+        default=None,
+        show_default=False,
+    ),
+    first: int | None = option("Only this many references, from the beginning.", type=click.IntRange(1)),
+    note: str | None = option("A note to store in the trace."),
+    formats: bool = option("List the formats, and end."),
+    as_json: bool = JSON,
 ) -> None:
     """Convert another tool's trace to the compact format; SOURCE is a file, or - for standard input.
 
@@ -64,32 +53,30 @@ def import_trace(
         raise InputError("standard input has no name", hint="name the file to write: -o NAME.trace")
     output = output or Path(f"{Path(source).stem}.trace")
     words = ["import", *_reading(format_name, page_bytes, join)]
-    for option, value in (("--first", first), ("--note", note)):
-        words += [] if value is None else [f"{option}={value}"]
+    for name, value in (("--first", first), ("--note", note)):
+        words += [] if value is None else [f"{name}={value}"]
     words += [f"--output={output}", "--", source]
     with _progress() as show:
         kept = Program().run(words, show, stdin=0)
     _print_kept("trace-import", kept, as_json)
 
 
-@click.command(
-    short_help="Run a command and record its page references.",
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-    epilog="""\b
+@command(
+    """\b
 Example:
   satline trace record -o sort.trace -- sort -n numbers.txt
 """,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND...")
-@output_option("Trace to write.", required=True, former=())
-@click.option(
-    "--page-bytes", type=click.IntRange(16), default=4096, show_default=True, help="Size of a page."
-)
-@click.option(
-    "--first", type=click.IntRange(1), help="Record only this many references, then end the command."
-)
-@JSON
-def record(command: tuple[str, ...], output: Path, page_bytes: int, first: int | None, as_json: bool) -> int:
+def record(
+    command: tuple[str, ...] = argument("COMMAND...", required=True, type=click.UNPROCESSED),
+    output: Path = output_option("Trace to write.", required=True, former=()),
+    page_bytes: int = option("Size of a page.", type=click.IntRange(16), default=4096),
+    first: int | None = option(
+        "Record only this many references, then end the command.", type=click.IntRange(1)
+    ),
+    as_json: bool = JSON,
+) -> int:
     """Run COMMAND under valgrind's lackey and record its page references: instructions and data.
 
     The command runs about a hundred times slower than by itself. Its child processes are not followed.
@@ -104,46 +91,30 @@ def record(command: tuple[str, ...], output: Path, page_bytes: int, first: int |
     return 130 if kept["interrupted"] else 0
 
 
-@click.command(
-    short_help="Count the misses of replacement policies by memory size.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline trace replay sort.trace
   satline trace replay sort.trace --policies lru,clock,opt --sizes 64,128,10%
   satline trace replay sort.trace --curve --json
-""",
-)
-@click.argument("source", required=False, metavar="TRACE")
-@click.option("--policies", metavar="A,B", help="Policies to replay. [default: all]")
-@click.option(
-    "--sizes", metavar="N,P%", help="Memory sizes, in pages or percent of the footprint. [default: 1% to 80%]"
-)
-@click.option("--misses", is_flag=True, help="Print counts instead of misses per 1000 references.")
-@click.option("--curve", is_flag=True, help="With --json: LRU's misses at every size, in one pass.")
-@click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Seed of `random`."
-)
-@click.option("--first", type=click.IntRange(1), help="Only this many references, from the beginning.")
-@click.option("--workers", type=click.IntRange(1), help="Replays at a time. [default: one per processor]")
-@click.option("--format", "format_name", metavar="NAME", help="Format of a text; default: detected.")
-@click.option("--page-bytes", type=click.IntRange(16), help="Page size, for a text. [default: 4096]")
-@click.option("--join/--no-join", default=None, help="For a text: as for import.")
-@click.option("--list", "as_list", is_flag=True, help="List the policies, and end.")
-@JSON
+""")
 def replay(
-    source: str | None,
-    policies: str | None,
-    sizes: str | None,
-    misses: bool,
-    curve: bool,
-    seed: int,
-    first: int | None,
-    workers: int | None,
-    format_name: str | None,
-    page_bytes: int | None,
-    join: bool | None,
-    as_list: bool,
-    as_json: bool,
+    source: str | None = argument("TRACE"),
+    policies: str | None = option("Policies to replay. [default: all]", metavar="A,B"),
+    sizes: str | None = option(
+        "Memory sizes, in pages or percent of the footprint. [default: 1% to 80%]", metavar="N,P%"
+    ),
+    misses: bool = option("Print counts instead of misses per 1000 references."),
+    curve: bool = option("With --json: LRU's misses at every size, in one pass."),
+    seed: int = option("Seed of `random`.", type=click.IntRange(0, 2**63 - 1), default=1),
+    first: int | None = option("Only this many references, from the beginning.", type=click.IntRange(1)),
+    workers: int | None = option("Replays at a time. [default: one per processor]", type=click.IntRange(1)),
+    format_name: str | None = option("Format of a text; default: detected.", "--format", metavar="NAME"),
+    page_bytes: int | None = option("Page size, for a text. [default: 4096]", type=click.IntRange(16)),
+    join: bool | None = option(
+        "For a text: as for import.", "--join/--no-join", default=None, show_default=False
+    ),
+    as_list: bool = option("List the policies, and end.", "--list"),
+    as_json: bool = JSON,
 ) -> None:
     """Replay TRACE under replacement policies for several memory sizes, and print the misses.
 
@@ -172,12 +143,10 @@ def replay(
     if as_json:
         print_json("trace-replay", found.content)
         return
-    from rich.console import Console
 
-    from satline.present import print_blocks
     from satline.present.traces import replayed
 
-    print_blocks(replayed(found, misses=misses), Console())
+    print_text(replayed(found, misses=misses))
 
 
 def _reading(format_name: str | None, page_bytes: int | None, join: bool | None) -> list[str]:

@@ -7,31 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from satline.cli.declared import argument, command, option
 from satline.cli.outputs import JSON, output_option, print_json
 
 if TYPE_CHECKING:
     from satline.workload import Blocks, Draws, Session
 
-PathType = click.Path(path_type=Path)
 LEFT_SHOWN = 8
 DRAWN_LINES = 200
 LEAST_DRAWN = 2000
 
 
-@click.command(
-    "record-session",
-    short_help="Record what one person types in a shell, with times.",
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-    epilog="""\b
+@command(
+    """\b
 Examples:
   satline workload record                       your shell; `exit` ends it
   satline workload record -o mon.cast bash
   satline workload import-session mon.cast      next: turn it into a script
 """,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
-@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND...]")
-@output_option("Session to write. [default: session-DATE-TIME.cast, here]")
-def record_session(command: tuple[str, ...], output: Path | None) -> int:
+def record_session(
+    command: tuple[str, ...] = argument("[COMMAND...]", type=click.UNPROCESSED),
+    output: Path | None = output_option("Session to write. [default: session-DATE-TIME.cast, here]"),
+) -> int:
     """Run a shell, or COMMAND, and record what is typed and displayed, with times, as an asciicast.
 
     Input typed without echo (passwords) is never stored, nor is its length. Output is stored: do not print
@@ -51,32 +50,19 @@ def record_session(command: tuple[str, ...], output: Path | None) -> int:
     return status
 
 
-@click.command(
-    "import-session",
-    short_help="Turn sessions into scripts with think times.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline workload import-session mon.cast
   satline workload import-session times --typescript out --prompt '\\$ '
-""",
-)
-@click.argument("files", nargs=-1, required=True, type=PathType, metavar="FILE...")
-@output_option("Workload to write. [default: NAME.workload.toml, here]")
-@click.option("--session", type=PathType, help="Session to write, where one FILE is given.")
-@click.option("--prompt", metavar="REGEX", help=r"How a prompt ends, if prompts are not marked: '\$ '.")
-@click.option("--classes", type=PathType, help="Mapping of commands to classes (TOML).")
-@click.option(
-    "--typescript", type=PathType, help="The output of `script`, if its timing file does not name it."
-)
-@JSON
+""")
 def import_session(
-    files: tuple[Path, ...],
-    output: Path | None,
-    session: Path | None,
-    prompt: str | None,
-    classes: Path | None,
-    typescript: Path | None,
-    as_json: bool,
+    files: tuple[Path, ...] = argument("FILE...", required=True),
+    output: Path | None = output_option("Workload to write. [default: NAME.workload.toml, here]"),
+    session: Path | None = option("Session to write, where one FILE is given."),
+    prompt: str | None = option(r"How a prompt ends, if prompts are not marked: '\$ '.", metavar="REGEX"),
+    classes: Path | None = option("Mapping of commands to classes (TOML)."),
+    typescript: Path | None = option("The output of `script`, if its timing file does not name it."),
+    as_json: bool = JSON,
 ) -> None:
     """Turn recorded sessions into a workload with their own think times and typing rate.
 
@@ -122,17 +108,15 @@ def import_session(
     click.echo(f"next: satline workload fit {' '.join(_shown(path) for path in paths)}")
 
 
-@click.command(
-    short_help="Turn sessions into building blocks: mix, times, order.",
-    epilog="""\b
+@command("""\b
 Example:
   satline workload fit mon.session.json tue.session.json -o both.blocks.toml
-""",
-)
-@click.argument("sessions", nargs=-1, required=True, type=PathType, metavar="SESSION...")
-@output_option("Blocks to write. [default: NAME.blocks.toml, here]")
-@JSON
-def fit(sessions: tuple[Path, ...], output: Path | None, as_json: bool) -> None:
+""")
+def fit(
+    sessions: tuple[Path, ...] = argument("SESSION...", required=True),
+    output: Path | None = output_option("Blocks to write. [default: NAME.blocks.toml, here]"),
+    as_json: bool = JSON,
+) -> None:
     """Fit building blocks to sessions: a mix of classes, distributions of times, an order of classes.
 
     Every figure is given with its 95 % interval and sample size. Think times are lognormal or exponential,
@@ -155,27 +139,17 @@ def fit(sessions: tuple[Path, ...], output: Path | None, as_json: bool) -> None:
     click.echo(f"next: satline workload generate {_shown(output)} --users 20 -o {_shown(name)}-20.toml")
 
 
-@click.command(
-    short_help="Turn building blocks into a workload, and check it.",
-    epilog="""\b
+@command("""\b
 Example:
   satline workload generate mon.blocks.toml --users 40 -o forty.toml
-""",
-)
-@click.argument("blocks_file", type=PathType, metavar="BLOCKS")
-@click.option("--users", type=click.IntRange(1, 10_000), required=True, help="For how many users.")
-@output_option("Workload to write.", required=True)
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**63 - 1),
-    default=1,
-    show_default=True,
-    help="Seed of all random draws.",
-)
-@click.option("--length", type=click.IntRange(1, 10_000), help="Commands of a sequence. [default: 100]")
-@JSON
+""")
 def generate(
-    blocks_file: Path, users: int, output: Path, seed: int, length: int | None, as_json: bool
+    blocks_file: Path = argument("BLOCKS"),
+    users: int = option("For how many users.", type=click.IntRange(1, 10_000), required=True),
+    output: Path = output_option("Workload to write.", required=True),
+    seed: int = option("Seed of all random draws.", type=click.IntRange(0, 2**63 - 1), default=1),
+    length: int | None = option("Commands of a sequence. [default: 100]", type=click.IntRange(1, 10_000)),
+    as_json: bool = JSON,
 ) -> int:
     """Make a workload with given characteristics for any number of users, and test samples from it.
 
@@ -199,17 +173,13 @@ def generate(
     return _status(blocks, draws)
 
 
-@click.command(
-    short_help="Compare what emulated users typed with the blocks.",
-    epilog="""\b
+@command("""\b
 Example:
   satline workload compare mon.blocks.toml study.satline
-""",
-)
-@click.argument("blocks_file", type=PathType, metavar="BLOCKS")
-@click.argument("recording", type=PathType)
-@JSON
-def compare(blocks_file: Path, recording: Path, as_json: bool) -> int:
+""")
+def compare(
+    blocks_file: Path = argument("BLOCKS"), recording: Path = argument(), as_json: bool = JSON
+) -> int:
     """Compare the transactions of RECORDING with BLOCKS: mix, order, think times, lengths.
 
     The exit code is 1 if one of them differs, corrected for the number of tests (Holm, 5 %).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -101,6 +101,14 @@ class Curve:
 
 
 Block: TypeAlias = Headline | Note | Tiles | Table | Curve
+
+
+def listed(heading: str, texts: Iterable[str]) -> Iterator[Block]:
+    """A list below its heading; nothing where there is nothing in it."""
+    items = [Note(text, item=True) for text in texts]
+    if items and heading:
+        yield Headline(heading)
+    yield from items
 
 
 def shown(value: Value) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from satline.errors import InputError
 from satline.experiment.variance import (
+    Needed,
     effective_size,
     observations_needed,
     power_of_factor,
@@ -42,17 +43,7 @@ def answer(
         raise InputError(f"{cells:,} combinations", hint="fewer factors or levels")
     asked = {"difference": difference, "sd": deviation, "level": level, "power": power, "cells": cells}
     if autocorrelation is not None:
-        return asked | _window(
-            levels,
-            difference,
-            deviation,
-            autocorrelation,
-            replicates or 1,
-            interval_s,
-            run_deviation,
-            level,
-            power,
-        )
+        return asked | _window(levels, asked, autocorrelation, replicates or 1, interval_s, run_deviation)
     needed = replicates_needed(levels, difference, deviation, level=level, power=power)
     if needed is None:
         raise InputError(
@@ -70,13 +61,7 @@ def answer(
             words += (
                 f"\nOnly {needed.error_freedom} degrees of freedom for the error: one replicate more is wise."
             )
-        return asked | {
-            "replicates": needed.replicates,
-            "runs": needed.runs,
-            "error_freedom": needed.error_freedom,
-            "power_reached": needed.power,
-            "words": words,
-        }
+        return asked | _told(needed, words)
     runs = cells * replicates
     freedom = runs - 1 - min(terms_of_two(levels), cells - 1)
     if freedom < 1:
@@ -89,27 +74,25 @@ def answer(
     words += f" with chance {chance:.2f}."
     if chance < power:
         words += f"\nFor {power:g} it needs {needed.replicates} replicates, {needed.runs} runs."
-    return asked | {
-        "replicates": replicates,
-        "runs": runs,
-        "error_freedom": freedom,
-        "power_reached": chance,
-        "words": words,
-    }
+    return asked | _told(Needed(replicates, runs, freedom, chance), words)
+
+
+def _told(found: Needed, words: str) -> dict[str, Any]:
+    content = vars(found) | {"power_reached": found.power, "words": words}
+    del content["power"]  # the one asked for has this name
+    return content
 
 
 def _window(
     levels: Sequence[int],
-    difference: float,
-    deviation: float,
+    asked: Mapping[str, float],
     correlation: float,
     replicates: int,
     interval_s: float,
     between: float,
-    level: float,
-    power: float,
 ) -> dict[str, Any]:
-    cells = math.prod(levels)
+    cells, difference, deviation = math.prod(levels), asked["difference"], asked["sd"]
+    power = asked["power"]
     if cells * replicates - 1 - min(terms_of_two(levels), cells - 1) < 1:
         raise InputError(
             f"{cells * replicates} runs leave nothing for the error beside main effects and"
@@ -117,7 +100,10 @@ def _window(
             hint="have --replicates 2",
         )
     count = observations_needed(
-        levels, difference, deviation, correlation, replicates, between=between, level=level, power=power
+        *(levels, difference, deviation, correlation, replicates),
+        between=between,
+        level=asked["level"],
+        power=power,
     )
     if count is None:
         raise InputError(

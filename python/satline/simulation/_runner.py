@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import shlex
 import signal
 import subprocess
-import tempfile
 import threading
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from satline.errors import InputError, SatlineError
-from satline.outside import parse_json, parse_toml
+from satline.outside import parse_toml
 from satline.simulation._measures import in_batches
-from satline.systems.binaries import end, find_binary, message_and_hint
+from satline.systems.binaries import Called, failure, find_binary
 
 PROGRAM = "satline-machine"
-PATIENCE_S = 10.0
+_STOPPED = (-signal.SIGINT, -signal.SIGTERM, 128 + signal.SIGINT, 128 + signal.SIGTERM)
 Setting = bool | int | float | str
 
 
@@ -168,17 +168,19 @@ class Program:
         command = [str(self.path), *run.arguments(), "--json", "--progress"]
         if record is not None:
             command += ["--record", str(record)]
-        with tempfile.TemporaryFile() as output:
-            process = self._start(command, output)
+
+        def part(said: Any) -> None:
+            if progress is not None:
+                progress(min(1.0, max(0.0, float(said["done"]))))
+
+        with self._called(command) as called:
             try:
-                words = _read(process, progress)
-                status = process.wait()
-            finally:
-                self._end(process)
-            if status != 0:
-                raise _failure(status, words, self._stopped, shlex.join(command))
-            output.seek(0)
-            return _result(output.read(), run, shlex.join(command))
+                found: Result = called.result(part, lambda content: _result(content, run))
+            except SatlineError:
+                if self._stopped or called.process.returncode in _STOPPED:
+                    raise Stopped from None
+                raise
+            return found
 
     def tell(self, *arguments: str) -> str:
         """What the program prints for these arguments.
@@ -190,7 +192,7 @@ class Program:
         """
         done = subprocess.run([str(self.path), *arguments], capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise _failure(done.returncode, done.stderr.splitlines(), False, shlex.join(done.args))
+            raise failure(PROGRAM, done.returncode, done.stderr.splitlines(), shlex.join(done.args))
         return done.stdout
 
     def stop(self) -> None:
@@ -201,23 +203,19 @@ class Program:
         for process in living:
             process.terminate()
 
-    def _start(self, command: list[str], output: Any) -> subprocess.Popen[bytes]:
+    @contextlib.contextmanager
+    def _called(self, command: list[str]) -> Iterator[Called]:
         with self._lock:
             if self._stopped:
                 raise Stopped
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE
-            )
-            self._living.add(process)
-            return process
-
-    def _end(self, process: subprocess.Popen[bytes]) -> None:
-        """Whatever happened, the process is gone afterwards."""
-        end(process, PATIENCE_S)
-        if process.stderr is not None:
-            process.stderr.close()
-        with self._lock:
-            self._living.discard(process)
+            called = Called(command)
+            self._living.add(called.process)
+        try:
+            with called:
+                yield called
+        finally:
+            with self._lock:
+                self._living.discard(called.process)
 
 
 def digests(path: Path, sets: tuple[tuple[str, str], ...] = ()) -> list[str]:
@@ -272,48 +270,12 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(inner)
 
 
-def _read(process: subprocess.Popen[bytes], progress: Callable[[float], None] | None) -> list[str]:
-    """The program's words on standard error; lines of progress are passed on."""
-    words = []
-    assert process.stderr is not None
-    for line in process.stderr:
-        text = line.decode("utf-8", "replace").rstrip("\n")
-        if not text.startswith("{"):
-            words.append(text)
-        elif progress is not None:
-            try:
-                progress(min(1.0, max(0.0, float(parse_json(text)["done"]))))
-            except (ValueError, KeyError, TypeError):
-                continue
-    return words
-
-
-def _failure(status: int, words: list[str], stopped: bool, command: str) -> Exception:
-    if stopped or status in (-signal.SIGINT, -signal.SIGTERM, 128 + signal.SIGINT, 128 + signal.SIGTERM):
-        return Stopped()
-    message, hint = message_and_hint(words)
-    if status == 2:
-        return InputError(message or f"{PROGRAM} refused its input", hint=hint)
-    if status < 0:
-        name = signal.Signals(-status).name
-        message = f"{PROGRAM} was ended by {name}: {message or 'it said nothing'}"
-        return SatlineError(f"{message}\n  {command}", hint=hint or "see free memory")
-    message = f"{PROGRAM} failed with status {status}: {message or 'it said nothing'}"
-    return SatlineError(f"{message}\n  {command}", hint=hint)
-
-
-def _result(output: bytes, run: Run, command: str) -> Result:
-    try:
-        content = parse_json(output)
-        return Result(
-            batch_s=5.0 * run.sample_seconds,
-            series=in_batches(content["series"]),
-            steps=content["steps"],
-            events=content["events"],
-            unverified=tuple(content.get("unverified", ())),
-            not_modelled=tuple(content.get("not_modelled", ())),
-        )
-    except (ValueError, KeyError, TypeError) as error:
-        raise SatlineError(
-            f"{PROGRAM} printed something else than its result: {error!r}", hint=f"run it by hand: {command}"
-        ) from None
+def _result(content: Any, run: Run) -> Result:
+    return Result(
+        batch_s=5.0 * run.sample_seconds,
+        series=in_batches(content["series"]),
+        steps=content["steps"],
+        events=content["events"],
+        unverified=tuple(content.get("unverified", ())),
+        not_modelled=tuple(content.get("not_modelled", ())),
+    )

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from satline.errors import InputError, SatlineError
-from satline.traces._program import Program, Progress, end
-
-PATIENCE_S = 10.0
+from satline.systems.binaries import PATIENCE_S, Called
+from satline.traces._program import Program, Progress, heard
 
 
 def record(
@@ -67,24 +66,22 @@ def record(
     reads, writes = os.pipe()
     try:
         # Apart: on Ctrl-C it reads on to the end of what the command wrote.
-        running = program.start(words, stdin=reads, apart=True)
+        called = Called([program.path, *words], stdin=reads, apart=True)
     except BaseException:
-        os.close(reads)
         os.close(writes)
         raise
-    os.close(reads)
-    try:
+    finally:
+        os.close(reads)
+    with called:
         options = ["--tool=lackey", "--trace-mem=yes", f"--log-fd={writes}"]
         try:
             traced = subprocess.Popen([valgrind, *options, "--", *command], pass_fds=(writes,))
         finally:
             os.close(writes)
         try:
-            kept, interrupted = _heard(program, running, traced, progress)
+            kept, interrupted = _heard(called, traced, progress)
         finally:
             status = _ended(traced)
-    finally:
-        end(running)
     if kept is None:
         raise SatlineError(
             f"nothing was recorded: valgrind ended with status {status}",
@@ -94,17 +91,14 @@ def record(
 
 
 def _heard(
-    program: Program,
-    running: Any,
-    traced: subprocess.Popen[bytes],
-    progress: Callable[[Progress], None] | None,
+    called: Called, traced: subprocess.Popen[bytes], progress: Callable[[Progress], None] | None
 ) -> tuple[dict[str, Any] | None, bool]:
     """What was kept, and whether Ctrl-C ended it; the second Ctrl-C is obeyed at once."""
     try:
-        return program.finish(running, progress), False
+        return called.result(heard(progress)), False
     except KeyboardInterrupt:
         _ended(traced)
-        return program.finish(running, progress), True
+        return called.result(heard(progress)), True
     except InputError as error:
         if "no reference" in error.message or "no known format" in error.message:
             return None, False

@@ -162,7 +162,7 @@ def test_hostile_names_are_shown_escaped_in_eighty_columns(
     monkeypatch.setattr(Recording, "open", lambda *_: recording)
     assert run(["predict", "made.satline", "--by-class", "--what-if", "cpu=2x"]) == 0
     shown = capsys.readouterr().out
-    assert "By class: saturates at " in shown
+    assert "By class\nSaturates at " in shown
     assert "What if cpu=2x, by class" in shown
     assert "\x1b" not in shown
     assert max(map(len, shown.splitlines())) <= 80

@@ -59,3 +59,10 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     for word in ("Examples:", "cpu=2x", "storage=2x", "[[station]]", "--from-loads"):
         assert word in shown
+
+
+def test_a_time_zone_without_a_clock_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["predict", "made.satline", "--timezone", "Europe/Berlin"]) == 2
+    said = capsys.readouterr().err
+    assert "--timezone alone changes nothing here" in said
+    assert "hint: it is for --hours, --days, --from and --to" in said

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from satline.cli.declared import command, option
 from satline.cli.options import RECORDING, opened_in_its_words, part_of
 from satline.cli.outputs import JSON, print_json
 from satline.errors import InputError
@@ -17,36 +18,24 @@ if TYPE_CHECKING:
     from satline.reduction import Reduction
 
 
-@click.command(
-    short_help="Say how many users get quick responses.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline analyse capacity host.satline
   satline analyse capacity host.satline --within 0.5 --part 95% --of response
   satline analyse capacity host.satline --json | jq .users
-""",
-)
-@RECORDING
-@click.option(
-    "--within",
-    "within_s",
-    type=float,
-    default=2.0,
-    show_default=True,
-    metavar="S",
-    help="Time limit in seconds.",
-)
-@click.option("--part", default="90%", show_default=True, metavar="PART", help="Share that must be in time.")
-@click.option(
-    "--of",
-    "what",
-    type=click.Choice(["reaction", "response"]),
-    default="reaction",
-    show_default=True,
-    help="Measure to the first character of the answer, or to the next prompt.",
-)
-@JSON
-def capacity(recording: Path, within_s: float, part: str, what: What, as_json: bool) -> None:
+""")
+def capacity(
+    recording: Path = RECORDING,
+    within_s: float = option("Time limit in seconds.", "--within", default=2.0, metavar="S"),
+    part: str = option("Share that must be in time.", default="90%", metavar="PART"),
+    what: What = option(
+        "Measure to the first character of the answer, or to the next prompt.",
+        "--of",
+        type=click.Choice(["reaction", "response"]),
+        default="reaction",
+    ),
+    as_json: bool = JSON,
+) -> None:
     """Say for how many users enough reactions are in time, with a 95 % interval, and what limits it.
 
     The recording should be of a study that steps its users. Failed interactions count as late. It also prints

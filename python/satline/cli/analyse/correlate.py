@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli.filters import filter_options
+from satline.cli.declared import argument, command, option
+from satline.cli.filters import FILTERS
 from satline.cli.options import opened_in_its_words, part_of
 from satline.cli.outputs import SVG, html_option, json_option, picture_files, print_json
 from satline.errors import InputError
@@ -18,88 +19,49 @@ if TYPE_CHECKING:
     from satline.reduction import Filters
 
 
-@click.command(
-    short_help="Find what correlates with a performance measure.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline analyse correlate host.satline --pqm response --given load
   satline analyse correlate host.satline --then 3    from the third hit
   satline analyse correlate --story host.satline.walk.toml
-""",
-)
-@click.argument("recording", type=click.Path(path_type=Path), required=False)
-@click.option("--pqm", metavar="VARIABLE[@ENTITY]", help="The performance quality measure to explain.")
-@click.option(
-    "--then", "then", metavar="HIT", help="Take a hit of the last step (number or name) as the next PQM."
-)
-@click.option(
-    "--story", type=click.Path(path_type=Path), metavar="FILE", help="Print the walk stored in FILE."
-)
-@click.option(
-    "--layers", metavar="VARIABLE", help="Show how VARIABLE is divided over time among users, devices, …."
-)
-@click.option("--list", "list_names", is_flag=True, help="List the names of all changing series.")
-@click.option(
-    "--given", metavar="A,B", default="", help="Remove the effect of these first: load, time-of-day, trend."
-)
-@click.option("--load", "load_axis", metavar="AXIS", help="Load axis, as in `satline analyse reduce`.")
-@click.option(
-    "--lags",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Largest lead and lag, in observations; default 30.",
-)
-@click.option("--every", type=float, metavar="SECONDS", help="Length of an observation.")
-@click.option(
-    "--rate",
-    default="5%",
-    show_default=True,
-    metavar="PART",
-    help="Share of the discoveries that may be false.",
-)
-@click.option(
-    "--control",
-    type=click.Choice(["bh", "by"]),
-    default="bh",
-    help="How the rate is controlled: Benjamini–Hochberg, or –Yekutieli for any dependence.",
-)
-@click.option("--related", is_flag=True, help="Also series made of the same counters as the PQM.")
-@click.option(
-    "--top", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Show this many."
-)
-@filter_options
-@click.option(
-    "--walk",
-    "walk_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Store the walk here; default: beside the recording.",
-)
-@click.option("--no-walk", is_flag=True, help="Keep no walk.")
-@html_option("Write a page with stacked charts.")
-@SVG
-@json_option("Print JSON, with all series.")
+""")
 def correlate(
-    recording: Path | None,
-    pqm: str | None,
-    then: str | None,
-    story: Path | None,
-    layers: str | None,
-    list_names: bool,
-    given: str,
-    load_axis: str | None,
-    lags: int | None,
-    every: float | None,
-    rate: str,
-    control: str,
-    related: bool,
-    top: int,
-    filters: Filters | None,
-    walk_file: Path | None,
-    no_walk: bool,
-    html: Path | None,
-    svg: Path | None,
-    as_json: bool,
+    recording: Path | None = argument(),
+    pqm: str | None = option("The performance quality measure to explain.", metavar="VARIABLE[@ENTITY]"),
+    then: str | None = option("Take a hit of the last step (number or name) as the next PQM.", metavar="HIT"),
+    story: Path | None = option("Print the walk stored in FILE.", metavar="FILE"),
+    layers: str | None = option(
+        "Show how VARIABLE is divided over time among users, devices, ….", metavar="VARIABLE"
+    ),
+    list_names: bool = option("List the names of all changing series.", "--list"),
+    given: str = option(
+        "Remove the effect of these first: load, time-of-day, trend.",
+        metavar="A,B",
+        default="",
+        show_default=False,
+    ),
+    load_axis: str | None = option("Load axis, as in `satline analyse reduce`.", "--load", metavar="AXIS"),
+    lags: int | None = option(
+        "Largest lead and lag, in observations; default 30.", type=click.IntRange(min=0), metavar="N"
+    ),
+    every: float | None = option("Length of an observation.", metavar="SECONDS"),
+    rate: str = option("Share of the discoveries that may be false.", default="5%", metavar="PART"),
+    control: str = option(
+        "How the rate is controlled: Benjamini–Hochberg, or –Yekutieli for any dependence.",
+        type=click.Choice(["bh", "by"]),
+        default="bh",
+        show_default=False,
+    ),
+    related: bool = option("Also series made of the same counters as the PQM."),
+    top: int = option("Show this many.", type=click.IntRange(min=1), default=10, metavar="N"),
+    filters: Filters | None = FILTERS,
+    walk_file: Path | None = option(
+        "Store the walk here; default: beside the recording.", "--walk", metavar="FILE"
+    ),
+    no_walk: bool = option("Keep no walk."),
+    html: Path | None = html_option("Write a page with stacked charts."),
+    svg: Path | None = SVG,
+    as_json: bool = json_option("Print JSON, with all series."),
 ) -> None:
     """Correlate every variable of every user, device and processor with a performance quality measure (PQM).
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli.filters import filter_options
+from satline.cli.declared import argument, command, option
+from satline.cli.filters import FILTERS
 from satline.cli.options import RECORDING, opened_in_its_words
-from satline.cli.outputs import json_option, print_json
+from satline.cli.outputs import json_option, print_json, print_text
 
 if TYPE_CHECKING:
     from satline.present import Block
@@ -18,23 +19,19 @@ if TYPE_CHECKING:
     from satline.reduction import Filters
 
 
-@click.command(
-    short_help="Show one device in detail, with its users.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline report devices host.satline    all devices, busiest first
   satline analyse device vda host.satline
   satline analyse device vda host.satline --hours 9-17 --json
-""",
-)
-@click.argument("name")
-@RECORDING
-@filter_options
-@click.option(
-    "--top", type=click.IntRange(1), default=10, show_default=True, help="Users of each kind shown."
-)
-@json_option("Print JSON, with all users.")
-def device(name: str, recording: Path, filters: Filters | None, top: int, as_json: bool) -> None:
+""")
+def device(
+    name: str = argument(),
+    recording: Path = RECORDING,
+    filters: Filters | None = FILTERS,
+    top: int = option("Users of each kind shown.", type=click.IntRange(1), default=10),
+    as_json: bool = json_option("Print JSON, with all users."),
+) -> None:
     """Show the device NAME in detail: request rate, busy time, components of a request's time, queue, the
     areas on it, and the users.
 
@@ -42,7 +39,6 @@ def device(name: str, recording: Path, filters: Filters | None, top: int, as_jso
     share that would fall on this device if it were distributed as all work is, and bounds that hold for any
     distribution.
     """
-    from rich.console import Console
 
     from satline.present.device import device_detail
 
@@ -50,9 +46,8 @@ def device(name: str, recording: Path, filters: Filters | None, top: int, as_jso
     if as_json:
         print_json("analyse-device", detail)
         return
-    from satline.present import print_blocks
 
-    print_blocks(device_blocks(detail, top), Console(highlight=False))
+    print_text(device_blocks(detail, top))
 
 
 def device_blocks(detail: DeviceDetail, top: int) -> Iterator[Block]:

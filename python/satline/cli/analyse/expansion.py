@@ -5,29 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from satline.cli.filters import filter_options
+from satline.cli.declared import command
+from satline.cli.filters import FILTERS
 from satline.cli.options import LOAD, RECORDING, opened_in_its_words
-from satline.cli.outputs import JSON, print_json
+from satline.cli.outputs import JSON, print_json, print_text
 
 if TYPE_CHECKING:
     from satline.reduction import Filters
 
 
-@click.command(
-    short_help="Show how much contention lengthens transactions.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline analyse expansion host.satline
   satline analyse expansion host.satline --load in_queue --json
-""",
-)
-@RECORDING
-@LOAD
-@filter_options
-@JSON
-def expansion(recording: Path, load_axis: str | None, filters: Filters | None, as_json: bool) -> None:
+""")
+def expansion(
+    recording: Path = RECORDING,
+    load_axis: str | None = LOAD,
+    filters: Filters | None = FILTERS,
+    as_json: bool = JSON,
+) -> None:
     """Say how many times longer transactions take than they would alone, by class and load [TB84]."""
     from satline.comparison.expansion import expansion as of
 
@@ -35,9 +32,7 @@ def expansion(recording: Path, load_axis: str | None, filters: Filters | None, a
     if as_json:
         print_json("analyse-expansion", found)
         return
-    from rich.console import Console
 
-    from satline.present import print_blocks
     from satline.present.compare import expansion_blocks
 
-    print_blocks(expansion_blocks(found), Console(highlight=False))
+    print_text(expansion_blocks(found))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.filters import filter_options
+from satline.cli.declared import argument, command, option
+from satline.cli.filters import FILTERS
 from satline.cli.options import LOAD, opened_in_its_words, require_loads
 from satline.cli.outputs import JSON, print_json
 
@@ -21,30 +22,19 @@ WIDTH = 80
 STATES = {"holds": "It holds", "does-not-hold": "It does not hold", "cannot-judge": "It cannot be judged"}
 
 
-@click.command(
-    short_help="Explain a finding: signs, false alarms, remedies.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline analyse explain --list
   satline analyse explain paging_bound
   satline analyse explain paging_bound --recording host.satline
-""",
-)
-@click.argument("finding", required=False)
-@click.option("--list", "listed", is_flag=True, help="List all findings.")
-@click.option(
-    "--recording", type=click.Path(path_type=Path), help="Judge this recording, and show the evidence."
-)
-@LOAD
-@filter_options
-@JSON
+""")
 def explain(
-    finding: str | None,
-    listed: bool,
-    recording: Path | None,
-    load_axis: str | None,
-    filters: Filters | None,
-    as_json: bool,
+    finding: str | None = argument(),
+    listed: bool = option("List all findings.", "--list"),
+    recording: Path | None = option("Judge this recording, and show the evidence."),
+    load_axis: str | None = LOAD,
+    filters: Filters | None = FILTERS,
+    as_json: bool = JSON,
 ) -> None:
     """Explain a finding: what it is, how it arises, its signs and false alarms, remedies, and sources."""
     from satline.diagnosis.rules import RULES

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from satline.cli.declared import argument, command, option, several
 from satline.cli.options import opened_in_its_words
 from satline.cli.outputs import json_option, print_json
 from satline.errors import InputError
@@ -22,31 +23,20 @@ if TYPE_CHECKING:
 
 NONE = "–"
 _SAMPLE_S, _WINDOW_S = 2.0, 10.0
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def source_options(command: Command) -> Command:
-    """What `indicate` and `states` look at: a recording or this host, how long, who is a user."""
-    for option in reversed(
-        (
-            click.argument("recording", required=False, type=click.Path(path_type=Path)),
-            click.option(
-                "--live", is_flag=True, help="This host, sampled for a moment; also without RECORDING."
-            ),
-            click.option(
-                "--seconds",
-                type=click.FloatRange(0.5, 86400),
-                help="Use the last SECONDS; default 10 of a recording, 2 of this host.",
-            ),
-            click.option(
-                "--users",
-                type=click.Choice(["uid", "session", "cgroup"]),
-                help="What counts as a user of this host; default uid.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+# What `indicate` and `states` look at, as `looked_at` takes it.
+SOURCE = several(
+    dict,
+    recording=argument(type=click.Path(path_type=Path)),
+    live=option("This host, sampled for a moment; also without RECORDING.", is_flag=True),
+    seconds=option(
+        "Use the last SECONDS; default 10 of a recording, 2 of this host.", type=click.FloatRange(0.5, 86400)
+    ),
+    users=option(
+        "What counts as a user of this host; default uid.", type=click.Choice(["uid", "session", "cgroup"])
+    ),
+)
 
 
 @contextmanager
@@ -68,31 +58,20 @@ def looked_at(
         yield opened, seconds
 
 
-@click.command(
-    short_help="Show the current load in one line.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline analyse indicate                            this host, for 2 seconds
   satline analyse indicate host.satline --watch 10    while it is written
   satline analyse indicate host.satline --json | jq .values.mpl
-""",
-)
-@source_options
-@click.option("--long", "fuller", is_flag=True, help="All that is known of the load, a line each.")
-@click.option(
-    "--watch", type=click.FloatRange(0.5), metavar="SECONDS", help="Repeat every SECONDS, until Ctrl-C."
-)
-@click.option("--count", type=click.IntRange(1), help="With --watch: end after this many updates.")
-@json_option("Print JSON; with --watch, one line per update.")
+""")
 def indicate(
-    recording: Path | None,
-    live: bool,
-    seconds: float | None,
-    users: str | None,
-    fuller: bool,
-    watch: float | None,
-    count: int | None,
-    as_json: bool,
+    source: dict[str, Any] = SOURCE,
+    fuller: bool = option("All that is known of the load, a line each.", "--long"),
+    watch: float | None = option(
+        "Repeat every SECONDS, until Ctrl-C.", type=click.FloatRange(0.5), metavar="SECONDS"
+    ),
+    count: int | None = option("With --watch: end after this many updates.", type=click.IntRange(1)),
+    as_json: bool = json_option("Print JSON; with --watch, one line per update."),
 ) -> None:
     """Show the current load: total paging rate (not per processor), multiprogramming level, eligible users,
     busy processors, response time, active users.
@@ -107,7 +86,7 @@ def indicate(
     if count is not None and watch is None:
         raise click.UsageError("--count goes with --watch", click.get_current_context())
     console = Console(highlight=False)
-    with looked_at(recording, live, users, seconds) as (opened, length), ended_by_hand(watch is not None):
+    with looked_at(**source) as (opened, length), ended_by_hand(watch is not None):
         refuse_ended(opened, watch)
         for done in itertools.count(1):
             window = Window.last(opened, length)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli.filters import filter_options
+from satline.cli.declared import command, option
+from satline.cli.filters import FILTERS
 from satline.cli.options import LOAD, RECORDING, opened_in_its_words, part_of
 from satline.cli.outputs import JSON, print_json
 from satline.errors import InputError
@@ -19,39 +20,23 @@ if TYPE_CHECKING:
     from satline.reduction.planning import Allowance, Demand
 
 
-@click.command(
-    short_help="Say how many users to admit, or what a load needs.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline analyse plan host.satline --saturated 'total_cpu_fraction > 0.9'
   satline analyse plan host.satline --variable memory_used --at in_queue=6
-""",
-)
-@RECORDING
-@click.option(
-    "--saturated", metavar="CONDITION", help="Condition for saturation: 'total_cpu_fraction > 0.9'."
-)
-@click.option(
-    "--chance", default="25%", show_default=True, metavar="PART", help="Acceptable probability of saturation."
-)
-@LOAD
-@click.option("--variable", metavar="NAME", help="The variable whose percentile to estimate.")
-@click.option("--at", metavar="AXIS=LOAD", help="The load in question, such as in_queue=6.")
-@click.option(
-    "--percentile", type=float, default=90, show_default=True, metavar="P", help="Percentile to estimate."
-)
-@filter_options
-@JSON
+""")
 def plan(
-    recording: Path,
-    saturated: str | None,
-    chance: str,
-    load_axis: str | None,
-    variable: str | None,
-    at: str | None,
-    percentile: float,
-    filters: Filters | None,
-    as_json: bool,
+    recording: Path = RECORDING,
+    saturated: str | None = option(
+        "Condition for saturation: 'total_cpu_fraction > 0.9'.", metavar="CONDITION"
+    ),
+    chance: str = option("Acceptable probability of saturation.", default="25%", metavar="PART"),
+    load_axis: str | None = LOAD,
+    variable: str | None = option("The variable whose percentile to estimate.", metavar="NAME"),
+    at: str | None = option("The load in question, such as in_queue=6.", metavar="AXIS=LOAD"),
+    percentile: float = option("Percentile to estimate.", default=90, metavar="P"),
+    filters: Filters | None = FILTERS,
+    as_json: bool = JSON,
 ) -> None:
     """Say how much load to admit so that the probability of saturation is at most PART, or, with --variable
     and --at, what a load needs P % of the time.

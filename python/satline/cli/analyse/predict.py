@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from satline.cli.filters import filter_options_without
+from satline.cli.declared import argument, command, option
+from satline.cli.filters import FILTERS
 from satline.cli.options import LOAD, opened_in_its_words, require_loads
-from satline.cli.outputs import JSON, print_json
+from satline.cli.outputs import JSON, print_json, print_text
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,9 +21,7 @@ MOST_ROWS = 12
 _SPAN = re.compile(r"(\d*\.?\d*)\.\.(\d*\.?\d*)(?::(\d+))?")
 
 
-@click.command(
-    short_help="Predict the response to other loads or after a change.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline analyse predict host.satline --users 10..60
   satline analyse predict host.satline --what-if cpu=2x --what-if processors=4
@@ -61,57 +60,33 @@ A network file:
   paging = "disk"
 Several [[users]] with a name each are classes; then
 demand_s = { students = 0.1, batch = 2 }.
-""",
-)
-@click.argument("recording", type=click.Path(path_type=Path), required=False)
-@click.option(
-    "--network", type=click.Path(path_type=Path), metavar="FILE", help="A queueing network of your own."
-)
-@click.option(
-    "--users",
-    "users_text",
-    metavar="10..60",
-    help="Numbers of users: 10..60, 10..60:5, or 10,20. For a table: its column of load.",
-)
-@click.option("--at", "at_text", metavar="64,128", help="For a table: also predict at these loads.")
-@click.option("--throughput", metavar="COLUMN", help="For a table: its column of throughput.")
-@click.option("--response", metavar="COLUMN", help="For a table: its column of mean response time.")
-@click.option("--what-if", "what_if", multiple=True, metavar="CHANGE", help="After a change; see below.")
-@click.option(
-    "--from-loads",
-    "from_loads",
-    metavar="2..20",
-    help="Estimate demands from these loads; ..half: the lower half.",
-)
-@click.option(
-    "--by-class", "by_class", is_flag=True, help="Treat short and long transactions separately, by class."
-)
-@click.option(
-    "--think", "think_s", type=click.FloatRange(min=0), metavar="SECONDS", help="Think time, if it is known."
-)
-@click.option(
-    "--method",
-    type=click.Choice(["auto", "exact", "linearizer", "schweitzer"]),
-    help="How to solve a network; auto: exactly if feasible.",
-)
-@LOAD
-@filter_options_without("users", "classes_of_work")
-@JSON
+""")
 def predict(
-    recording: Path | None,
-    network: Path | None,
-    users_text: str | None,
-    at_text: str | None,
-    throughput: str | None,
-    response: str | None,
-    what_if: tuple[str, ...],
-    from_loads: str | None,
-    by_class: bool,
-    think_s: float | None,
-    method: str | None,
-    load_axis: str | None,
-    filters: Filters | None,
-    as_json: bool,
+    recording: Path | None = argument(),
+    network: Path | None = option("A queueing network of your own.", metavar="FILE"),
+    users_text: str | None = option(
+        "Numbers of users: 10..60, 10..60:5, or 10,20. For a table: its column of load.",
+        "--users",
+        metavar="10..60",
+    ),
+    at_text: str | None = option("For a table: also predict at these loads.", "--at", metavar="64,128"),
+    throughput: str | None = option("For a table: its column of throughput.", metavar="COLUMN"),
+    response: str | None = option("For a table: its column of mean response time.", metavar="COLUMN"),
+    what_if: tuple[str, ...] = option("After a change; see below.", metavar="CHANGE"),
+    from_loads: str | None = option(
+        "Estimate demands from these loads; ..half: the lower half.", metavar="2..20"
+    ),
+    by_class: bool = option("Treat short and long transactions separately, by class."),
+    think_s: float | None = option(
+        "Think time, if it is known.", "--think", type=click.FloatRange(min=0), metavar="SECONDS"
+    ),
+    method: str | None = option(
+        "How to solve a network; auto: exactly if feasible.",
+        type=click.Choice(["auto", "exact", "linearizer", "schweitzer"]),
+    ),
+    load_axis: str | None = LOAD,
+    filters: Filters | None = FILTERS.without("users", "classes_of_work"),
+    as_json: bool = JSON,
 ) -> None:
     """Predict throughput and response time for other numbers of users, what saturates first, and when.
 
@@ -151,26 +126,12 @@ def predict(
     assert recording is not None
     if method not in (None, "auto", "exact"):
         raise click.UsageError("a model of one class is solved exactly; --method is for --network")
-    _recording(recording, load_axis, filters, users, what_if, from_loads, think_s, by_class, as_json)
-
-
-def _recording(
-    recording: Path,
-    load_axis: str | None,
-    filters: Filters | None,
-    users: list[int] | None,
-    what_if: tuple[str, ...],
-    from_loads: str | None,
-    think_s: float | None,
-    by_class: bool,
-    as_json: bool,
-) -> None:
     from satline.prediction import changes
     from satline.prediction import predict as answer_for
+    from satline.present.prediction import prediction_blocks
     from satline.reconcile import Answers, story
     from satline.reduction import reduce
 
-    wanted = [changes(text) for text in what_if]
     half = from_loads is not None and from_loads.strip() == "..half"
     loads = None if from_loads is None or half else loads_of(from_loads)
     opened = opened_in_its_words(recording)
@@ -182,7 +143,7 @@ def _recording(
         loads=loads,
         half=half,
         users=users,
-        what_if=wanted,
+        what_if=[changes(text) for text in what_if],
         think_s=think_s,
         classes=by_class,
         filters=filters,
@@ -191,13 +152,7 @@ def _recording(
     if as_json:
         print_json("analyse-predict", answer, agreement=told)
         return
-    from satline.cli.analyse.predict_text import prediction_lines
-
-    _print(prediction_lines(answer, told))
-    if answer.by_class is not None:
-        from satline.cli.analyse.predict_classes import class_lines
-
-        _print(["", *class_lines(answer.by_class)])
+    print_text(prediction_blocks(answer, told))
 
 
 def _network(
@@ -205,6 +160,7 @@ def _network(
 ) -> None:
     from satline.prediction import read_network
     from satline.prediction.network_answer import answer_network
+    from satline.present.prediction import network_blocks
 
     if surplus:
         raise click.UsageError(f"{', '.join(surplus)}: of a recording, not of a network")
@@ -212,16 +168,7 @@ def _network(
     if as_json:
         print_json("analyse-predict-network", answer)
         return
-    from satline.cli.analyse.predict_text import network_lines
-
-    _print(network_lines(answer))
-
-
-def _print(lines: list[str]) -> None:
-    from satline.present import visible
-
-    for line in lines:
-        click.echo(visible(line))
+    print_text(network_blocks(answer))
 
 
 def users_of(text: str) -> list[int]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.filters import filter_options
-from satline.cli.options import LOAD, RECORDING, class_options, opened_in_its_words, require_loads
+from satline.cli.declared import command, option
+from satline.cli.filters import FILTERS
+from satline.cli.options import CLASSES, LOAD, RECORDING, opened_in_its_words, require_loads
 from satline.cli.outputs import JSON, csv_option, print_json
 from satline.errors import InputError
 from satline.spreadsheet import Writer
@@ -21,32 +22,20 @@ PERCENTILES = (25, 50, 75, 90)
 USUAL = ("transaction_rate", "response", "total_cpu", "page_wait", "io_wait", "paging_rate")
 
 
-@click.command(
-    short_help="Show a recording's variables against load.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline analyse reduce host.satline --variables total_cpu,page_wait
   satline analyse reduce host.satline --load requests --classes equal-count:8
   satline analyse reduce host.satline --hours 9-17 --csv > curves.csv
-""",
-)
-@RECORDING
-@LOAD
-@class_options
-@filter_options
-@click.option("--variables", metavar="A,B", help="Only these variables.")
-@JSON
-@csv_option("Print CSV: a row for each class and variable.")
+""")
 def reduce(
-    recording: Path,
-    load_axis: str | None,
-    classes: str | None,
-    class_width: float | None,
-    class_observations: int | None,
-    filters: Filters | None,
-    variables: str | None,
-    as_json: bool,
-    as_csv: bool,
+    recording: Path = RECORDING,
+    load_axis: str | None = LOAD,
+    classes: dict[str, Any] = CLASSES,
+    filters: Filters | None = FILTERS,
+    variables: str | None = option("Only these variables.", metavar="A,B"),
+    as_json: bool = JSON,
+    as_csv: bool = csv_option("Print CSV: a row for each class and variable."),
 ) -> None:
     """Show a recording's variables against load: each row is a class of load, with mean ± standard error.
 
@@ -61,9 +50,7 @@ def reduce(
         load_axis,
         filters=filters,
         variables=None if variables is None else _names(variables),
-        classes=classes,
-        class_width=class_width,
-        class_observations=class_observations,
+        **classes,
     )
     require_loads(curves, load_axis)
     chosen = _chosen(curves, variables)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.analyse.indicate import again, ended_by_hand, looked_at, say_stale, source_options
+from satline.cli.analyse.indicate import SOURCE, again, ended_by_hand, looked_at, say_stale
+from satline.cli.declared import command, option
 from satline.cli.outputs import json_option, print_json
 
 if TYPE_CHECKING:
@@ -32,39 +32,23 @@ _SORTS = {
 }
 
 
-@click.command(
-    short_help="Show live what users do and wait for.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline analyse states                             this host, until Ctrl-C
   satline analyse states host.satline --sort page    while it is written
   satline analyse states host.satline --once --json
-""",
-)
-@source_options
-@click.option(
-    "--sort",
-    type=click.Choice(list(_SORTS)),
-    default="active",
-    show_default=True,
-    help="Sort by time in this state, or by name.",
-)
-@click.option("--top", type=click.IntRange(1), help="Show this many users; default: as many as fit, else 20.")
-@click.option(
-    "--every", type=click.FloatRange(0.5), default=5.0, show_default=True, help="Seconds between two views."
-)
-@click.option("--once", is_flag=True, help="Show it once. So it is for a recording that has ended.")
-@json_option("Print JSON, with all users; one line per update.")
+""")
 def states(
-    recording: Path | None,
-    live: bool,
-    seconds: float | None,
-    users: str | None,
-    sort: str,
-    top: int | None,
-    every: float,
-    once: bool,
-    as_json: bool,
+    source: dict[str, Any] = SOURCE,
+    sort: str = option(
+        "Sort by time in this state, or by name.", type=click.Choice(list(_SORTS)), default="active"
+    ),
+    top: int | None = option(
+        "Show this many users; default: as many as fit, else 20.", type=click.IntRange(1)
+    ),
+    every: float = option("Seconds between two views.", type=click.FloatRange(0.5), default=5.0),
+    once: bool = option("Show it once. So it is for a recording that has ended."),
+    as_json: bool = json_option("Print JSON, with all users; one line per update."),
 ) -> None:
     """Show for each user the percentage of its active time spent running and in each wait.
 
@@ -78,7 +62,7 @@ def states(
 
     console = Console(highlight=False)
     drawn = sys.stdout.isatty() and not console.is_dumb_terminal and not as_json
-    with looked_at(recording, live, users, seconds) as (opened, length), ended_by_hand(not once):
+    with looked_at(**source) as (opened, length), ended_by_hand(not once):
         once = once or opened.ended
 
         def view(of: Recording) -> UserStates:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from satline.cli.declared import argument, command, option, several
 from satline.cli.experiment.power import LEVEL
-from satline.cli.outputs import JSON, csv_option, picture_option, print_json, write_pictures
+from satline.cli.outputs import JSON, csv_option, picture_option, print_json, print_text, write_pictures
 from satline.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,52 +17,32 @@ if TYPE_CHECKING:
     from satline.experiment.variance import Results
 
 
-@click.command(
-    short_help="Plan which combinations to run, in which order.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline experiment design memory=640,768,1024 channels=1,2 --csv > plan.csv
   satline experiment design a=0,1 b=0,1 c=0,1 d=0,1 e=0,1 --fraction 1/2
   satline experiment design a=0,1 b=0,1 c=0,1 --blocks 2
-""",
-)
-@click.argument("factors", nargs=-1, metavar="FACTOR=LEVEL,LEVEL[,…]…")
-@click.option("--fraction", metavar="1/2^P", help="Run a fraction, with the highest resolution: 1/2, 1/4, …")
-@click.option("--resolution", metavar="R", help="Run the smallest fraction with this resolution: III, IV, V.")
-@click.option(
-    "--generators",
-    metavar="D=ABC,…",
-    help="Run the fraction given by these generators; letters in the order of the factors.",
-)
-@click.option(
-    "--replicates",
-    type=click.IntRange(1, 1000),
-    default=1,
-    show_default=True,
-    help="Number of replicates of each cell.",
-)
-@click.option(
-    "--blocks", metavar="N|replicates", help="Blocks, such as days: 2, 4, … or one for each replicate."
-)
-@click.option(
-    "--confound", multiple=True, metavar="ABC", help="Interaction to confound with the blocks; repeatable."
-)
-@click.option("--skip", multiple=True, metavar="F=L,G=M", help="A cell that cannot be run; repeatable.")
-@click.option("--seed", type=click.IntRange(0), help="Seed of the random order. [default: a new one]")
-@csv_option("Print CSV: add a column of results for `satline experiment anova`.")
-@JSON
+""")
 def design(
-    factors: tuple[str, ...],
-    fraction: str | None,
-    resolution: str | None,
-    generators: str | None,
-    replicates: int,
-    blocks: str | None,
-    confound: tuple[str, ...],
-    skip: tuple[str, ...],
-    seed: int | None,
-    as_csv: bool,
-    as_json: bool,
+    factors: tuple[str, ...] = argument("FACTOR=LEVEL,LEVEL[,…]…"),
+    fraction: str | None = option(
+        "Run a fraction, with the highest resolution: 1/2, 1/4, …", metavar="1/2^P"
+    ),
+    resolution: str | None = option(
+        "Run the smallest fraction with this resolution: III, IV, V.", metavar="R"
+    ),
+    generators: str | None = option(
+        "Run the fraction given by these generators; letters in the order of the factors.", metavar="D=ABC,…"
+    ),
+    replicates: int = option("Number of replicates of each cell.", type=click.IntRange(1, 1000), default=1),
+    blocks: str | None = option(
+        "Blocks, such as days: 2, 4, … or one for each replicate.", metavar="N|replicates"
+    ),
+    confound: tuple[str, ...] = option("Interaction to confound with the blocks; repeatable.", metavar="ABC"),
+    skip: tuple[str, ...] = option("A cell that cannot be run; repeatable.", metavar="F=L,G=M"),
+    seed: int | None = option("Seed of the random order. [default: a new one]", type=click.IntRange(0)),
+    as_csv: bool = csv_option("Print CSV: add a column of results for `satline experiment anova`."),
+    as_json: bool = JSON,
 ) -> None:
     """Plan an experiment with these factors and levels, low first: every combination, or a fraction of them,
     in random order within blocks.
@@ -80,9 +61,7 @@ def design(
     elif as_json:
         print_json("experiment-design", content(plan))
     else:
-        from satline.present import print_blocks
-
-        print_blocks(plan_blocks(plan), _console())
+        print_text(plan_blocks(plan))
 
 
 def _planned(
@@ -146,88 +125,56 @@ def _part(
     return parse_generators(generators or "", factors)
 
 
-@click.command(
-    short_help="Analyse results: effects, variance, significance.",
-    epilog="""\b
+# How the rows of a table become runs, as `per_run` takes it; how runs are analysed, as `analyse` does.
+ROWS = several(
+    dict,
+    run=option(
+        "Column that numbers the runs; rows of one run are combined. [default: run]", metavar="COLUMN"
+    ),
+    block=option("Column that numbers the blocks. [default: block]", metavar="COLUMN"),
+    statistic=option(
+        "How the rows of a run are combined.",
+        type=click.Choice(["mean", "median", "p90", "p95"]),
+        default="mean",
+    ),
+    rows_are_runs=option("Treat each row as a separate run, whatever columns there are.", is_flag=True),
+)
+MODEL = several(
+    dict,
+    pool=option(
+        "Use interactions of ORDER or more factors as the error.", type=click.IntRange(2), metavar="ORDER"
+    ),
+    by_lenth=option("Judge two-level effects by Lenth's method: no replicates.", "--lenth", is_flag=True),
+    kind=option("Type of the sums of squares.", "--type", type=click.Choice(["II", "III"]), default="II"),
+    adjust=option(
+        "How p-values are adjusted for many effects.",
+        type=click.Choice(["holm", "bonferroni", "none"]),
+        default="holm",
+    ),
+    level=LEVEL,
+)
+
+
+@command("""\b
 Examples:
   satline experiment anova results.csv --response ms --factors memory,cpus
   satline experiment anova results.csv --response ms --factors a,b,c --pool 2
   satline experiment anova results.csv --response ms --factors a,b --by class
-""",
-)
-@click.argument("table", type=click.Path(path_type=Path))
-@click.option("--response", required=True, metavar="COLUMN", help="Column of what was measured.")
-@click.option("--factors", required=True, metavar="COLUMN,…", help="Columns of what was varied.")
-@click.option(
-    "--by", metavar="COLUMN", help="Analyse each class of this column, such as command types, separately."
-)
-@click.option(
-    "--run",
-    metavar="COLUMN",
-    help="Column that numbers the runs; rows of one run are combined. [default: run]",
-)
-@click.option("--block", metavar="COLUMN", help="Column that numbers the blocks. [default: block]")
-@click.option(
-    "--statistic",
-    type=click.Choice(["mean", "median", "p90", "p95"]),
-    default="mean",
-    show_default=True,
-    help="How the rows of a run are combined.",
-)
-@click.option(
-    "--rows-are-runs", is_flag=True, help="Treat each row as a separate run, whatever columns there are."
-)
-@click.option(
-    "--pool",
-    type=click.IntRange(2),
-    metavar="ORDER",
-    help="Use interactions of ORDER or more factors as the error.",
-)
-@click.option(
-    "--lenth", "by_lenth", is_flag=True, help="Judge two-level effects by Lenth's method: no replicates."
-)
-@click.option(
-    "--type",
-    "kind",
-    type=click.Choice(["II", "III"]),
-    default="II",
-    show_default=True,
-    help="Type of the sums of squares.",
-)
-@click.option(
-    "--transform",
-    type=click.Choice(["log", "none"]),
-    default="none",
-    show_default=True,
-    help="Transformation of each run's response.",
-)
-@click.option(
-    "--adjust",
-    type=click.Choice(["holm", "bonferroni", "none"]),
-    default="holm",
-    show_default=True,
-    help="How p-values are adjusted for many effects.",
-)
-@LEVEL
-@picture_option("svg", former=("--plots",))
-@JSON
+""")
 def anova(
-    table: Path,
-    response: str,
-    factors: str,
-    by: str | None,
-    run: str | None,
-    block: str | None,
-    statistic: str,
-    rows_are_runs: bool,
-    pool: int | None,
-    by_lenth: bool,
-    kind: str,
-    transform: str,
-    adjust: str,
-    level: float,
-    svg: Path | None,
-    as_json: bool,
+    table: Path = argument(),
+    response: str = option("Column of what was measured.", required=True, metavar="COLUMN"),
+    factors: str = option("Columns of what was varied.", required=True, metavar="COLUMN,…"),
+    by: str | None = option(
+        "Analyse each class of this column, such as command types, separately.", metavar="COLUMN"
+    ),
+    rows: dict[str, Any] = ROWS,
+    transform: str = option(
+        "Transformation of each run's response.", type=click.Choice(["log", "none"]), default="none"
+    ),
+    how: dict[str, Any] = MODEL,
+    svg: Path | None = picture_option("svg", former=("--plots",)),
+    as_json: bool = JSON,
 ) -> None:
     """Analyse the results of a designed experiment: a table (CSV, Parquet or JSON) with one or more rows for
     each run.
@@ -246,21 +193,8 @@ def anova(
     made: list[dict[str, Any]] = []
     for name, part in classes:
         try:
-            results = per_run(
-                part,
-                table,
-                response,
-                names,
-                run=run,
-                block=block,
-                statistic=statistic,
-                rows_are_runs=rows_are_runs,
-            )
-            made.append(
-                _analysed(
-                    results, name, response, pool, kind, by_lenth, transform, adjust, level, svg, as_json
-                )
-            )
+            results = per_run(part, table, response, names, **rows)
+            made.append(_analysed(results, name, response, transform == "log", how, svg, as_json))
         except InputError as error:
             if name is None:
                 raise
@@ -277,45 +211,30 @@ def _analysed(
     results: Results,
     name: str | None,
     response: str,
-    pool: int | None,
-    kind: Any,
-    by_lenth: bool,
-    transform: str,
-    adjust: str,
-    level: float,
+    log: bool,
+    how: dict[str, Any],
     svg: Path | None,
     as_json: bool,
 ) -> dict[str, Any]:
     import numpy as np
 
     from satline.experiment.variance import analyse
-    from satline.present import print_blocks
     from satline.present.variance import analysis_blocks, content
 
     y = results.y
-    if transform == "log":
+    if log:
         if float(y.min()) <= 0.0:
             raise InputError(
                 f"--transform log: a run's {response} is not above 0", hint="use --transform none"
             )
         y = np.log(y)
-    found = analyse(
-        results.layout,
-        y,
-        pool=pool,
-        kind=kind,
-        by_lenth=by_lenth,
-        log=transform == "log",
-        adjust=adjust,
-        level=level,
-        order=results.order,
-    )
+    found = analyse(results.layout, y, log=log, order=results.order, **how)
     files = _write_plots(found, response, svg, name) if svg is not None else []
     if as_json:
         return content(found, name, results.notes)
-    what = f"{response} of {len(y)} runs" + (", logarithms" if transform == "log" else "")
+    what = f"{response} of {len(y)} runs" + (", logarithms" if log else "")
     title = what if name is None else f"{name}: {what}"
-    print_blocks(analysis_blocks(found, [title, *results.notes]), _console())
+    print_text(analysis_blocks(found, [title, *results.notes]))
     if files:
         from satline.present import visible
 
@@ -331,9 +250,3 @@ def _write_plots(found: Any, response: str, path: Path, name: str | None) -> lis
 
     lead = "" if name is None else re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:40] + "-"
     return write_pictures(plots(found, response), path, "svg", lead=lead, several=name is not None)
-
-
-def _console() -> Any:
-    from rich.console import Console
-
-    return Console(highlight=False)

@@ -7,85 +7,49 @@ from pathlib import Path
 
 import click
 
-from satline.cli.outputs import JSON, print_json
+from satline.cli.declared import argument, command, option
+from satline.cli.outputs import JSON, print_json, print_text
 from satline.errors import InputError
 
-LEVEL = click.option(
-    "--level",
-    type=click.FloatRange(1e-6, 0.5),
-    default=0.05,
-    show_default=True,
-    help="Probability of a false finding.",
-)
+LEVEL = option("Probability of a false finding.", type=click.FloatRange(1e-6, 0.5), default=0.05)
 
 
-@click.command(
-    short_help="Say how many replicates are needed, or how long a run.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline experiment power memory=640,1024 cpus=1,2 --difference 0.2 --sd 0.15
   satline experiment power a=1,2 --difference 9 --sd 30 --autocorrelation 0.8
   satline experiment power a=1,2 --difference 9 --pilot old.csv --response ms
-""",
-)
-@click.argument("factors", nargs=-1, metavar="FACTOR=LEVEL,LEVEL[,…]…")
-@click.option(
-    "--difference", type=float, required=True, help="Difference between two levels that is to be detected."
-)
-@click.option(
-    "--sd",
-    "deviation",
-    type=float,
-    help="Standard deviation of runs; of observations if these are autocorrelated.",
-)
-@click.option("--replicates", type=click.IntRange(1, 1000), help="Number of replicates, if it is fixed.")
-@click.option(
-    "--autocorrelation",
-    type=float,
-    metavar="R",
-    help="Of successive observations of a run: say how long runs must be.",
-)
-@click.option(
-    "--interval", "interval_s", type=float, metavar="S", help="Seconds between observations. [default: 1]"
-)
-@click.option(
-    "--pilot",
-    type=click.Path(path_type=Path),
-    metavar="TABLE",
-    help="Observations of earlier runs, in their order: scatter and autocorrelation come from them.",
-)
-@click.option("--response", metavar="COLUMN", help="For the pilot: column of what was observed.")
-@click.option("--run", metavar="COLUMN", help="For the pilot: column that numbers its runs. [default: run]")
-@click.option(
-    "--run-sd",
-    type=click.FloatRange(0.0),
-    default=0.0,
-    help="Standard deviation between equal runs, regardless of their length.",
-)
-@click.option(
-    "--power",
-    "wanted",
-    type=click.FloatRange(0.06, 0.9999),
-    default=0.8,
-    show_default=True,
-    help="Probability of detecting it.",
-)
-@LEVEL
-@JSON
+""")
 def power(
-    factors: tuple[str, ...],
-    difference: float,
-    deviation: float | None,
-    replicates: int | None,
-    autocorrelation: float | None,
-    interval_s: float | None,
-    pilot: Path | None,
-    response: str | None,
-    run: str | None,
-    run_sd: float,
-    wanted: float,
-    level: float,
-    as_json: bool,
+    factors: tuple[str, ...] = argument("FACTOR=LEVEL,LEVEL[,…]…"),
+    difference: float = option("Difference between two levels that is to be detected.", required=True),
+    deviation: float | None = option(
+        "Standard deviation of runs; of observations if these are autocorrelated.", "--sd"
+    ),
+    replicates: int | None = option("Number of replicates, if it is fixed.", type=click.IntRange(1, 1000)),
+    autocorrelation: float | None = option(
+        "Of successive observations of a run: say how long runs must be.", metavar="R"
+    ),
+    interval_s: float | None = option(
+        "Seconds between observations. [default: 1]", "--interval", metavar="S"
+    ),
+    pilot: Path | None = option(
+        "Observations of earlier runs, in their order: scatter and autocorrelation come from them.",
+        metavar="TABLE",
+    ),
+    response: str | None = option("For the pilot: column of what was observed.", metavar="COLUMN"),
+    run: str | None = option("For the pilot: column that numbers its runs. [default: run]", metavar="COLUMN"),
+    run_sd: float = option(
+        "Standard deviation between equal runs, regardless of their length.",
+        type=click.FloatRange(0.0),
+        default=0.0,
+        show_default=False,
+    ),
+    wanted: float = option(
+        "Probability of detecting it.", "--power", type=click.FloatRange(0.06, 0.9999), default=0.8
+    ),
+    level: float = LEVEL,
+    as_json: bool = JSON,
 ) -> None:
     """Say how many replicates of a full design are needed to detect a difference between two levels of any
     factor, or, for autocorrelated observations, how long each run must be.
@@ -136,11 +100,10 @@ def power(
     if as_json:
         print_json("experiment-power" if autocorrelation is None else "experiment-power-window", found)
         return
-    from rich.console import Console
 
-    from satline.present import Note, print_blocks
+    from satline.present import Note
 
-    print_blocks(map(Note, (before + found["words"]).splitlines()), Console(highlight=False))
+    print_text(map(Note, (before + found["words"]).splitlines()))
 
 
 def _piloted(path: Path, response: str, run: str | None) -> tuple[float, float, str]:

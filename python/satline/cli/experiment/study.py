@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from satline.cli.completion import names_in, shipped
+from satline.cli.declared import argument, command, option
 from satline.cli.outputs import JSON, json_option, output_option, print_json
 from satline.errors import InputError
 
@@ -56,89 +57,57 @@ def _targets(_context: click.Context, _option: click.Parameter, values: tuple[st
         raise click.BadParameter(str(error)) from None
 
 
-@click.command(
-    short_help="Run emulated users in steps: find where it saturates, and why.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline study this-host
   satline study this-host --target "90% within 2s" --within 10% --for 15min
   satline study my-study.toml -o try.satline --seed 7
-""",
-)
-@click.argument("name_or_file", required=False, shell_complete=names_in(shipped("studies")))
-@click.option(
-    "--within",
-    metavar="PART",
-    callback=_part,
-    help="End when each 95 % interval extends at most this far to either side of its value, such as 15%.",
-)
-@click.option(
-    "--for",
-    "for_s",
-    metavar="TIME",
-    callback=_time,
-    help="Time limit for all steps, such as 5min; 4.5 minutes if the study states none.",
-)
-@click.option("--most", type=click.IntRange(1, 10_000), help="The most users that a step may have.")
-@click.option(
-    "--target",
-    "targets",
-    metavar="TARGET",
-    multiple=True,
-    callback=_targets,
-    help='What is to be found, in place of the knee; may be repeated: "90% within 2s", "300 per minute", '
-    '"headroom over 20 users", knee.',
-)
-@click.option("--grid", is_flag=True, help="Run the steps that the study states, in their order.")
-@click.option(
-    "--resume",
-    type=click.Path(path_type=Path),
-    help="Continue this recording of the study: its windows count, and only what is missing is run.",
-)
-@click.option(
-    "--explain",
-    type=click.Path(path_type=Path),
-    metavar="RECORDING",
-    help="Run nothing; print how the steps of this recording were chosen.",
-)
-@output_option(
-    "The recording to make, by default a new directory here; for a design, the directory of its runs.",
-    metavar="PATH",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0, max=2**63 - 1),
-    help="Seed of think times and choices, in place of the study's.",
-)
-@click.option("--quick", is_flag=True, help="Shorter windows and fewer steps; the verdict is less sure.")
-@json_option("Print JSON on standard output; progress goes to standard error.")
-@click.option(
-    "--scratch",
-    type=click.Path(path_type=Path),
-    default=Path("/var/tmp"),
-    show_default=True,
-    help="Directory for the study's data and swap file, on the disk to be measured.",
-)
-@click.option(
-    "--leave-out-flagged",
-    is_flag=True,
-    help="For a design: analyse it without the runs whose conditions differed from the others.",
-)
+""")
 def study(
-    name_or_file: str | None,
-    within: float | None,
-    for_s: float | None,
-    most: int | None,
-    targets: tuple[str, ...],
-    grid: bool,
-    resume: Path | None,
-    explain: Path | None,
-    output: Path | None,
-    seed: int | None,
-    quick: bool,
-    as_json: bool,
-    scratch: Path,
-    leave_out_flagged: bool,
+    name_or_file: str | None = argument(shell_complete=names_in(shipped("studies"))),
+    within: float | None = option(
+        "End when each 95 % interval extends at most this far to either side of its value, such as 15%.",
+        metavar="PART",
+        type=str,
+        callback=_part,
+    ),
+    for_s: float | None = option(
+        "Time limit for all steps, such as 5min; 4.5 minutes if the study states none.",
+        "--for",
+        metavar="TIME",
+        type=str,
+        callback=_time,
+    ),
+    most: int | None = option("The most users that a step may have.", type=click.IntRange(1, 10_000)),
+    targets: tuple[str, ...] = option(
+        'What is to be found, in place of the knee; may be repeated: "90% within 2s", "300 per minute", '
+        '"headroom over 20 users", knee.',
+        "--target",
+        metavar="TARGET",
+        callback=_targets,
+    ),
+    grid: bool = option("Run the steps that the study states, in their order."),
+    resume: Path | None = option(
+        "Continue this recording of the study: its windows count, and only what is missing is run."
+    ),
+    explain: Path | None = option(
+        "Run nothing; print how the steps of this recording were chosen.", metavar="RECORDING"
+    ),
+    output: Path | None = output_option(
+        "The recording to make, by default a new directory here; for a design, the directory of its runs.",
+        metavar="PATH",
+    ),
+    seed: int | None = option(
+        "Seed of think times and choices, in place of the study's.", type=click.IntRange(min=0, max=2**63 - 1)
+    ),
+    quick: bool = option("Shorter windows and fewer steps; the verdict is less sure."),
+    as_json: bool = json_option("Print JSON on standard output; progress goes to standard error."),
+    scratch: Path = option(
+        "Directory for the study's data and swap file, on the disk to be measured.", default=Path("/var/tmp")
+    ),
+    leave_out_flagged: bool = option(
+        "For a design: analyse it without the runs whose conditions differed from the others."
+    ),
 ) -> int:
     """Run emulated users on this host in steps, and say where it saturates and why.
 
@@ -285,16 +254,12 @@ def _print_json(result: Result) -> None:
     )
 
 
-@click.command(
-    short_help="List the studies that come with Satline.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline experiment studies
   satline experiment studies --json | jq -r '.studies[].name'
-""",
-)
-@JSON
-def studies(as_json: bool) -> None:
+""")
+def studies(as_json: bool = JSON) -> None:
     """List the studies that come with Satline."""
     from satline.experiment.study import read_study, shipped_studies
 
@@ -346,15 +311,11 @@ def runs_of(study: Study) -> int:
     return len(designed_study(study).plan(1).runs) if study.file.factor else 1
 
 
-@click.command(
-    short_help="Clean up after killed studies.",
-    epilog="""\b
+@command("""\b
 Example:
   satline experiment clean
-""",
-)
-@JSON
-def clean(as_json: bool) -> int:
+""")
+def clean(as_json: bool = JSON) -> int:
     """Clean up after killed studies: control groups, swap files, processes, files, settings.
 
     A study that is still running is left alone. The exit code is 1 if something could not be undone.

@@ -10,157 +10,96 @@ from pathlib import Path
 
 import click
 
+from satline.cli.declared import argument, command, option
 from satline.cli.options import KEEP, MAX_SIZE, Duration
 
 
-@click.command(
-    short_help="Record this host and its real users.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline record /var/tmp/host.satline --duration 8h
   sudo satline record lab.satline --terminals --users terminal --waits
   sudo satline record --install --keep 30d --max-size 5G       from boot on
-""",
-)
-@click.argument("directory", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--interval", type=Duration(), default="1s", show_default=True, help="Time between samples, from 100ms."
-)
-@click.option(
-    "--users",
-    type=click.Choice(["uid", "session", "terminal", "cgroup"]),
-    default="uid",
-    show_default=True,
-    help="What counts as a user: user id, login session, terminal, or control group (slice, container,"
-    " batch job).",
-)
-@click.option(
-    "--user-rules",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Rules for users: login, slice, service, container, pod, Slurm job, JupyterHub server,"
-    " program. See examples/user-rules/users.toml.",
-)
-@click.option(
-    "--print-users", is_flag=True, help="Print the current users and their programs; record nothing."
-)
-@click.option("--duration", type=Duration(), help="End after this time; by default at Ctrl-C.")
-@click.option(
-    "--cgroup",
-    metavar="PATH",
-    help="Control group that is the load, such as /system.slice/nginx.service: its quota, limits and"
-    " pressure are then part of the diagnosis.",
-)
-@click.option(
-    "--thermometer",
-    "thermometers",
-    metavar="NAME[,NAME...]",
-    multiple=True,
-    help="Run a small probe now and then, and record how long it takes: trivial (a command over a terminal),"
-    " io (64 reads), compute (0.1 s of CPU), paging (16 MB), mixed.",
-)
-@click.option(
-    "--thermometer-every",
-    "every",
-    type=Duration(),
-    default="30s",
-    show_default=True,
-    help="Time between two runs of a probe.",
-)
-@click.option(
-    "--delay-accounting",
-    is_flag=True,
-    help="Make the kernel count how long tasks wait for pages and disks (kernel.task_delayacct) while"
-    " recording; the setting is restored at the end, also after kill -9. Needs root.",
-)
-@click.option(
-    "--waits",
-    is_flag=True,
-    help="Record at each context switch what users wait for (pages, disks, locks, other processes, the"
-    " network), and which user holds it. Needs root and Linux 5.19 (tried on 6.1 and later).",
-)
-@click.option(
-    "--terminals",
-    is_flag=True,
-    help="Record how long users at terminals (windows, ssh, tmux, containers) wait for each line that they"
-    " enter: until its first output, and until the next prompt. Nothing typed or displayed is stored."
-    " Needs root and Linux 5.15 (tried on 6.1 and later).",
-)
-@click.option(
-    "--services",
-    is_flag=True,
-    help="Record how long clients of services on this host (web servers, databases) wait: each request"
-    " over TCP, encrypted or not, until the first and the last byte of its answer. No content is read."
-    " Needs root and Linux 6.4.",
-)
-@click.option(
-    "--command-names",
-    is_flag=True,
-    help="With --terminals: the class of a line is the name of the command that it started, not just"
-    " 'command'. With --services: the class of a request has the name of the program that answered.",
-)
-@click.option(
-    "--budget",
-    type=click.FloatRange(min=0, max=100),
-    default=2.0,
-    show_default=True,
-    metavar="PERCENT",
-    help="Limit on recording, in percent of one processor. Above it, the most expensive detail is left out"
-    " (waits, services, terminals, every second sample), and the recording says so. 0: no limit.",
-)
-@click.option(
-    "--explain-sources",
-    is_flag=True,
-    help="Print what is recorded on this kernel, by which methods and at what cost, and what is missing;"
-    " record nothing.",
-)
-@click.option(
-    "--quiet",
-    is_flag=True,
-    help="Do not print what the recording shows after 5, 10, 20, 40 … minutes, at the end, and when a probe"
-    " has become three times as slow as usual.",
-)
-@click.option(
-    "--pseudonymise",
-    "key",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Replace names of users, control groups, commands, files and the host by keyed hashes before they"
-    " are written; FILE is the key. `satline recording reveal` restores them.",
-)
-@click.option("--make-key", is_flag=True, help="Create that key in a new file.")
-@KEEP
-@MAX_SIZE
-@click.option(
-    "--install", is_flag=True, help="Write systemd units that record from boot on, and compact every hour."
-)
-@click.option("--print-unit", is_flag=True, help="Print these units and write nothing.")
-@click.option("--root", type=click.Path(path_type=Path), default=Path("/"), hidden=True)
+""")
 def record(
-    directory: Path | None,
-    interval: int,
-    users: str,
-    user_rules: Path | None,
-    print_users: bool,
-    duration: int | None,
-    cgroup: str | None,
-    thermometers: tuple[str, ...],
-    every: int,
-    delay_accounting: bool,
-    waits: bool,
-    terminals: bool,
-    services: bool,
-    command_names: bool,
-    budget: float,
-    explain_sources: bool,
-    quiet: bool,
-    key: Path | None,
-    make_key: bool,
-    keep: int | None,
-    max_size: int | None,
-    install: bool,
-    print_unit: bool,
-    root: Path,
+    directory: Path | None = argument(),
+    interval: int = option("Time between samples, from 100ms.", type=Duration(), default="1s"),
+    users: str = option(
+        "What counts as a user: user id, login session, terminal, or control group (slice, container,"
+        " batch job).",
+        type=click.Choice(["uid", "session", "terminal", "cgroup"]),
+        default="uid",
+    ),
+    user_rules: Path | None = option(
+        "Rules for users: login, slice, service, container, pod, Slurm job, JupyterHub server,"
+        " program. See examples/user-rules/users.toml.",
+        metavar="FILE",
+    ),
+    print_users: bool = option("Print the current users and their programs; record nothing."),
+    duration: int | None = option("End after this time; by default at Ctrl-C.", type=Duration()),
+    cgroup: str | None = option(
+        "Control group that is the load, such as /system.slice/nginx.service: its quota, limits and"
+        " pressure are then part of the diagnosis.",
+        metavar="PATH",
+    ),
+    thermometers: tuple[str, ...] = option(
+        "Run a small probe now and then, and record how long it takes: trivial (a command over a terminal),"
+        " io (64 reads), compute (0.1 s of CPU), paging (16 MB), mixed.",
+        "--thermometer",
+        metavar="NAME[,NAME...]",
+    ),
+    every: int = option(
+        "Time between two runs of a probe.", "--thermometer-every", type=Duration(), default="30s"
+    ),
+    delay_accounting: bool = option(
+        "Make the kernel count how long tasks wait for pages and disks (kernel.task_delayacct) while"
+        " recording; the setting is restored at the end, also after kill -9. Needs root."
+    ),
+    waits: bool = option(
+        "Record at each context switch what users wait for (pages, disks, locks, other processes, the"
+        " network), and which user holds it. Needs root and Linux 5.19 (tried on 6.1 and later)."
+    ),
+    terminals: bool = option(
+        "Record how long users at terminals (windows, ssh, tmux, containers) wait for each line that they"
+        " enter: until its first output, and until the next prompt. Nothing typed or displayed is stored."
+        " Needs root and Linux 5.15 (tried on 6.1 and later)."
+    ),
+    services: bool = option(
+        "Record how long clients of services on this host (web servers, databases) wait: each request"
+        " over TCP, encrypted or not, until the first and the last byte of its answer. No content is read."
+        " Needs root and Linux 6.4."
+    ),
+    command_names: bool = option(
+        "With --terminals: the class of a line is the name of the command that it started, not just"
+        " 'command'. With --services: the class of a request has the name of the program that answered."
+    ),
+    budget: float = option(
+        "Limit on recording, in percent of one processor. Above it, the most expensive detail is left out"
+        " (waits, services, terminals, every second sample), and the recording says so. 0: no limit.",
+        type=click.FloatRange(min=0, max=100),
+        default=2.0,
+        metavar="PERCENT",
+    ),
+    explain_sources: bool = option(
+        "Print what is recorded on this kernel, by which methods and at what cost, and what is missing;"
+        " record nothing."
+    ),
+    quiet: bool = option(
+        "Do not print what the recording shows after 5, 10, 20, 40 … minutes, at the end, and when a probe"
+        " has become three times as slow as usual."
+    ),
+    key: Path | None = option(
+        "Replace names of users, control groups, commands, files and the host by keyed hashes before they"
+        " are written; FILE is the key. `satline recording reveal` restores them.",
+        "--pseudonymise",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+    ),
+    make_key: bool = option("Create that key in a new file."),
+    keep: int | None = KEEP,
+    max_size: int | None = MAX_SIZE,
+    install: bool = option("Write systemd units that record from boot on, and compact every hour."),
+    print_unit: bool = option("Print these units and write nothing."),
+    root: Path = option(default=Path("/"), hidden=True, show_default=False),
 ) -> int:
     """Record this host and its real users.
 
@@ -181,9 +120,9 @@ def record(
         users = f"rules:{user_rules.absolute()}"
     if command_names and not (terminals or services):
         raise click.UsageError("--command-names goes with --terminals or --services", context)
-    for option, time, least in (("--interval", interval, 100), ("--thermometer-every", every, 1000)):
+    for name, time, least in (("--interval", interval, 100), ("--thermometer-every", every, 1000)):
         if time < least:
-            raise click.BadParameter(f"less than {least}ms", context, param_hint=option)
+            raise click.BadParameter(f"less than {least}ms", context, param_hint=name)
     if make_key and key is None:
         raise click.UsageError("--make-key goes with --pseudonymise", context)
     monitor = find_binary("satline-monitor")

@@ -8,21 +8,17 @@ from typing import Any
 
 import click
 
+from satline.cli.declared import argument, command, option
 from satline.cli.options import RECORDING
 from satline.cli.outputs import JSON, print_json
 
 
-@click.command(
-    short_help="Check that a recording is complete and intact.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline recording check host.satline
   satline recording check host.satline --json | jq .problems
-""",
-)
-@RECORDING
-@JSON
-def check(recording: Path, as_json: bool) -> int:
+""")
+def check(recording: Path = RECORDING, as_json: bool = JSON) -> int:
     """Check a recording: is every file present and unchanged, what does it contain, and what is missing?
 
     Completed files are compared with the manifest by SHA-256, segments with the ledgers of their writers, and
@@ -59,10 +55,8 @@ def _moment(time_ns: int) -> str:
         return f"{time_ns} ns"
 
 
-@click.command("delay-accounting", short_help="Keep delay accounting on for a unit.", hidden=True)
-@click.argument("switch", type=click.Choice(["on", "off"]))
-@click.argument("unit")
-def delay_accounting(switch: str, unit: str) -> int:
+@command()
+def delay_accounting(switch: str = argument(type=click.Choice(["on", "off"])), unit: str = argument()) -> int:
     """Hold kernel.task_delayacct on for a systemd unit, or let go of it: for the units of `satline record
     --install --delay-accounting`."""
     from satline.systems.delay_accounting import is_on, shared
@@ -77,16 +71,11 @@ def delay_accounting(switch: str, unit: str) -> int:
     return 0
 
 
-@click.command(
-    short_help="Convert finished segments to Parquet.",
-    epilog="""\b
+@command("""\b
 Example:
   satline recording compact host.satline
-""",
-)
-@RECORDING
-@JSON
-def compact(recording: Path, as_json: bool) -> None:
+""")
+def compact(recording: Path = RECORDING, as_json: bool = JSON) -> None:
     """Convert closed segments to Parquet; all of them once the recording has ended."""
     from satline.present import visible
     from satline.recording import compact as bring_to_rest
@@ -107,15 +96,11 @@ def compact(recording: Path, as_json: bool) -> None:
     )
 
 
-@click.command(
-    short_help="Accept a recording as it is, after damage or a change.",
-    epilog="""\b
+@command("""\b
 Example:
   satline recording seal host.satline
-""",
-)
-@RECORDING
-def seal(recording: Path) -> None:
+""")
+def seal(recording: Path = RECORDING) -> None:
     """Accept a recording as it is, after damage that cannot be repaired or a manual change.
 
     The checksums of all files are recomputed; what is missing is noted as lost, and `check` continues to
@@ -132,19 +117,19 @@ def seal(recording: Path) -> None:
     click.echo(f"{visible(recording)}: sealed")
 
 
-@click.command(
-    short_help="Sign a recording with an SSH key.",
-    epilog="""\b
+@command("""\b
 Example:
   satline recording sign host.satline --key ~/.ssh/id_ed25519
-""",
-)
-@RECORDING
-@click.option(
-    "--key", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-    help="An SSH key; one with a passphrase must be in ssh-agent.",
-)  # fmt: skip
-def sign(recording: Path, key: Path) -> None:
+""")
+def sign(
+    recording: Path = RECORDING,
+    key: Path = option(
+        "An SSH key; one with a passphrase must be in ssh-agent.",
+        required=True,
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+    ),
+) -> None:
     """Sign a complete recording, as evidence or for billing; any later change invalidates the signature.
 
     The signature, manifest.jsonl.sig, is made by ssh-keygen -Y sign, namespace satline-recording.
@@ -155,20 +140,20 @@ def sign(recording: Path, key: Path) -> None:
     click.echo(f"signed: {visible(make(recording, key))}")
 
 
-@click.command(
-    short_help="Verify a recording's signature and every file.",
-    epilog="""\b
+@command("""\b
 Example:
   satline recording verify host.satline --signers allowed_signers
-""",
-)
-@RECORDING
-@click.option(
-    "--signers", required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-    help="Allowed signers: one line each, with a name and a public key (see ssh-keygen).",
-)  # fmt: skip
-@click.option("--signer", metavar="NAME", help="Required signer; default: any in the file.")
-def verify(recording: Path, signers: Path, signer: str | None) -> None:
+""")
+def verify(
+    recording: Path = RECORDING,
+    signers: Path = option(
+        "Allowed signers: one line each, with a name and a public key (see ssh-keygen).",
+        required=True,
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+    ),
+    signer: str | None = option("Required signer; default: any in the file.", metavar="NAME"),
+) -> None:
     """Verify who signed a recording, and that no file was changed since; the exit code is 2 if not."""
     from satline.present import visible
     from satline.recording import verify as examine
@@ -177,17 +162,12 @@ def verify(recording: Path, signers: Path, signer: str | None) -> None:
     click.echo(f"{visible(recording)}: as {visible(name)} signed it")
 
 
-@click.command(
-    short_help="Show a recording's own description.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline recording info host.satline
   satline recording info host.satline --json | jq .sources.monitor.cost
-""",
-)
-@RECORDING
-@JSON
-def info(recording: Path, as_json: bool) -> None:
+""")
+def info(recording: Path = RECORDING, as_json: bool = JSON) -> None:
     """Show a recording's own description: host, limits, methods, cost, what is missing."""
     from satline.present import visible
     from satline.recording import Recording
@@ -221,16 +201,11 @@ def _flat(value: Any, key: str = "") -> list[tuple[str, Any]]:
     return [(key, value)]
 
 
-@click.command(
-    short_help="Add a note to a recording.",
-    epilog="""\b
+@command("""\b
 Example:
   satline recording annotate host.satline "second disk installed"
-""",
-)
-@RECORDING
-@click.argument("text")
-def annotate(recording: Path, text: str) -> None:
+""")
+def annotate(recording: Path = RECORDING, text: str = argument()) -> None:
     """Add a note with the current time to a recording; also while it is being written."""
     from satline.recording import describe
 

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import click
 
+from satline.cli.declared import argument, command, option
 from satline.cli.options import RECORDING
 from satline.cli.outputs import JSON, print_json
 
 
-@click.command(
-    short_help="Add an application's request log to a recording.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline recording join host.satline access.log --format nginx
   satline recording join host.satline requests.csv --mapping requests.toml
@@ -28,40 +27,26 @@ A mapping file for a CSV of requests:
   response_column = "duration"
   unit = "ms"
   user_column = "user"                        optional, as is class_column
-""",
-)
-@RECORDING
-@click.argument("logs", nargs=-1, required=True, metavar="LOG...", type=click.Path(path_type=Path))
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["csv", "nginx", "apache"]),
-    default="csv",
-    show_default=True,
-    help="csv: CSV or Parquet, with --mapping. nginx: lines that end with $request_time. apache: with %D.",
-)
-@click.option(
-    "--mapping", type=click.Path(path_type=Path), help="File that says what the columns of a CSV mean."
-)
-@click.option("--timezone", metavar="ZONE", help="Time zone of times without one: Europe/Berlin.")
-@click.option(
-    "--shift",
-    type=float,
-    default=0.0,
-    metavar="SECONDS",
-    help="Add this much to the times of the log, if its clock is wrong.",
-)
-@click.option("--anew", is_flag=True, help="Take out what was joined earlier, first.")
-@JSON
+""")
 def join(
-    recording: Path,
-    logs: tuple[Path, ...],
-    form: str,
-    mapping: Path | None,
-    timezone: str | None,
-    shift: float,
-    anew: bool,
-    as_json: bool,
+    recording: Path = RECORDING,
+    logs: tuple[Path, ...] = argument("LOG...", required=True),
+    form: str = option(
+        "csv: CSV or Parquet, with --mapping. nginx: lines that end with $request_time. apache: with %D.",
+        "--format",
+        type=click.Choice(["csv", "nginx", "apache"]),
+        default="csv",
+    ),
+    mapping: Path | None = option("File that says what the columns of a CSV mean."),
+    timezone: str | None = option("Time zone of times without one: Europe/Berlin.", metavar="ZONE"),
+    shift: float = option(
+        "Add this much to the times of the log, if its clock is wrong.",
+        default=0.0,
+        metavar="SECONDS",
+        show_default=False,
+    ),
+    anew: bool = option("Take out what was joined earlier, first."),
+    as_json: bool = JSON,
 ) -> None:
     """Add an application's request log to a recording, as its transactions.
 

@@ -7,45 +7,35 @@ from pathlib import Path
 
 import click
 
+from satline.cli.declared import argument, command, option
 from satline.cli.options import RECORDING
 from satline.cli.outputs import JSON, print_json
 from satline.errors import InputError
 
-KEY = click.option(
-    "--key", "key_file", required=True, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-    help="Key file, readable only by its owner.",
-)  # fmt: skip
+KEY = option(
+    "Key file, readable only by its owner.",
+    "--key",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+)
 
 
-@click.command(
-    short_help="Make a copy with pseudonyms instead of names.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline recording pseudonymise a.satline b.satline --key k.key --make-key
   satline recording pseudonymise a.satline b.satline --key k.key
-""",
-)
-@RECORDING
-@click.argument("copy", type=click.Path(path_type=Path))
-@KEY
-@click.option("--make-key", is_flag=True, help="Make a new key in that file.")
-@click.option(
-    "--without-names", is_flag=True,
-    help="Do not include the encrypted names: the key can then only test guesses.",
-)  # fmt: skip
-@click.option(
-    "--keep-files", is_flag=True,
-    help="Keep a study's files, scripts and classes as they are; its results then stay as exact.",
-)  # fmt: skip
-@JSON
+""")
 def pseudonymise(
-    recording: Path,
-    copy: Path,
-    key_file: Path,
-    make_key: bool,
-    without_names: bool,
-    keep_files: bool,
-    as_json: bool,
+    recording: Path = RECORDING,
+    copy: Path = argument(),
+    key_file: Path = KEY,
+    make_key: bool = option("Make a new key in that file."),
+    without_names: bool = option("Do not include the encrypted names: the key can then only test guesses."),
+    keep_files: bool = option(
+        "Keep a study's files, scripts and classes as they are; its results then stay as exact."
+    ),
+    as_json: bool = JSON,
 ) -> None:
     """Make COPY of RECORDING in which users, control groups, commands, hosts and paths are keyed hashes.
 
@@ -81,20 +71,18 @@ def pseudonymise(
     click.echo(f"{visible(copy)}: {sum(done.rows.values()):,} rows, {done.names:,} names replaced")
 
 
-@click.command(
-    short_help="Show the names behind pseudonyms.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline recording reveal a.satline --key k.key
   satline recording reveal a.satline --key k.key p-k3v7q2m9xw4t
   satline info a.satline | satline recording reveal a.satline --key k.key -
-""",
-)
-@RECORDING
-@KEY
-@click.argument("pseudonyms", nargs=-1)
-@JSON
-def reveal(recording: Path, key_file: Path, pseudonyms: tuple[str, ...], as_json: bool) -> int:
+""")
+def reveal(
+    recording: Path = RECORDING,
+    key_file: Path = KEY,
+    pseudonyms: tuple[str, ...] = argument(),
+    as_json: bool = JSON,
+) -> int:
     """Print the names behind pseudonyms of RECORDING; with `-`, restore them in standard input.
 
     The exit code is 1 if one of the given pseudonyms is unknown.

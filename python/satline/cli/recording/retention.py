@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from satline.cli.declared import command, option
 from satline.cli.options import KEEP, MAX_SIZE, RECORDING
 from satline.cli.outputs import JSON, print_json
 
@@ -14,20 +15,18 @@ if TYPE_CHECKING:
     from satline.recording import PruneReport
 
 
-@click.command(
-    short_help="Delete the oldest days, by age and size.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline recording prune host.satline --keep 30d --max-size 5G --dry-run
   satline recording prune host.satline --keep 30d
-""",
-)
-@RECORDING
-@KEEP
-@MAX_SIZE
-@click.option("--dry-run", is_flag=True, help="Change nothing.")
-@JSON
-def prune(recording: Path, keep: int | None, max_size: int | None, dry_run: bool, as_json: bool) -> None:
+""")
+def prune(
+    recording: Path = RECORDING,
+    keep: int | None = KEEP,
+    max_size: int | None = MAX_SIZE,
+    dry_run: bool = option("Change nothing."),
+    as_json: bool = JSON,
+) -> None:
     """Delete the oldest days of RECORDING, which may still be being written.
 
     Whole UTC days are deleted. The newest completed day, and data not yet completed, are always kept; if the

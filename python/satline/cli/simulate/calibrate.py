@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from satline.cli.completion import names_in, shipped
-from satline.cli.outputs import JSON, output_option
+from satline.cli.declared import argument, command, option
+from satline.cli.outputs import JSON, output_option, print_text
 from satline.cli.simulate.running import TERMINATED, progress, stoppable
 from satline.errors import InputError
 
@@ -16,21 +17,21 @@ if TYPE_CHECKING:
     from satline.simulation.calibration import Calibrated
 
 
-@click.command(
-    short_help="Fit constants of a machine to measurements.",
-    epilog="""\b
+@command("""\b
 Examples:
   satline simulate calibrate 3081D                 a shipped calibration
   satline simulate calibrate mine.toml -o mine     again: continues
   satline simulate calibrate mine.toml --apply     also write the constants
-""",
-)
-@click.argument("file", shell_complete=names_in(shipped("studies", "calibration")))
-@output_option("Directory of the results. [default: NAME-calibrated]", metavar="DIR")
-@click.option("--apply", "applied", is_flag=True, help="Write the constants into machine and workload file.")
-@click.option("--workers", type=click.IntRange(1), help="Runs at a time. [default: one per processor]")
-@JSON
-def calibrate(file: str, output: Path | None, applied: bool, workers: int | None, as_json: bool) -> int:
+""")
+def calibrate(
+    file: str = argument(shell_complete=names_in(shipped("studies", "calibration"))),
+    output: Path | None = output_option(
+        "Directory of the results. [default: NAME-calibrated]", metavar="DIR"
+    ),
+    applied: bool = option("Write the constants into machine and workload file.", "--apply"),
+    workers: int | None = option("Runs at a time. [default: one per processor]", type=click.IntRange(1)),
+    as_json: bool = JSON,
+) -> int:
     """Fit free constants of a simulated machine and its workload to a table of measurements.
 
     FILE names machine, workload, the measured figures with their tolerances, and the constants with their
@@ -80,12 +81,11 @@ def calibrate(file: str, output: Path | None, applied: bool, workers: int | None
 
 
 def _say(result: Calibrated, directory: Path, applied: bool) -> None:
-    from rich.console import Console
 
-    from satline.present import print_blocks, visible
+    from satline.present import visible
     from satline.present.calibration import calibrated
 
-    print_blocks(calibrated(result), Console())
+    print_text(calibrated(result))
     machine, workload = result.calibration.machine, result.calibration.workload
     if applied:
         click.echo(f"written: {visible(machine)}, {visible(workload)}")

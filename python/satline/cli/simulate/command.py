@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from satline.cli.completion import names_in, shipped
-from satline.cli.outputs import JSON, markdown_option, output_option, print_json
+from satline.cli.declared import argument, command, option, several
+from satline.cli.outputs import JSON, markdown_option, output_option, print_json, print_text
 from satline.cli.simulate.running import TERMINATED, measures, progress, stoppable
 from satline.cli.simulate.study import find_study, run_study, study_directory
 from satline.errors import InputError
@@ -18,69 +19,57 @@ if TYPE_CHECKING:
     from satline.simulation import Program, Result, Run
 
 
-@click.command(
-    short_help="Simulate a machine under a workload, or run a study.",
-    epilog="""\b
+# How a point, a study or a recording is run.
+RUN = several(
+    dict,
+    users=option("Numbers of users, each a separate run.", metavar="N,N..N/STEP"),
+    replications=option("Independent runs of each point. [default: 5]", type=click.IntRange(1, 1000)),
+    sets=option("Set a key of the files to another value.", "--set", multiple=True, metavar="KEY=VALUE"),
+    vary=option("Vary a key over these values; repeatable.", multiple=True, metavar="KEY=V1,V2"),
+    differences=option("Show differences from the first value of what is varied.", is_flag=True),
+    until=option("Add replications until it is this precise.", multiple=True, metavar="MEASURE:5%"),
+    most=option("Largest number of replications for --until.", type=click.IntRange(1, 10_000), default=200),
+    seconds=option("Simulated seconds of a run. [default: 3600]", type=click.FloatRange(1)),
+    warmup=option("Seconds left out. [default: found by MSER-5]", type=click.FloatRange(0)),
+    seed=option("Seed of all random numbers. [default: 1]", type=click.IntRange(0, 2**63 - 1)),
+    measures=option("Variables to show; --json has all.", metavar="A,B"),
+    workers=option("Runs at a time. [default: one per processor]", type=click.IntRange(1)),
+    output=output_option(
+        "Store the results here, and continue from them. A file; for a study, a directory.",
+        metavar="PATH",
+    ),
+    record=option("One run, recorded: --users are its steps.", type=click.Path(path_type=Path)),
+    schedule=option("With --record: the workload's own population.", is_flag=True),
+    sample_seconds=option(
+        "With --record: time between samples. [default: 10]", type=click.FloatRange(0.1, 86400)
+    ),
+    watch=option("See a run as it goes; --users are its steps.", is_flag=True),
+    pace=option(
+        "With --watch: simulated seconds per real second. [default: 10]",
+        type=click.FloatRange(0, min_open=True),
+    ),
+    markdown=markdown_option("A study as a page with its figures."),
+)
+
+
+@command("""\b
 Examples:
   satline simulate run 155-II-1mb cms --users 4..32/4
   satline simulate run 155-II-1mb cms --users 4,12,30 --watch
   satline simulate run ideal-mpl                 a study: tables and figures
-""",
-)
-@click.argument(
-    "names",
-    nargs=-1,
-    metavar="[MACHINE WORKLOAD | STUDY]",
-    shell_complete=names_in(
-        shipped("machines"), shipped("workloads", "simulated"), shipped("studies", "simulated")
+""")
+def simulate(
+    names: tuple[str, ...] = argument(
+        "[MACHINE WORKLOAD | STUDY]",
+        shell_complete=names_in(
+            shipped("machines"), shipped("workloads", "simulated"), shipped("studies", "simulated")
+        ),
     ),
-)
-@click.option("--users", metavar="N,N..N/STEP", help="Numbers of users, each a separate run.")
-@click.option(
-    "--replications", type=click.IntRange(1, 1000), help="Independent runs of each point. [default: 5]"
-)
-@click.option(
-    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a key of the files to another value."
-)
-@click.option("--vary", multiple=True, metavar="KEY=V1,V2", help="Vary a key over these values; repeatable.")
-@click.option("--differences", is_flag=True, help="Show differences from the first value of what is varied.")
-@click.option(
-    "--until", multiple=True, metavar="MEASURE:5%", help="Add replications until it is this precise."
-)
-@click.option(
-    "--most",
-    type=click.IntRange(1, 10_000),
-    default=200,
-    show_default=True,
-    help="Largest number of replications for --until.",
-)
-@click.option("--seconds", type=click.FloatRange(1), help="Simulated seconds of a run. [default: 3600]")
-@click.option("--warmup", type=click.FloatRange(0), help="Seconds left out. [default: found by MSER-5]")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of all random numbers. [default: 1]")
-@click.option("--measures", metavar="A,B", help="Variables to show; --json has all.")
-@click.option("--workers", type=click.IntRange(1), help="Runs at a time. [default: one per processor]")
-@output_option(
-    "Store the results here, and continue from them. A file; for a study, a directory.",
-    metavar="PATH",
-)
-@click.option("--record", type=click.Path(path_type=Path), help="One run, recorded: --users are its steps.")
-@click.option("--schedule", is_flag=True, help="With --record: the workload's own population.")
-@click.option(
-    "--sample-seconds",
-    type=click.FloatRange(0.1, 86400),
-    help="With --record: time between samples. [default: 10]",
-)
-@click.option("--watch", is_flag=True, help="See a run as it goes; --users are its steps.")
-@click.option(
-    "--pace",
-    type=click.FloatRange(0, min_open=True),
-    help="With --watch: simulated seconds per real second. [default: 10]",
-)
-@markdown_option("A study as a page with its figures.")
-@JSON
-@click.option("--explain", is_flag=True, help="Print the machine: every figure, its unit and source.")
-@click.option("--list", "as_list", is_flag=True, help="List shipped machines, workloads and studies.")
-def simulate(names: tuple[str, ...], as_json: bool, explain: bool, as_list: bool, **options: Any) -> int:
+    options: dict[str, Any] = RUN,
+    as_json: bool = JSON,
+    explain: bool = option("Print the machine: every figure, its unit and source."),
+    as_list: bool = option("List shipped machines, workloads and studies.", "--list"),
+) -> int:
     """Simulate a machine under a workload at each number of users, and print its measures with intervals.
 
     MACHINE and WORKLOAD are shipped ones (--list) or files. A single name runs a simulated study: a question,
@@ -167,14 +156,11 @@ def _points(machine: str, workload: str, as_json: bool, options: dict[str, Any])
         differences = difference_content(done) if options["differences"] else None
         print_json("simulate-run", content(done), differences=differences)
         return
-    from rich.console import Console
 
-    from satline.present import print_blocks
-
-    print_blocks(point_blocks(done, names), Console())
+    print_text(point_blocks(done, names))
     if options["differences"]:
         click.echo()
-        print_blocks(difference_blocks(done, names), Console())
+        print_text(difference_blocks(done, names))
 
 
 def _watch(names: Sequence[str], as_json: bool, options: dict[str, Any]) -> None:
@@ -220,12 +206,11 @@ def _record(machine: str, workload: str, as_json: bool, options: dict[str, Any])
     if as_json:
         print_json("simulate-record", recording=options["record"], steps=result.steps)
         return
-    from rich.console import Console
 
-    from satline.present import print_blocks, visible
+    from satline.present import visible
     from satline.present.simulation import step_table
 
-    print_blocks([step_table(result.steps, measures(options["measures"]) or USUAL)], Console())
+    print_text([step_table(result.steps, measures(options["measures"]) or USUAL)])
     click.echo(f"recording: {visible(options['record'])}  (`satline diagnose` reads it)")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satline.cli.outputs import print_json
+from satline.cli.outputs import print_json, print_text
 from satline.cli.simulate.running import measures, progress
 from satline.errors import InputError
 from satline.extras import NOT_DRAWN, can_draw
@@ -85,9 +85,8 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
             },
         )
         return
-    from rich.console import Console
 
-    from satline.present import Block, Note, print_blocks
+    from satline.present import Block, Note
 
     blocks: list[Block] = [*study_blocks(result, measures(options["measures"]) or study.file.measures)]
     if planted is not None:
@@ -95,7 +94,7 @@ def run_study(name: str, as_json: bool, options: dict[str, Any]) -> None:
         blocks.append(Note(f"recording: {out / study.name}.satline"))
     blocks += [Note(f"figure: {path}") for path in figures]
     blocks += [Note(f"page: {path}") for path in pages]
-    print_blocks(blocks, Console())
+    print_text(blocks)
 
 
 def _run_designed(study: SimulatedStudy, out: Path, as_json: bool, options: dict[str, Any]) -> None:

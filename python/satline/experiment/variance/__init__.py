@@ -12,6 +12,7 @@ from satline.experiment.variance._coding import Layout, Term, all_terms, estimab
 from satline.experiment.variance._lenth import LEAST, Lenth, lenth
 from satline.experiment.variance._model import Kind, Linear, Model
 from satline.experiment.variance._power import (
+    Needed,
     effective_size,
     observations_needed,
     power_of_factor,
@@ -35,6 +36,7 @@ __all__ = [
     "Layout",
     "Lenth",
     "LevelMean",
+    "Needed",
     "Results",
     "Row",
     "YatesRow",

@@ -15,8 +15,8 @@ from typing import IO, Any, Self
 
 from satline.errors import SatlineError
 from satline.outside import parse_json
-from satline.simulation._runner import PATIENCE_S, PROGRAM, _failure
-from satline.systems.binaries import end
+from satline.simulation._runner import PROGRAM
+from satline.systems.binaries import PATIENCE_S, end, failure
 
 FORMAT = 1
 
@@ -208,4 +208,4 @@ class Watched:
         if status != 0:
             self._errors.seek(0)
             words = self._errors.read().decode("utf-8", "replace").splitlines()
-            raise _failure(status, words, False, self._command)
+            raise failure(PROGRAM, status, words, self._command)
