@@ -8,6 +8,7 @@ from typing import Any
 
 from satline.present.schemas.shared import About, Named
 from satline.swapper import Replayed as SwapperRun
+from satline.traces import ReplayedPolicy
 
 
 @dataclass(frozen=True)
@@ -393,21 +394,6 @@ class Policies:
 
 
 @dataclass(frozen=True)
-class PolicyTold(Named):
-    """Misses of a policy, one for each size.
-
-    bounded
-        The size bounds its memory at every moment, and not only its mean.
-    miss_ratio
-        By reference.
-    """
-
-    bounded: bool
-    misses: list[int]
-    miss_ratio: list[float]
-
-
-@dataclass(frozen=True)
 class Replayed:
     """Misses by policy and size.
 
@@ -425,7 +411,7 @@ class Replayed:
     pages: int
     seed: int
     sizes: list[int]
-    policies: list[PolicyTold]
+    policies: list[ReplayedPolicy]
     lru_curve: list[int] | None
     elapsed_s: float
     references_per_s: float
