@@ -274,7 +274,7 @@ def compare(
 
         write_page(html, face.page(store.path, found))
     if as_json:
-        print_json("history-compare", face.content(found))
+        print_json("history-compare", found)
         return
 
     print_text(face.comparison_blocks(found, top=top))

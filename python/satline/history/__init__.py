@@ -83,6 +83,8 @@ class ChangedColumn:
         Past days behind that size.
     limit
         The deviate from which it is an alarm.
+    never_changed
+        It never did in the past days; `deviate` is infinite then.
     """
 
     name: str
@@ -96,18 +98,25 @@ class ChangedColumn:
     days: int
     limit: float
     alarm: bool
+    never_changed: bool
 
 
 @dataclass(frozen=True)
 class HistoryComparison:
     """A day against its history.
 
-    rows, columns
-        What changed, alarms first, each by how unusual it is; the rest is there to be looked at.
     reference
         The good day that values are held against; ``None``: none was asked for.
-    judged
-        Columns with enough past days; `unjudged` have too few.
+    past
+        Days that say what is usual.
+    load
+        The variable that columns are compared at equal values of.
+    alarms
+        Rows and columns beyond what is usual.
+    judged, unjudged
+        Columns with enough past days, and with too few.
+    rows, columns
+        What changed, alarms first, each by how unusual it is; the rest is there to be looked at.
     notes
         What weakens the answer.
     """
@@ -115,17 +124,13 @@ class HistoryComparison:
     day: date
     reference: date | None
     past: tuple[date, ...]
-    load_variable: str
-    rows: tuple[ChangedRow, ...]
-    columns: tuple[ChangedColumn, ...]
+    load: str
+    alarms: int
     judged: int
     unjudged: int
+    rows: tuple[ChangedRow, ...]
+    columns: tuple[ChangedColumn, ...]
     notes: tuple[str, ...] = ()
-
-    @property
-    def alarms(self) -> int:
-        """Rows and columns beyond what is usual."""
-        return sum(r.alarm for r in self.rows) + sum(c.alarm for c in self.columns)
 
 
 def compare_with_history(
@@ -231,10 +236,11 @@ def judge(figures: Figures, bad: Sequence[date] = (), reference: date | None = N
         reference,
         tuple(d for d, u in zip(days, usable, strict=True) if u),
         figures.load_variable,
-        tuple(rows),
-        tuple(columns),
+        sum(r.alarm for r in rows) + sum(c.alarm for c in columns),
         judged,
         max(0, present - judged),
+        tuple(rows),
+        tuple(columns),
         tuple(notes),
     )
 
@@ -323,6 +329,7 @@ def _together(figures: Figures, seen: Sequence[Usual], now: Usual) -> list[Chang
                 f"{row.scope} {row.entity}: {len(columns[row])} columns together", row, TOGETHER,
                 f"{PARTS[p].start}-{PARTS[p].stop}", float(latest[p, r]), float(usually[-1][p, r]), None,
                 float(ratio[p, r]), int(number[-1][p, r]), limit, True,
+                math.isinf(ratio[p, r]),
             )
         )  # fmt: skip
     return found
@@ -366,7 +373,7 @@ def _columns(
             ChangedColumn(
                 figures.name(k), figures.rows[k], figures.units[k], f"{part.start}-{part.stop}", value,
                 float(expected[last, p, k]), there, float(t[p, k]), int(number[p, k]),
-                float(limits[p, k]), alarm,
+                float(limits[p, k]), alarm, math.isinf(t[p, k]),
             )
         )  # fmt: skip
     found.sort(key=lambda c: (not c.alarm, -min(abs(c.deviate), 1e300) / max(c.limit, 1e-9), c.name))

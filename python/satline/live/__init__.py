@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from satline.live._host import sampled
 from satline.live._states import PARTS, UserState, UserStates, user_states
-from satline.live._window import Window
+from satline.live._window import Seen, Window
 from satline.reduction import group
 
 __all__ = [
@@ -82,30 +81,20 @@ class Value:
 
 
 @dataclass(frozen=True)
-class LoadNow:
-    """Means over a window.
+class LoadNow(Seen):
+    """The load in a window that ends at `at`.
 
     values
-        By variable; what is not there is in `missing` with the reason.
+        By variable, in the recording's units.
     busiest_device
-        Name of the device that was busy longest, where any is told.
+        ``None``: not asked for, or none is known.
+    missing
+        By variable: why it is not there.
     """
 
-    window: Window
     values: Mapping[str, Value]
+    busiest_device: str | None
     missing: Mapping[str, str]
-    busiest_device: str | None = None
-
-    def content(self) -> dict[str, Any]:
-        """For JSON, in the recording's units."""
-        return {
-            "at": self.window.at,
-            "seconds": self.window.seconds,
-            "samples": self.window.samples,
-            "values": self.values,
-            "busiest_device": self.busiest_device,
-            "missing": self.missing,
-        }
 
 
 def load_now(window: Window, *, fuller: bool = False) -> LoadNow:
@@ -132,4 +121,5 @@ def load_now(window: Window, *, fuller: bool = False) -> LoadNow:
         else:
             values[name] = Value(mean, curve.unit)
     lacking = {name: groups.missing.get(name, "none in this window") for name in names if name not in values}
-    return LoadNow(window, values, lacking, max(busy, key=lambda name: busy[name]) if busy else None)
+    busiest = max(busy, key=lambda name: busy[name]) if busy else None
+    return LoadNow(window.at, window.seconds, window.samples, values, busiest, lacking)

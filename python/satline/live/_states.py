@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from satline.live._window import Window
+from satline.live._window import Seen, Window
 from satline.reduction import group
 
 # Variable, heading of its column, words.
@@ -43,34 +43,21 @@ class UserState:
 
 
 @dataclass(frozen=True)
-class UserStates:
-    """All users in a window.
+class UserStates(Seen):
+    """States of users in a window that ends at `at`.
 
     everybody
-        All together; its `active` and `dormant` are means over the users.
+        All together; `active` and `dormant` are means over the users.
     methods
         By variable: from what it was told, in words.
     missing
         By variable: why no user has it.
     """
 
-    window: Window
-    users: Sequence[UserState]
     everybody: UserState
+    users: Sequence[UserState]
     methods: Mapping[str, str]
     missing: Mapping[str, str]
-
-    def content(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "at": self.window.at,
-            "seconds": self.window.seconds,
-            "samples": self.window.samples,
-            "everybody": self.everybody,
-            "users": self.users,
-            "methods": self.methods,
-            "missing": self.missing,
-        }
 
 
 def user_states(window: Window) -> UserStates:
@@ -94,7 +81,8 @@ def user_states(window: Window) -> UserStates:
         together, active=together.active / count, dormant=None if dormant is None else dormant / count
     )
     users.sort(key=lambda state: (-state.active, state.user))
-    return UserStates(window, users, everybody, _methods(window, groups.curves), groups.missing)
+    methods = _methods(window, groups.curves)
+    return UserStates(window.at, window.seconds, window.samples, everybody, users, methods, groups.missing)
 
 
 def _state(user: str, means: Mapping[str, float | None], dormant: float | None) -> UserState:

@@ -24,6 +24,19 @@ _MISSED_S = 30.0
 
 
 @dataclass(frozen=True)
+class Seen:
+    """What was seen in a window that ends at `at`.
+
+    seconds, samples
+        Length of the window, and the readings in it.
+    """
+
+    at: datetime
+    seconds: float
+    samples: int
+
+
+@dataclass(frozen=True)
 class Window:
     """The samples of one run from `start_ns` to `end_ns`, by its monotonic clock.
 

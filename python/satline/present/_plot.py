@@ -198,7 +198,7 @@ def _marks(
     factor = scale.factor if first is None else 1.0 / first
     marks = []
     for number, (row, cell) in enumerate(zip(sheet.rows, column.cells, strict=True)):
-        quantity = _numbers.quantity(cell.value, column.unit, cell.error)
+        quantity = _numbers.quantity(cell.value, column.unit, cell.standard_error)
         place = f"{row.label} {sheet.axis}" if sheet.by == "load" else row.label
         y = None if cell.value is None else cell.value * factor
         low, high = _spread(cell, factor)
@@ -227,15 +227,17 @@ def shown(cell: Cell, scale: _numbers.Scale) -> str:
             cell.value * scale.factor, cell.low * scale.factor, cell.high * scale.factor, ""
         )
     return _numbers.quantity(
-        cell.value * scale.factor, "", None if cell.error is None else cell.error * scale.factor
+        cell.value * scale.factor,
+        "",
+        None if cell.standard_error is None else cell.standard_error * scale.factor,
     )
 
 
 def _spread(cell: Cell, factor: float) -> tuple[float | None, float | None]:
     """The ends of the bar: ±1 standard error of a mean. A percentile has none: two kinds would confuse."""
-    if cell.value is None or cell.error is None:
+    if cell.value is None or cell.standard_error is None:
         return None, None
-    return (cell.value - cell.error) * factor, (cell.value + cell.error) * factor
+    return (cell.value - cell.standard_error) * factor, (cell.value + cell.standard_error) * factor
 
 
 def _place(sheet: Sheet, row: Row, number: int) -> float:

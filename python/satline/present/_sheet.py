@@ -49,16 +49,18 @@ class Row:
 
 @dataclass(frozen=True)
 class Cell:
-    """One number. ``None`` is missing.
+    """One number, in the column's unit; ``None`` is missing.
 
-    error
-        Standard error of a mean, the honest one where there is one.
+    standard_error
+        Of a mean, the honest one where there is one.
     low, high
         95 % interval of a percentile.
+    n
+        How many observations it is from.
     """
 
     value: float | None
-    error: float | None = None
+    standard_error: float | None = None
     low: float | None = None
     high: float | None = None
     n: int = 0
@@ -332,12 +334,15 @@ def _parts(columns: list[Column]) -> Iterator[Column]:
             part = one.value / total
             if abs(part) < _ROUNDING:
                 part = 0.0
-            errors = [cell.error for cell in row if cell.value is not None]
+            errors = [cell.standard_error for cell in row if cell.value is not None]
             if None in errors:
                 cells.append(Cell(part, n=one.n))
                 continue
-            spread = sum((e or 0.0) ** 2 for e in errors) - (one.error or 0.0) ** 2
-            error = math.hypot((1 - part) * (one.error or 0.0), part * math.sqrt(max(spread, 0.0))) / total
+            spread = sum((e or 0.0) ** 2 for e in errors) - (one.standard_error or 0.0) ** 2
+            error = (
+                math.hypot((1 - part) * (one.standard_error or 0.0), part * math.sqrt(max(spread, 0.0)))
+                / total
+            )
             cells.append(Cell(part, error, n=one.n))
         yield replace(column, cells=tuple(cells), unit="fraction", fixed_unit="%")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from io import StringIO
 from typing import Any
 
@@ -89,7 +88,7 @@ def sheets_csv(sheets: Iterable[Sheet]) -> str:
             for row, one in zip(sheet.rows, column.cells, strict=True):
                 group = (row.label, row.low, row.high, row.observations, row.seconds)
                 what = (visible(column.variable), column.label, column.statistic, column.unit)
-                found = (one.value, one.error, one.low, one.high, one.n)
+                found = (one.value, one.standard_error, one.low, one.high, one.n)
                 writer.writerow([name, *group, *what, *found, ""])
         for label, reason in sheet.missing:
             writer.writerow([name, *[""] * 6, label, *[""] * 7, reason])
@@ -106,17 +105,14 @@ def sheet_content(sheet: Sheet) -> dict[str, Any]:
         "axis": sheet.axis_name,
         "observation_s": sheet.observation_s,
         "selection": sheet.selection,
-        "groups": [asdict(row) for row in sheet.rows],
+        "groups": sheet.rows,
         "columns": [
             {
                 "variable": column.variable,
                 "label": column.label,
                 "statistic": column.statistic,
                 "unit": column.unit,
-                "values": [
-                    {"value": c.value, "standard_error": c.error, "low": c.low, "high": c.high, "n": c.n}
-                    for c in column.cells
-                ],
+                "values": column.cells,
             }
             for column in sheet.columns
         ],

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from satline.history import TOGETHER, ChangedColumn, ChangedRow, HistoryComparison
 from satline.present import _numbers
@@ -31,7 +28,7 @@ def lead(found: HistoryComparison) -> str:
 
 def notes(found: HistoryComparison) -> list[str]:
     """What the answer rests on."""
-    load = f", at equal {found.load_variable.replace('_', ' ')}" if found.load_variable else ""
+    load = f", at equal {found.load.replace('_', ' ')}" if found.load else ""
     days = f"{len(found.past)} past day{'s' * (len(found.past) != 1)}"
     lines = [
         f"{days}; {found.judged:,} columns judged by the same"
@@ -56,9 +53,7 @@ def column_words(column: ChangedColumn) -> str:
         words = f"{_shown(column.value, column.unit)}; expected {_shown(column.expected, column.unit)}"
         if column.reference is not None:
             words += f", on the good day {_shown(column.reference, column.unit)}"
-        size = (
-            "it never changed before" if math.isinf(column.deviate) else f"{column.deviate:+.1f} usual errors"
-        )
+        size = "it never changed before" if column.never_changed else f"{column.deviate:+.1f} usual errors"
         words += f" ({size})"
     hours = "" if column.part == "0-24" else f" from {column.part.replace('-', ' to ')} h"
     return f"{visible(column.name)}{hours}: {words}"
@@ -104,26 +99,9 @@ def _page(found: HistoryComparison) -> Iterator[Block]:
     for c in found.columns:
         unit = "" if c.unit == TOGETHER else c.unit
         reference = "–" if c.reference is None else _shown(c.reference, unit)
-        far = "∞" if math.isinf(c.deviate) else f"{c.deviate:+.1f}"
+        far = "∞" if c.never_changed else f"{c.deviate:+.1f}"
         values = (_shown(c.value, unit), _shown(c.expected, unit), reference, far)
         rows.append(("alarm" if c.alarm else "", c.name, c.part, *values))
     if len(rows) > 1:
         yield Headline("What changed")
         yield Table.of(rows, text=(1,))
-
-
-def content(found: HistoryComparison) -> dict[str, Any]:
-    """For JSON, where an infinite deviate is null, with ``never_changed``."""
-    columns = [{**dataclasses.asdict(c), "never_changed": math.isinf(c.deviate)} for c in found.columns]
-    return {
-        "day": str(found.day),
-        "reference": str(found.reference) if found.reference else None,
-        "past": [str(d) for d in found.past],
-        "load": found.load_variable,
-        "alarms": found.alarms,
-        "judged": found.judged,
-        "unjudged": found.unjudged,
-        "rows": [dataclasses.asdict(r) for r in found.rows],
-        "columns": columns,
-        "notes": list(found.notes),
-    }

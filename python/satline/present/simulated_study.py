@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from satline.extras import can_draw
 from satline.present._numbers import Scale
 from satline.present._written import markdown
 from satline.present.blocks import Block, Curve, Headline, Note, Table
+from satline.present.documents import plain
 from satline.present.html import write_page
 from satline.present.simulation import heading, last, plot, point_blocks, scale_of, shown
 from satline.simulation import ArmRow, Effects, Estimate, StudyResult, against, effects, measure
@@ -212,9 +213,9 @@ def comparison_content(result: StudyResult) -> list[dict[str, Any]]:
             "label": dict(row.label),
             "measure": row.measure,
             "unit": measure(row.measure).unit,
-            "base": interval_content(row.base),
-            "other": interval_content(row.other),
-            "relative_change": interval_content(row.change),
+            "base": row.base,
+            "other": row.other,
+            "relative_change": row.change,
         }
         for other, rows in compared(result).items()
         for row in rows
@@ -228,14 +229,9 @@ def effect_content(result: StudyResult) -> list[dict[str, Any]]:
             "label": dict(one.label),
             "measure": one.measure,
             "relative": one.relative,
-            "all_off": interval_content(one.off),
-            "all_on": interval_content(one.on),
-            "effects": [{"factors": list(e.factors), **interval_content(e.change)} for e in one.found],
+            "all_off": one.off,
+            "all_on": one.on,
+            "effects": [{"factors": list(e.factors), **plain(e.change)} for e in one.found],
         }
         for one in all_effects(result)
     ]
-
-
-def interval_content(estimate: Estimate) -> Mapping[str, Any]:
-    """Value and ends of an estimate."""
-    return {"value": estimate.value, "low": estimate.low, "high": estimate.high}

@@ -10,6 +10,7 @@ from satline.present._numbers import Scale, quantity
 from satline.present._numbers import scale as scale_for
 from satline.present._plot import Line, Mark, Plot
 from satline.present.blocks import Block, Note, Table
+from satline.present.documents import plain
 from satline.simulation import Estimate, FigurePlan, Point, measure
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def step_table(steps: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Tabl
 
 
 def _plain_estimate(value: float | None) -> Estimate:
-    return Estimate(value, None, 1, "steps")
+    return Estimate(value, None, None, 1, "steps")
 
 
 def difference_blocks(simulated: Simulated, names: Sequence[str]) -> Iterator[Block]:
@@ -138,7 +139,7 @@ def difference_content(simulated: Simulated) -> list[dict[str, Any]]:
         for name in point.names:
             one = base.difference(point, name)
             measures[name] = {
-                **_plain(one.difference),
+                **plain(one.difference),
                 "relative": one.relative,
                 "variance_reduction": one.variance_reduction,
             }
@@ -162,18 +163,13 @@ def content(simulated: Simulated) -> dict[str, Any]:
                 "warmup_s": point.warmup.seconds,
                 "warmup_valid": point.warmup.valid,
                 "measures": {
-                    name: {**_plain(point.estimate(name)), "settled": point.settled(name)}
+                    name: {**plain(point.estimate(name)), "settled": point.settled(name)}
                     for name in point.names
                 },
             }
             for point in simulated.points
         ],
     }
-
-
-def _plain(estimate: Estimate) -> dict[str, Any]:
-    ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
-    return {**ends, "n": estimate.n, "method": estimate.method, "note": estimate.note}
 
 
 def plot(plan: FigurePlan, arms: Mapping[str, Simulated]) -> Plot:

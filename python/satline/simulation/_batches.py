@@ -88,11 +88,11 @@ def batch_means(amounts: ArrayLike, weights: ArrayLike | None = None) -> Estimat
     good = np.isfinite(x) & np.isfinite(w)
     x, w = np.where(good, x, 0.0), np.where(good, w, 0.0)
     if not w.sum() > 0.0:
-        return Estimate(None, None, 0, "batch means", "nothing happened that it could be measured by")
+        return Estimate(None, None, None, 0, "batch means", "nothing happened that it could be measured by")
     mean = float(x.sum() / w.sum())
     happened = int(np.count_nonzero(w))
     if happened < 2 * LEAST:
-        return Estimate(mean, None, happened, "batch means", "too short for an interval: run longer")
+        return Estimate(mean, None, None, happened, "batch means", "too short for an interval: run longer")
     residual = (x - mean * w) / w.mean()
     for count in range(min(MOST, len(x) // 2), LEAST - 1, -1):
         means = _cut(residual, count)
@@ -126,4 +126,4 @@ def _estimate(mean: float, means: NDArray[np.float64], note: str) -> Estimate:
     alike = float((centred[1:] * centred[:-1]).sum()) / square if square > 0.0 else 0.0
     r = min(max(alike, 0.0), 0.8)
     half *= math.sqrt((1.0 + r) / (1.0 - r))
-    return Estimate(mean, half, len(means), "batch means", note)
+    return Estimate.around(mean, half, len(means), "batch means", note)

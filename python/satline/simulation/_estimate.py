@@ -14,12 +14,12 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean with its 95 % interval, value ± half_width.
+    """A mean with its 95 % interval.
 
     value
         ``None``: nothing to estimate from.
-    half_width
-        ``None``: the data give no interval.
+    low, high
+        Ends of the interval; ``None``: the data give none.
     n
         Replications or batches that it rests on.
     method
@@ -29,20 +29,21 @@ class Estimate:
     """
 
     value: float | None
-    half_width: float | None
+    low: float | None
+    high: float | None
     n: int
     method: str
     note: str = ""
 
-    @property
-    def low(self) -> float | None:
-        """Lower end of the interval."""
-        return None if self.value is None or self.half_width is None else self.value - self.half_width
+    @classmethod
+    def around(cls, value: float, half_width: float, n: int, method: str, note: str = "") -> Estimate:
+        """value ± half_width."""
+        return cls(value, value - half_width, value + half_width, n, method, note)
 
     @property
-    def high(self) -> float | None:
-        """Upper end of the interval."""
-        return None if self.value is None or self.half_width is None else self.value + self.half_width
+    def half_width(self) -> float | None:
+        """Half the interval, which need not be symmetric."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2.0
 
 
 def mean_interval(
@@ -51,12 +52,12 @@ def mean_interval(
     """Mean of independent values with its interval, x̄ ± t(n − 1) s/√n; none for fewer than two."""
     n = len(values)
     if n == 0:
-        return Estimate(None, None, 0, method, note)
+        return Estimate(None, None, None, 0, method, note)
     mean = math.fsum(values) / n
     if n == 1:
-        return Estimate(mean, None, 1, method, note or "one value has no interval")
+        return Estimate(mean, None, None, 1, method, note or "one value has no interval")
     variance = math.fsum((x - mean) ** 2 for x in values) / (n - 1)
-    return Estimate(mean, t_quantile(confidence, n - 1) * math.sqrt(variance / n), n, method, note)
+    return Estimate.around(mean, t_quantile(confidence, n - 1) * math.sqrt(variance / n), n, method, note)
 
 
 @dataclass(frozen=True)

@@ -122,30 +122,12 @@ def effects(study: SimulatedStudy, arms: Mapping[str, Simulated], measure: str) 
     return made
 
 
-@dataclass(frozen=True)
-class _Lopsided(Estimate):
-    """An estimate whose interval is not symmetric."""
-
-    ends: tuple[float, float] = (0.0, 0.0)
-
-    @property
-    def low(self) -> float | None:
-        return None if self.half_width is None else self.ends[0]
-
-    @property
-    def high(self) -> float | None:
-        return None if self.half_width is None else self.ends[1]
-
-
 def _as_part(change: Estimate) -> Estimate:
     """A change of the logarithm as a part of the whole: e^x − 1, ends alike."""
     if change.value is None:
         return change
-    value = math.expm1(change.value)
-    if change.low is None or change.high is None:
-        return Estimate(value, None, change.n, change.method, change.note)
-    ends = (math.expm1(change.low), math.expm1(change.high))
-    return _Lopsided(value, (ends[1] - ends[0]) / 2.0, change.n, change.method, change.note, ends)
+    low, high = (None if end is None else math.expm1(end) for end in (change.low, change.high))
+    return Estimate(math.expm1(change.value), low, high, change.n, change.method, change.note)
 
 
 def _interval(values: Sequence[float], together: int) -> Estimate:
@@ -161,7 +143,7 @@ def change(base: Sequence[float | None], other: Sequence[float | None]) -> Estim
     """
     pairs = [(a, b) for a, b in zip(base, other, strict=True) if a is not None and b is not None]
     if any(a <= 0.0 or b <= 0.0 for a, b in pairs):
-        return Estimate(None, None, 0, "ratio", "not above 0 everywhere")
+        return Estimate(None, None, None, 0, "ratio", "not above 0 everywhere")
     return _as_part(_interval([math.log(b / a) for a, b in pairs], 1))
 
 

@@ -113,7 +113,7 @@ class Point:
         if len(self.results) == 1:
             found = amounts(self.results[0].series, name)
             if found is None:
-                return Estimate(None, None, 0, "batch means", "not recorded")
+                return Estimate(None, None, None, 0, "batch means", "not recorded")
             return batch_means(found[0][self.truncation :], found[1][self.truncation :])
         values = [value for value in self.values(name) if value is not None]
         left_out = len(self.results) - len(values)

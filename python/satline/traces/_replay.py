@@ -12,10 +12,12 @@ from satline.traces._program import Program, Progress
 
 @dataclass(frozen=True)
 class ReplayedPolicy:
-    """One policy's misses, by size.
+    """Misses of a policy, one for each size.
 
+    miss_ratio
+        By reference.
     bounded
-        Whether the size bounds every moment; of the working set it bounds the mean.
+        The size bounds its memory at every moment; of the working set it bounds the mean.
     """
 
     name: str

@@ -37,7 +37,7 @@ def test_each_statistic_comes_from_its_place(sheet_of: Callable[[str], Sheet], c
             point.mean * load_class.seconds,
         ]
     )
-    assert sheet.columns[0].cells[3].error == point.honest_error
+    assert sheet.columns[0].cells[3].standard_error == point.honest_error
     assert [c.unit for c in sheet.columns] == ["users"] * 5 + ["", "user seconds"]
     assert [c.heading for c in sheet.columns][1:4] == [
         "multiprogramming level, 25th percentile",
@@ -53,7 +53,7 @@ def test_a_ratio_is_that_of_the_means(sheet_of: Callable[[str], Sheet]) -> None:
     cell = column.cells[0]
     assert cell.value == pytest.approx(0.15 / 0.5)
     # Two errors of 5 % each, taken as independent.
-    assert cell.error == pytest.approx(0.3 * 0.05 * 2**0.5)
+    assert cell.standard_error == pytest.approx(0.3 * 0.05 * 2**0.5)
 
 
 def test_a_ratio_without_a_divisor_is_missing(sheet_of: Callable[[str], Sheet]) -> None:
@@ -156,7 +156,7 @@ def test_parts_of_a_row_make_a_whole_with_the_error_of_independent_terms(
     a, b = 0.15, 0.013
     part = a / (a + b)
     error = 0.05 * ((1 - part) ** 2 * a**2 + part**2 * b**2) ** 0.5 / (a + b)
-    assert first.cells[0].error == pytest.approx(error)
+    assert first.cells[0].standard_error == pytest.approx(error)
 
 
 def test_a_part_that_is_missing_is_left_out_of_the_whole(

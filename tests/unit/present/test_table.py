@@ -15,6 +15,7 @@ from rich.console import Console
 from satline.present._sheet import make_sheet
 from satline.present._table import print_sheet, sheet_content, sheets_csv, table_rows
 from satline.present.definition import Definition, find, shipped
+from satline.present.documents import document
 from satline.reduction import Curve, Curves, Groups
 from satline.reduction._groups import Group
 
@@ -106,7 +107,7 @@ def test_json_has_units_errors_and_reasons(defined: Defined, curves: Curves) -> 
         'variables = [{ name = "response", statistic = "p50" }, { name = "response", statistic = "p90" },'
         ' { name = "load_cpu" }, { name = "load_read_rate" }]'
     )
-    content = json.loads(json.dumps(sheet_content(make_sheet(defined(text), curves))))
+    content = json.loads(json.dumps(document("report", sheet_content(make_sheet(defined(text), curves)))))
     assert (content["report"], content["by"], content["axis"]) == ("mine", "load", "users")
     assert content["groups"][0] == {
         "label": "1",

@@ -159,11 +159,13 @@ def test_a_missing_value_leaves_its_pair_out() -> None:
 
 def test_precision_is_asked_of_the_true_value() -> None:
     goal = Goal.parse("response_s:10%")
-    assert goal.allowed(Estimate(11.0, 1.0, 5, "replications")) == pytest.approx(1.0)
-    assert goal.reached(Estimate(11.0, 0.99, 5, "replications"))
-    assert not goal.reached(Estimate(11.0, 1.01, 5, "replications"))
-    assert not goal.reached(Estimate(None, None, 5, "replications"))
-    assert not goal.reached(Estimate(0.0, 1.0, 5, "replications"))
-    assert goal.needed(Estimate(11.0, 1.01, 5, "replications"), 100) == 6
-    assert goal.needed(Estimate(11.0, 50.0, 5, "replications"), 100) == 10  # never more than twice as many
-    assert goal.needed(Estimate(11.0, 50.0, 5, "replications"), 7) == 7
+    assert goal.allowed(Estimate.around(11.0, 1.0, 5, "replications")) == pytest.approx(1.0)
+    assert goal.reached(Estimate.around(11.0, 0.99, 5, "replications"))
+    assert not goal.reached(Estimate.around(11.0, 1.01, 5, "replications"))
+    assert not goal.reached(Estimate(None, None, None, 5, "replications"))
+    assert not goal.reached(Estimate.around(0.0, 1.0, 5, "replications"))
+    assert goal.needed(Estimate.around(11.0, 1.01, 5, "replications"), 100) == 6
+    assert (
+        goal.needed(Estimate.around(11.0, 50.0, 5, "replications"), 100) == 10
+    )  # never more than twice as many
+    assert goal.needed(Estimate.around(11.0, 50.0, 5, "replications"), 7) == 7

@@ -92,7 +92,7 @@ def indicate(
             window = Window.last(opened, length)
             load = load_now(window, fuller=fuller)
             if as_json:
-                print_json("analyse-indicate", load.content(), one_line=bool(watch))
+                print_json("analyse-indicate", load, one_line=bool(watch))
             elif fuller:
                 print_blocks(long_form(load), console)
             else:
@@ -137,7 +137,7 @@ def line(load: LoadNow) -> str:
     """The one line: time, then each value with its word."""
     from satline.live import LINE
 
-    words = [f"{load.window.at:%H:%M:%S}"]
+    words = [f"{load.at:%H:%M:%S}"]
     for name, word in LINE:
         words.append(f"{word} {shown(load, name)}")
     return "  ".join(words)
@@ -161,10 +161,8 @@ def long_form(load: LoadNow) -> Iterator[Block]:
     from satline.live import LONG
     from satline.present import Column, Headline, Note, Table, variable_words
 
-    window = load.window
     yield Headline(
-        f"Load at {window.at:%Y-%m-%d %H:%M:%S} UTC, mean over {window.seconds:.3g} s"
-        f" ({window.samples} samples)",
+        f"Load at {load.at:%Y-%m-%d %H:%M:%S} UTC, mean over {load.seconds:.3g} s ({load.samples} samples)",
         1,
     )
     columns = (Column("", kind="text"), Column(""), Column("", kind="text"))

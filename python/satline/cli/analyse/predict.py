@@ -132,6 +132,8 @@ def predict(
     from satline.reconcile import Answers, story
     from satline.reduction import reduce
 
+    # Wrong words are told before the recording is read.
+    wanted = [changes(text) for text in what_if]
     half = from_loads is not None and from_loads.strip() == "..half"
     loads = None if from_loads is None or half else loads_of(from_loads)
     opened = opened_in_its_words(recording)
@@ -143,7 +145,7 @@ def predict(
         loads=loads,
         half=half,
         users=users,
-        what_if=[changes(text) for text in what_if],
+        what_if=wanted,
         think_s=think_s,
         classes=by_class,
         filters=filters,

@@ -72,12 +72,13 @@ def states(
             _refresh(console, opened, view, sort, top, every)
             return
         while True:
-            found = view(opened)
+            window = Window.last(opened, length)
+            found = user_states(window)
             if as_json:
-                print_json("analyse-states", found.content(), one_line=not once)
+                print_json("analyse-states", found, one_line=not once)
             else:
                 console.print(table_of(found, sort, top or 20))
-            say_stale(found.window)
+            say_stale(window)
             if once or opened.ended:
                 return
             time.sleep(every)
@@ -114,7 +115,6 @@ def table_of(found: UserStates, sort: str, most: int) -> RenderableType:
     from satline.live import PARTS
     from satline.present import cell
 
-    window = found.window
     told = [(name, head) for name, head, _ in PARTS if found.everybody.parts.get(name) is not None]
     dormant = found.everybody.dormant is not None
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
@@ -133,7 +133,7 @@ def table_of(found: UserStates, sort: str, most: int) -> RenderableType:
         table.add_row(cell(name, style), *(cell(text, style) for text in cells))
     idle = len(found.users) - len(active)
     lines = [
-        f"Users at {window.at:%Y-%m-%d %H:%M:%S} UTC, over {window.seconds:.3g} s: "
+        f"Users at {found.at:%Y-%m-%d %H:%M:%S} UTC, over {found.seconds:.3g} s: "
         f"{len(active)} active, {idle} dormant all the time"
         + (f"; the first {most} are shown" if len(active) > most else "")
         + "."

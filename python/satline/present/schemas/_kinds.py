@@ -147,10 +147,10 @@ KINDS = {
         "satline analyse device NAME RECORDING",
     ),
     "analyse-indicate": Kind(
-        ".analyses:LoadTold", "The load now; with --watch a line each.", "satline analyse indicate"
+        "satline.live:LoadNow", "The load now; with --watch a line each.", "satline analyse indicate"
     ),
     "analyse-states": Kind(
-        ".analyses:StatesTold",
+        "satline.live:UserStates",
         "What users do and wait for; without --once a line each.",
         "satline analyse states",
     ),
@@ -239,7 +239,7 @@ KINDS = {
         ".recordings:HistoryPruned", "What the rules let go, or would.", "satline history prune"
     ),
     "history-compare": Kind(
-        ".recordings:HistoryCompared",
+        "satline.history:HistoryComparison",
         "A day against a good one, and against what is usual.",
         "satline history compare TODAY, satline compare TODAY --with DAY",
     ),

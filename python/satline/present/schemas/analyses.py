@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 
 from satline.diagnosis import Diagnosis, Finding
 from satline.diagnosis.capacity import Capacity
 from satline.diagnosis.classic import Crossover, VsiMax
 from satline.diagnosis.peak import Peak
-from satline.live import UserState, Value
 from satline.prediction import Prediction
-from satline.present._sheet import Row
+from satline.present._sheet import Cell, Row
 from satline.present.schemas.shared import Named
 from satline.reconcile import Story
 from satline.reduction import Curve, LoadClass, Trend
@@ -148,25 +146,6 @@ class Reduced:
 
 
 @dataclass(frozen=True)
-class ReportCell:
-    """One number, in the column's unit.
-
-    standard_error
-        Of a mean.
-    low, high
-        95 % interval of a percentile.
-    n
-        How many observations it is from.
-    """
-
-    value: float | None
-    standard_error: float | None
-    low: float | None
-    high: float | None
-    n: int
-
-
-@dataclass(frozen=True)
 class ReportColumn:
     """A variable's numbers.
 
@@ -178,7 +157,7 @@ class ReportColumn:
     label: str
     statistic: str
     unit: str
-    values: list[ReportCell]
+    values: list[Cell]
 
 
 @dataclass(frozen=True)
@@ -376,48 +355,3 @@ class RuleTold(RuleShort):
     false_readings_in_short: list[str]
     references: list[str]
     judgement: Finding | None
-
-
-@dataclass(frozen=True)
-class LoadTold:
-    """The load in a window that ends at `at`.
-
-    seconds, samples
-        Length of the window, and the readings in it.
-    values
-        By variable.
-    busiest_device
-        ``None``: not asked for, or none is known.
-    missing
-        By variable: why it is not there.
-    """
-
-    at: datetime
-    seconds: float
-    samples: int
-    values: dict[str, Value]
-    busiest_device: str | None
-    missing: dict[str, str]
-
-
-@dataclass(frozen=True)
-class StatesTold:
-    """States of users in a window that ends at `at`.
-
-    seconds, samples
-        Length of the window, and the readings in it.
-    everybody
-        All together; `active` and `dormant` are means over the users.
-    methods
-        By variable: from what it was told.
-    missing
-        By variable: why no user has it.
-    """
-
-    at: datetime
-    seconds: float
-    samples: int
-    everybody: UserState
-    users: list[UserState]
-    methods: dict[str, str]
-    missing: dict[str, str]

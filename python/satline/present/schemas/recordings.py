@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from satline.diagnosis import Suffices
-from satline.history import Added, ChangedColumn, ChangedRow, Rules
+from satline.history import Added, Rules
 from satline.present.schemas.shared import Named, Span, Stored
 from satline.recording import CheckReport, Contents, PruneReport
 
@@ -278,45 +278,6 @@ class HistoryPruned:
     hourly: list[tuple[str, date]]
     kept: list[tuple[str, date, str]]
     bytes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class HistoryColumn(ChangedColumn):
-    """A variable of a row beyond its usual variation.
-
-    never_changed
-        It never did in the past days; `deviate` is infinite then.
-    """
-
-    never_changed: bool
-
-
-@dataclass(frozen=True)
-class HistoryCompared:
-    """A day against its history.
-
-    reference
-        The good day that values are held against; ``None``: none was asked for.
-    past
-        Days that say what is usual.
-    load
-        The variable that columns are compared at equal values of.
-    alarms
-        Rows and columns beyond what is usual.
-    judged, unjudged
-        Columns with enough past days, and with too few.
-    """
-
-    day: date
-    reference: date | None
-    past: list[date]
-    load: str
-    alarms: int
-    judged: int
-    unjudged: int
-    rows: list[ChangedRow]
-    columns: list[HistoryColumn]
-    notes: list[str]
 
 
 @dataclass(frozen=True)

@@ -7,37 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from satline.present.schemas.shared import About, Named
+from satline.simulation import Estimate
 from satline.swapper import Replayed as SwapperRun
+from satline.traces import ReplayedPolicy
 
 
-@dataclass(frozen=True)
-class Interval:
-    """A value with the ends of its 95 % interval."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
-class EstimateTold(Interval):
-    """An estimate.
-
-    n
-        Replications or batches that it rests on.
-    method
-        How the interval was made.
-    note
-        Why the interval is missing or may be too narrow; empty otherwise.
-    """
-
-    n: int
-    method: str
-    note: str
-
-
-@dataclass(frozen=True)
-class MeasureTold(EstimateTold):
+@dataclass(frozen=True, kw_only=True)
+class MeasureTold(Estimate):
     """A measure at a point.
 
     settled
@@ -47,8 +23,8 @@ class MeasureTold(EstimateTold):
     settled: bool
 
 
-@dataclass(frozen=True)
-class DifferenceTold(EstimateTold):
+@dataclass(frozen=True, kw_only=True)
+class DifferenceTold(Estimate):
     """A difference from the first value of what varies.
 
     relative
@@ -158,13 +134,13 @@ class ComparisonTold:
     label: dict[str, str]
     measure: str
     unit: str
-    base: Interval
-    other: Interval
-    relative_change: Interval
+    base: Estimate
+    other: Estimate
+    relative_change: Estimate
 
 
-@dataclass(frozen=True)
-class EffectTold(Interval):
+@dataclass(frozen=True, kw_only=True)
+class EffectTold(Estimate):
     """The effect of a factor, or of an interaction."""
 
     factors: list[str]
@@ -181,8 +157,8 @@ class EffectsTold:
     label: dict[str, str]
     measure: str
     relative: bool
-    all_off: Interval
-    all_on: Interval
+    all_off: Estimate
+    all_on: Estimate
     effects: list[EffectTold]
 
 
@@ -396,21 +372,6 @@ class Policies:
 
 
 @dataclass(frozen=True)
-class PolicyTold(Named):
-    """Misses of a policy, one for each size.
-
-    bounded
-        The size bounds its memory at every moment, and not only its mean.
-    miss_ratio
-        By reference.
-    """
-
-    bounded: bool
-    misses: list[int]
-    miss_ratio: list[float]
-
-
-@dataclass(frozen=True)
 class Replayed:
     """Misses by policy and size.
 
@@ -428,7 +389,7 @@ class Replayed:
     pages: int
     seed: int
     sizes: list[int]
-    policies: list[PolicyTold]
+    policies: list[ReplayedPolicy]
     lru_curve: list[int] | None
     elapsed_s: float
     references_per_s: float
