@@ -1,5 +1,7 @@
 //! The part of the kernel's FUSE protocol that one file needs (include/uapi/linux/fuse.h, version 7.31).
 
+use satline_program::parse::{half, word};
+
 const HEADER_BYTES: usize = 40;
 const READ_WRITE_BYTES: usize = 40;
 /// Largest data of one request: 256 pages.
@@ -47,45 +49,37 @@ pub enum Call<'a> {
     Unknown,
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
-}
-
 /// The request's number and what it asks for; `None`: it is cut.
 pub fn parse(bytes: &[u8]) -> Option<(u64, Call<'_>)> {
-    let (opcode, unique) = (u32_at(bytes, 4)?, u64_at(bytes, 8)?);
+    let (opcode, unique) = (half(bytes, 4)?, word(bytes, 8)?);
     let body = bytes.get(HEADER_BYTES..)?;
     let call = match opcode {
         2 | 36 | 42 => Call::Silent, // forget, interrupt, batch forget
         3 | 4 => Call::Attributes,   // get, and set, which changes none
         14 => Call::Open,
         15 => Call::Read {
-            offset: u64_at(body, 8)?,
-            bytes: u32_at(body, 16)?,
+            offset: word(body, 8)?,
+            bytes: half(body, 16)?,
         },
         16 => {
-            let length = u32_at(body, 16)? as usize;
+            let length = half(body, 16)? as usize;
             let data = body.get(READ_WRITE_BYTES..READ_WRITE_BYTES + length)?;
             Call::Write {
-                offset: u64_at(body, 8)?,
+                offset: word(body, 8)?,
                 data,
             }
         }
         17 => Call::FileSystem,
-        43 => match u32_at(body, 24)? {
+        43 => match half(body, 24)? {
             KEEP_SIZE_PUNCH_HOLE => Call::Discard {
-                offset: u64_at(body, 8)?,
-                bytes: u64_at(body, 16)?,
+                offset: word(body, 8)?,
+                bytes: word(body, 16)?,
             },
             _ => Call::Unknown,
         },
         18 | 20 | 25 | 38 => Call::Nothing, // release, sync, flush, destroy
         26 => Call::Init {
-            flags: u32_at(body, 12)?,
+            flags: half(body, 12)?,
         },
         _ => Call::Unknown,
     };
@@ -188,9 +182,9 @@ mod tests {
             [16 + 64, 16 + 104, 16 + 16, 16 + 80]
         );
         let ended = ended(open, libc::ENOSYS);
-        assert_eq!(u32_at(&ended, 0), Some(32));
-        assert_eq!(u32_at(&ended, 4).map(|value| value as i32), Some(-libc::ENOSYS));
-        assert_eq!(u64_at(&ended, 8), Some(1));
+        assert_eq!(half(&ended, 0), Some(32));
+        assert_eq!(half(&ended, 4).map(|value| value as i32), Some(-libc::ENOSYS));
+        assert_eq!(word(&ended, 8), Some(1));
     }
 
     #[test]

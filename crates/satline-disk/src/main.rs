@@ -11,7 +11,7 @@ mod sys;
 
 use clap::{Parser, Subcommand};
 use model::{Disk, Network, Rotating};
-use std::fmt::Display;
+use satline_program::{Error, Result};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -40,13 +40,9 @@ enum Character {
     Rotating(Rotating),
 }
 
-fn wrong(what: impl Display, hint: &str) -> String {
-    format!("{what}\nhint: {hint}")
-}
-
-fn disk_of(options: &Options) -> Result<Disk, String> {
+fn disk_of(options: &Options) -> Result<Disk> {
     if options.bytes == 0 || options.bytes % PAGE_BYTES != 0 {
-        return Err(wrong(
+        return Err(Error::input(
             format!("--bytes {} is no multiple of {PAGE_BYTES}", options.bytes),
             "write whole pages, at least one",
         ));
@@ -55,7 +51,7 @@ fn disk_of(options: &Options) -> Result<Disk, String> {
         Character::Network(network) => network.disk(),
         Character::Rotating(rotating) => rotating.disk(),
     }
-    .map_err(|what| wrong(what, "write a number above 0"))
+    .map_err(|what| Error::input(what, "write a number above 0"))
 }
 
 fn serve(options: &Options, disk: Disk) -> io::Result<()> {
@@ -64,6 +60,11 @@ fn serve(options: &Options, disk: Disk) -> io::Result<()> {
     println!("ready");
     io::stdout().flush()?;
     serve::serve(device, disk, options.bytes)
+}
+
+fn run(options: &Options) -> Result<()> {
+    let hint = "it needs root, /dev/fuse, and a file that is there";
+    serve(options, disk_of(options)?).map_err(|error| Error::system(options.file.display(), &error, hint))
 }
 
 fn main() -> ExitCode {
@@ -76,19 +77,5 @@ fn main() -> ExitCode {
         }
         std::process::exit(code)
     });
-    let disk = match disk_of(&options) {
-        Ok(disk) => disk,
-        Err(error) => {
-            eprintln!("satline-disk: {error}");
-            return ExitCode::from(2);
-        }
-    };
-    match serve(&options, disk) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("satline-disk: {}: {error}", options.file.display());
-            eprintln!("hint: it needs root, /dev/fuse, and a file that is there");
-            ExitCode::FAILURE
-        }
-    }
+    satline_program::ended(run(&options), "satline-disk")
 }

@@ -6,9 +6,10 @@
 
 use std::path::{Path, PathBuf};
 
+use satline_program::parse;
+
 use crate::files::{self, Roots};
 use crate::missing::Missing;
-use satline_program::parse;
 
 /// The columns of table `cgroup` after `cgroup`, in the order of [`read`]'s values.
 pub const COLUMNS: &[&str] = &[

@@ -122,13 +122,19 @@ impl ClockWatch {
     }
 }
 
-/// How late samples were, µs: quantiles within 1 %.
+/// How late samples were: quantiles within 1 %.
 #[derive(Debug)]
-pub struct Lateness(Histogram<u64>);
+pub struct Lateness {
+    times: Histogram<u64>,
+    max_us: i64,
+}
 
 impl Default for Lateness {
     fn default() -> Self {
-        Self(Histogram::new(2).expect("two digits are allowed"))
+        Self {
+            times: Histogram::new(2).expect("two digits are allowed"),
+            max_us: 0,
+        }
     }
 }
 
@@ -136,17 +142,18 @@ impl Lateness {
     /// Adds one, in µs.
     pub fn add(&mut self, us: i64) {
         // It grows as it must, and there is no number that it cannot hold.
-        let _ = self.0.record(us.max(0) as u64);
+        let _ = self.times.record(us.max(0) as u64);
+        self.max_us = self.max_us.max(us);
     }
 
     /// A quantile, µs, and never more than the maximum.
     pub fn quantile(&self, q: f64) -> i64 {
-        self.0.value_at_quantile(q).min(self.0.max()) as i64
+        (self.times.value_at_quantile(q) as i64).min(self.max_us)
     }
 
-    /// The largest, µs, within 1 %.
+    /// The largest, µs.
     pub fn max(&self) -> i64 {
-        self.0.max() as i64
+        self.max_us
     }
 }
 

@@ -1,7 +1,8 @@
 //! What is counted of tasks.
 
-use crate::ebpf::waits::Waited;
 use satline_program::parse::Stat;
+
+use crate::ebpf::waits::Waited;
 
 /// Counters that can be added up over tasks. Times in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

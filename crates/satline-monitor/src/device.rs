@@ -6,9 +6,10 @@
 
 use std::collections::HashMap;
 
+use satline_program::parse;
+
 use crate::files::{self, Roots};
 use crate::missing::Missing;
-use satline_program::parse;
 
 /// The columns of table `device` after `device` and `device_kind`, in the order of [`DeviceReading::values`].
 pub const COLUMNS: &[&str] = &[

@@ -8,11 +8,12 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
+use satline_program::parse;
+
 use crate::by_pid::ByPid;
 use crate::cgroup::{Hierarchy, WatchedGroup};
 use crate::files;
 use crate::missing::Missing;
-use satline_program::parse;
 
 /// So many groups are recorded without being asked for.
 const GROUPS: usize = 64;

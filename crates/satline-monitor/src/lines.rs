@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
+use satline_program::parse;
 use satline_recording::row;
 
 use crate::ebpf::terminals::{Line, Terminals};
 use crate::files;
-use satline_program::parse;
 
 row! {
     /// One row of table `transaction`. Times are those of CLOCK_MONOTONIC.

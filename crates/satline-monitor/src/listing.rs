@@ -8,8 +8,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::files::{self, KeptDirectory, RelativePath};
 use satline_program::parse;
+
+use crate::files::{self, KeptDirectory, RelativePath};
 
 /// A full listing is made at least once in so many scans: numbers can be set by hand (checkpoint and restore).
 const FULL_EVERY: u32 = 16;

@@ -14,11 +14,11 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use satline_program::parse;
 use satline_recording::row;
 
 use crate::files;
 use crate::missing::Missing;
-use satline_program::parse;
 
 /// A longer list is not read: the kernel holds all file locks still meanwhile. It is tried again after a minute.
 const LIST_BYTES: u64 = 1 << 20;

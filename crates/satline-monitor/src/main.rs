@@ -14,13 +14,7 @@ use satline_monitor::who;
 use satline_program::Error;
 
 fn main() -> ExitCode {
-    match run(Options::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            error.tell("satline-monitor");
-            ExitCode::from(error.exit_code())
-        }
-    }
+    satline_program::ended(run(Options::parse()), "satline-monitor")
 }
 
 fn run(options: Options) -> Result<(), Error> {

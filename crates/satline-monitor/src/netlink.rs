@@ -6,6 +6,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use satline_program::parse::half;
+
 const HEADER: usize = 16;
 const GENERIC_HEADER: usize = 4;
 const ERROR: u16 = 2;
@@ -194,36 +196,35 @@ pub enum Part<'a> {
     Error,
 }
 
-/// The parts in a datagram of an answer.
-pub fn parts(mut datagram: &[u8]) -> impl Iterator<Item = Part<'_>> {
-    const DONE: u16 = 3;
+/// The messages in a datagram, with their headers, and what each is; the first that is cut, or shorter than `least`, ends them.
+fn each(mut datagram: &[u8], least: usize) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
-        let length = u32::from_ne_bytes(datagram.get(..4)?.try_into().ok()?) as usize;
+        let length = half(datagram, 0)? as usize;
         let kind = u16::from_ne_bytes(datagram.get(4..6)?.try_into().ok()?);
-        let message = datagram.get(..length).filter(|m| m.len() >= HEADER)?;
+        let message = datagram.get(..length).filter(|m| m.len() >= least)?;
         datagram = datagram.get(length.next_multiple_of(4)..).unwrap_or_default();
-        Some(match kind {
-            DONE => Part::End,
-            ERROR => Part::Error,
-            _ => Part::Body(&message[HEADER..]),
-        })
+        Some((kind, message))
+    })
+}
+
+/// The parts in a datagram of an answer.
+pub fn parts(datagram: &[u8]) -> impl Iterator<Item = Part<'_>> {
+    const DONE: u16 = 3;
+    each(datagram, HEADER).map(|(kind, message)| match kind {
+        DONE => Part::End,
+        ERROR => Part::Error,
+        _ => Part::Body(&message[HEADER..]),
     })
 }
 
 /// The attribute parts of the messages in a datagram; an error message becomes an error.
-pub fn messages(mut datagram: &[u8]) -> impl Iterator<Item = io::Result<&[u8]>> {
-    std::iter::from_fn(move || {
-        let length = u32::from_ne_bytes(datagram.get(..4)?.try_into().ok()?) as usize;
-        let kind = u16::from_ne_bytes(datagram.get(4..6)?.try_into().ok()?);
-        let message = datagram
-            .get(..length)
-            .filter(|m| m.len() >= HEADER + GENERIC_HEADER)?;
-        datagram = datagram.get(length.next_multiple_of(4)..).unwrap_or_default();
-        if kind == ERROR {
-            let code = i32::from_ne_bytes(message[HEADER..HEADER + 4].try_into().ok()?);
-            return Some(Err(io::Error::from_raw_os_error(code.checked_neg().unwrap_or(0))));
+pub fn messages(datagram: &[u8]) -> impl Iterator<Item = io::Result<&[u8]>> {
+    each(datagram, HEADER + GENERIC_HEADER).map(|(kind, message)| match half(message, HEADER) {
+        Some(code) if kind == ERROR => {
+            let code = (code as i32).checked_neg().unwrap_or(0);
+            Err(io::Error::from_raw_os_error(code))
         }
-        Some(Ok(&message[HEADER + GENERIC_HEADER..]))
+        _ => Ok(&message[HEADER + GENERIC_HEADER..]),
     })
 }
 

@@ -4,10 +4,11 @@
 
 use std::collections::HashSet;
 
+use satline_program::parse;
+
 use crate::device::DeviceReading;
 use crate::files::{self, Roots};
 use crate::missing::Missing;
-use satline_program::parse;
 
 /// Whether any is mounted is looked at this often; the file tells of every mount, NFS or not.
 const LOOK_NS: i64 = 60_000_000_000;

@@ -2,6 +2,8 @@
 
 use std::os::fd::RawFd;
 
+use satline_program::parse::{self, Stat};
+
 use crate::counters::{Children, Name, Totals};
 use crate::ebpf::tasks::{Split, ThreadRecord, Told, WaitsTold};
 use crate::ebpf::waits::{UnderWay, Waited};
@@ -9,7 +11,6 @@ use crate::files::{self, DescriptorBudget, KeptFile, RelativePath};
 use crate::holders::KnownGroup;
 use crate::plausible::{Allowance, Ledger, Times};
 use crate::users::UserId;
-use satline_program::parse::{self, Stat};
 
 /// One thread. The first of a process is its main thread.
 #[derive(Debug)]

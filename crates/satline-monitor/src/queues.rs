@@ -13,9 +13,10 @@ use std::collections::{HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use satline_program::parse;
+
 use crate::files;
 use crate::netlink::{self, Part, Socket};
-use satline_program::parse;
 
 /// So many processes are looked at.
 pub const PROCESSES: usize = 4;
@@ -181,10 +182,6 @@ fn ask(socket: &Socket, body: &[u8], mut each: impl FnMut(&[u8])) -> Option<()> 
     }
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
 fn add(waiting: &mut Waiting, state: u8, inode: u32, unread: u32) {
     if unread > 0 && inode > 0 {
         waiting.insert(
@@ -197,7 +194,9 @@ fn add(waiting: &mut Waiting, state: u8, inode: u32, unread: u32) {
 /// A TCP socket: family, state, timer, retransmissions (u8 each), addresses (48 bytes), then, u32 each, when the timer ends, queue to
 /// be read (of a listening socket, connections that are not accepted), queue to be sent, uid, inode.
 fn tcp_in(part: &[u8], waiting: &mut Waiting) {
-    if let (Some(&state), Some(unread), Some(inode)) = (part.get(1), word(part, 56), word(part, 68)) {
+    if let (Some(&state), Some(unread), Some(inode)) =
+        (part.get(1), parse::half(part, 56), parse::half(part, 68))
+    {
         add(waiting, state, inode, unread);
     }
 }
@@ -207,8 +206,8 @@ fn tcp_in(part: &[u8], waiting: &mut Waiting) {
 fn unix_in(part: &[u8], waiting: &mut Waiting) {
     const QUEUES: u16 = 4;
     let queues = netlink::attributes(part.get(16..).unwrap_or_default()).find(|(kind, _)| *kind == QUEUES);
-    let unread = queues.and_then(|(_, body)| word(body, 0));
-    if let (Some(&state), Some(unread), Some(inode)) = (part.get(2), unread, word(part, 4)) {
+    let unread = queues.and_then(|(_, body)| parse::half(body, 0));
+    if let (Some(&state), Some(unread), Some(inode)) = (part.get(2), unread, parse::half(part, 4)) {
         add(waiting, state, inode, unread);
     }
 }

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use satline_program::parse;
 use satline_recording::row;
 
 use crate::ebpf::services::{Answer, Services};
 use crate::files;
-use satline_program::parse;
 
 row! {
     /// One row of table `transaction`. Times are those of CLOCK_MONOTONIC.

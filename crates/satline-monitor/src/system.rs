@@ -2,9 +2,10 @@
 //!
 //! One line in [`SIGNALS`] per column of table `system` that comes from the kernel.
 
+use satline_program::parse;
+
 use crate::files::{self, Roots};
 use crate::missing::Missing;
-use satline_program::parse;
 
 /// Where in the kernel's text a signal stands.
 #[derive(Debug, Clone, Copy)]

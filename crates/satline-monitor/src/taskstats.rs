@@ -20,6 +20,8 @@
 
 use std::io;
 
+use satline_program::parse;
+
 use crate::netlink::{self, Socket};
 
 const COMMAND_GET: u8 = 1;
@@ -104,14 +106,8 @@ impl Layout {
     }
 
     fn account(self, stats: &[u8]) -> Option<Account> {
-        let word = |plain, delays| {
-            let at = self.offset(plain, delays);
-            Some(u64::from_ne_bytes(stats.get(at..at + 8)?.try_into().ok()?))
-        };
-        let half = |plain, delays| {
-            let at = self.offset(plain, delays);
-            Some(u32::from_ne_bytes(stats.get(at..at + 4)?.try_into().ok()?))
-        };
+        let word = |plain, delays| parse::word(stats, self.offset(plain, delays));
+        let half = |plain, delays| parse::half(stats, self.offset(plain, delays));
         Some(Account {
             pid: half(128, 3)?.try_into().ok()?,
             tgid: half(368, 6).and_then(|tgid| tgid.try_into().ok()),

@@ -21,10 +21,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use satline_program::parse;
+
 use crate::files::{self, Roots};
 use crate::placement::{Placement, ranked_paths};
 use crate::rules::{self, Rules, Verdict};
-use satline_program::parse;
 
 /// What a user is in this recording.
 #[derive(Debug, Clone, PartialEq, Eq)]

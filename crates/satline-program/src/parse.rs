@@ -1,4 +1,4 @@
-//! Kernel text → numbers, by hand and without allocation.
+//! Kernel text and records → numbers, by hand and without allocation.
 //!
 //! Every function takes bytes that came from outside and returns `None` for what is not there; none panics,
 //! whatever the bytes are. Numbers beyond the range of their type are `None` too: a wrong number would look
@@ -27,6 +27,18 @@ pub fn signed(text: &[u8]) -> Option<i64> {
         Some(digits) => 0i64.checked_sub_unsigned(unsigned(digits)?),
         None => i64::try_from(unsigned(text)?).ok(),
     }
+}
+
+/// A number of 8 bytes in a record of the kernel; `None`: the record ends before it.
+#[inline]
+pub fn word(record: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(record.get(at..at + 8)?.try_into().ok()?))
+}
+
+/// One of 4 bytes.
+#[inline]
+pub fn half(record: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(record.get(at..at + 4)?.try_into().ok()?))
 }
 
 /// The fields of a line, separated by any number of blanks, tabs or newlines.

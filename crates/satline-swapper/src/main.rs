@@ -18,13 +18,7 @@ use satline_swapper::recorder::Recorder;
 use satline_swapper::roots::Roots;
 
 fn main() -> ExitCode {
-    match command(Options::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            error.tell("error");
-            ExitCode::from(error.exit_code())
-        }
-    }
+    satline_program::ended(command(Options::parse().command), "error")
 }
 
 fn command(command: Command) -> Result<(), Error> {

@@ -91,16 +91,8 @@ fn main() -> ExitCode {
         }
         std::process::exit(code)
     });
-    match run(&options) {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            error.tell("satline-thermometer");
-            ExitCode::from(error.exit_code())
-        }
-    }
+    let told = run(&options).map(|line| println!("{line}"));
+    satline_program::ended(told, "satline-thermometer")
 }
 
 #[cfg(test)]

@@ -9,11 +9,5 @@ use satline_traces::options::Options;
 use satline_traces::program::command;
 
 fn main() -> ExitCode {
-    match command(&Options::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            error.tell("error");
-            ExitCode::from(error.exit_code())
-        }
-    }
+    satline_program::ended(command(&Options::parse()), "error")
 }

@@ -12,6 +12,7 @@ use aya_obj::generated::bpf_insn;
 use aya_obj::{EbpfSectionKind, Map, Object};
 
 use super::call::{self, Code, MapSize};
+pub(super) use satline_program::parse::{half, word};
 
 /// What a program is called at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -541,17 +542,7 @@ fn name_kfuncs(
     Ok(())
 }
 
-/// A number of 8 bytes in a record of a program; `None`: the record ends before it.
-pub(super) fn word(record: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(record.get(at..at + 8)?.try_into().ok()?))
-}
-
-/// One of 4 bytes.
-pub(super) fn half(record: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(record.get(at..at + 4)?.try_into().ok()?))
-}
-
-/// That of a process.
+/// The number of a process in a record of a program.
 pub(super) fn pid(record: &[u8], at: usize) -> Option<i32> {
     i32::try_from(half(record, at)?).ok()
 }

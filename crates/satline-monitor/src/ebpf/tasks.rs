@@ -8,10 +8,10 @@ use std::io;
 use std::ops::Range;
 
 use satline_program::clock;
+use satline_program::parse::Stat;
 
 use super::object::{Hook, KernelTypes, Loaded, Plan, Refusal, half, load, pid, word};
 use super::waits::WaitSums;
-use satline_program::parse::Stat;
 
 /// The iterator.
 pub const PLAN: Plan = Plan {
