@@ -7,6 +7,7 @@ second.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Sequence
@@ -236,6 +237,24 @@ def read_rows(readable: Path, flags: Sequence[str]) -> Rows:
     elif done.returncode < 0 and done.returncode != -SIGPIPE:
         rows.damage = ended("sadf", done.returncode, rows.damage)
     return rows
+
+
+def read_together(readable: Path, flags: Sequence[str]) -> list[Rows] | None:
+    """The rows of several activities by one run, parted by what they begin with; None: not all is well, and
+    only one activity at a time tells what is wrong."""
+    command = ["sadf", "-r", "-U", str(readable), "--", *flags]
+    done = run_tool(command, limits=ToolLimits.of(readable), env=ENVIRONMENT)
+    if done.stopped or done.returncode or done.stderr:
+        return None
+    parts: dict[bytes, list[bytes]] = {}
+    for line in done.stdout.splitlines(keepends=True):
+        fields = line.split(b";", 2)
+        if len(fields) == 3:
+            parts.setdefault(fields[1], []).append(line)
+        elif b"LINUX-RESTART" not in line:
+            return None
+    found = [_parse(io.BufferedReader(io.BytesIO(b"".join(lines)))) for lines in parts.values()]
+    return None if any(rows.damage or not len(rows) for rows in found) else found
 
 
 def _parse(stream: IO[bytes]) -> Rows:
