@@ -38,12 +38,23 @@ from satline.correlation import (  # noqa: E402  # noqa: E402
     centred,
     correlate,
     self_normalised,
-    shifted,
     tails,
 )
 from satline.stats import false_discoveries as adjusted  # noqa: E402
 
 KINDS = ("white", "ar 0.5", "ar 0.9", "ar 0.98", "daily", "office hours", "heavy", "spikes", "walk", "trend")
+
+
+def shifted(values: Any, lags: Any) -> Any:
+    """Shape (moments, lags): column k is `values` taken `lags[k]` moments later, 0 beyond the ends."""
+    n = len(values)
+    found = np.zeros((len(lags), n))
+    for row, lag in zip(found, lags.tolist(), strict=True):
+        if lag >= 0:
+            row[: n - lag] = values[lag:]
+        else:
+            row[-lag:] = values[:lag]
+    return found.T
 
 
 def autocorrelated(random: np.random.Generator, shape: tuple[int, int], phi: float) -> Any:

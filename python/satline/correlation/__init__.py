@@ -3,7 +3,7 @@
 from satline.correlation._chance import tails
 from satline.correlation._correlate import Correlation, Hit, correlate
 from satline.correlation._given import GIVEN
-from satline.correlation._kernel import centred, shifted
+from satline.correlation._kernel import centred
 from satline.correlation._layers import Layers, layers, thin
 from satline.correlation._panel import Name, Panel
 from satline.correlation._read import read_panel
@@ -27,7 +27,6 @@ __all__ = [
     "read_panel",
     "read_walk",
     "self_normalised",
-    "shifted",
     "story",
     "tails",
     "thin",

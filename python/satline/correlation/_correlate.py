@@ -22,6 +22,7 @@ LEAST_PAIRS = 20
 ALIKE = 0.98
 _MOST_FOLDED = 2000
 _NEAREST = 50
+_SMALL = 100
 _CHUNK = 256
 
 
@@ -233,12 +234,13 @@ def _all(values: Floats, places: Integers, by_value: One, by_rank: One, taken: i
 
 def _some(made: Prepared, by_value: One, by_rank: One, taken: int) -> _Seen:
     found, deviates, variances = [], [], []
-    for (x, plain), one in zip(made.kinds, (by_value, by_rank), strict=True):
-        found.append(lagged(x, made.present, one, LEAST_PAIRS + taken))
-        variances.append(_variances(plain, made, found[-1], one, taken))
+    for kind, one in zip(made.kinds, (by_value, by_rank), strict=True):
+        found.append(lagged(kind.sums, LEAST_PAIRS + taken))
+        variances.append(_variances(kind.plain, made, found[-1], one, taken))
         deviates.append(np.abs(found[-1].r) / np.sqrt(variances[-1]))
-    # The lag is where either coefficient is furthest from chance.
-    height = np.fmax(*deviates)
+    # The lag is where either coefficient is furthest from chance; of those that differ only by how sums were
+    # rounded, the first.
+    height = np.round(np.fmax(*deviates), 9)
     known = np.isfinite(height).any(axis=1)
     best = np.argmax(np.where(np.isfinite(height), height, -1.0), axis=1)
     rows = np.arange(len(made.present))
@@ -251,9 +253,9 @@ def _some(made: Prepared, by_value: One, by_rank: One, taken: int) -> _Seen:
     if len(close):
         chances = [
             _chance.tails(
-                np.minimum(z[close, best[close]], np.abs(_chance.by_stretches(x, close, one.y, lag)))
+                np.minimum(z[close, best[close]], np.abs(_chance.by_stretches(kind.x, close, one.y, lag)))
             )
-            for (x, _), one, z in zip(made.kinds, (by_value, by_rank), deviates, strict=True)
+            for kind, one, z in zip(made.kinds, (by_value, by_rank), deviates, strict=True)
         ]
         p[close] = np.minimum(1.0, tried * np.minimum(*chances))
     return _Seen(
@@ -298,10 +300,13 @@ def _folded(panel: Panel, hits: list[Hit], alike: float) -> tuple[list[Hit], int
     if not few:
         return [], 0
     x, present = centred(ranks(panel.values[[h.place for h in few]]))
-    together = present.astype(np.float32) @ present.T.astype(np.float32)
-    most = np.maximum(1.0, np.maximum(np.diag(together)[:, None], np.diag(together)[None, :]))
-    # Series that are seldom present at the same moments are not the same thing.
-    matrix = np.where(together >= 0.9 * most, x @ x.T, 0.0)
+    # The library's threads wait longer for each other than a small product takes.
+    matrix = np.einsum("it,jt->ij", x, x) if len(few) <= _SMALL else x @ x.T
+    if not present.all():
+        together = present.astype(np.float32) @ present.T.astype(np.float32)
+        most = np.maximum(1.0, np.maximum(np.diag(together)[:, None], np.diag(together)[None, :]))
+        # Series that are seldom present at the same moments are not the same thing.
+        matrix[together < 0.9 * most] = 0.0
     groups = _chance.fold(matrix, range(len(few)), alike)
     leaders = [replace(few[g[0]], members=_by_entity([few[k].name for k in g])) for g in groups]
     return leaders + hits[len(few) :], max(0, discoveries - len(few))

@@ -13,6 +13,7 @@ from satline.importers._pcp_cycles import Cycles
 from satline.importers._pcp_reader import Archive, Series
 from satline.importers._pcp_tables import Grid
 from satline.importers._sink import Integers
+from satline.recording import number_column, numbers_of, text_column
 
 _LATE_S = 1.0
 
@@ -39,7 +40,9 @@ def process_users(archive: Archive, grid: Grid, run: slice, cycles: Cycles) -> d
             return None
         for name, metric in {**values, **attributes}.items():
             _register(connection, archive, name, metric, instants, cycles)
-        connection.register("record", pa.table({"t": records, "k": np.arange(len(records))}))
+        connection.register(
+            "record", pa.table({"t": number_column(records), "k": number_column(np.arange(len(records)))})
+        )
         connection.register("uptime", _uptime(archive, records))
         connection.execute(_processes_sql())
         made = _users.user_rows(connection, "used", len(records))
@@ -51,9 +54,9 @@ def process_users(archive: Archive, grid: Grid, run: slice, cycles: Cycles) -> d
 
 
 def _placed(table: pa.Table, readings: Integers, near: NDArray[np.bool_]) -> pa.Table:
-    k = table["seq"].to_numpy()
-    table = table.set_column(table.schema.get_field_index("seq"), "seq", pa.array(readings[k]))
-    return table.filter(pa.array(near[k]))
+    k = numbers_of(table["seq"])
+    table = table.set_column(table.schema.get_field_index("seq"), "seq", number_column(readings[k]))
+    return table.filter(number_column(near[k]))
 
 
 def _instants(times: Series, cycles: Cycles) -> Integers:
@@ -90,28 +93,31 @@ def _register(
     kind = pa.string() if text else pa.float64()
     if series is None:
         table = pa.table(
-            {"t": pa.array([], pa.int64()), "pid": pa.array([], pa.int64()), "v": pa.array([], kind)}
+            {"t": pa.nulls(0, pa.int64()), "pid": pa.nulls(0, pa.int64()), "v": pa.nulls(0, kind)}
         )
     else:
         time, instance, _, value = series.arrays()
         if text:
-            words = pa.array(archive.texts, pa.string())
-            values = words.take(pa.array(value.astype(np.int64)))
+            words = text_column(archive.texts)
+            values = words.take(number_column(value.astype(np.int64)))
         else:
-            values = pa.array(value * archive.metrics[metric].scale)
+            values = number_column(value * archive.metrics[metric].scale)
         counts, at = _at(time, instants, cycles)
-        table = pa.table({"t": at, "pid": instance, "v": values}).filter(pa.array(counts))
+        columns = {"t": number_column(at), "pid": number_column(instance), "v": values}
+        table = pa.table(columns).filter(number_column(counts))
     connection.register(f"v_{name}", table)
 
 
 def _uptime(archive: Archive, records: Integers) -> pa.Table:
     """Up-time in seconds at each record; null where not logged."""
+    reading = number_column(np.arange(len(records)))
     series = archive.get(pcp_map.UPTIME)
     if series is None:
-        return pa.table({"k": np.arange(len(records)), "up": pa.nulls(len(records), pa.float64())})
+        return pa.table({"k": reading, "up": pa.nulls(len(records), pa.float64())})
     at, _, _, value = series.arrays()
     nearest = np.clip(np.searchsorted(at, records), 0, len(at) - 1)
-    return pa.table({"k": np.arange(len(records)), "up": value[nearest] + (records - at[nearest]) / 1e9})
+    up = number_column(value[nearest] + (records - at[nearest]) / 1e9)
+    return pa.table({"k": reading, "up": up})
 
 
 def _processes_sql() -> str:

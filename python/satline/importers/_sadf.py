@@ -7,6 +7,7 @@ second.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from satline.errors import InputError
 from satline.importers._importer import ended
 from satline.importers._sink import Floats, Integers, Objects
 from satline.outside.tools import ToolLimits, run_tool, start_tool
+from satline.recording import numbers_of
 
 ENVIRONMENT = {**os.environ, "LC_ALL": "C", "TZ": "UTC", "S_TIME_FORMAT": "ISO", "S_COLORS": "never"}
 _RECORD = re.compile(
@@ -213,7 +215,7 @@ class Rows:
         if self.names is not None:
             encoded = self.names.dictionary_encode()
             labels = np.array([name.strip() for name in encoded.dictionary.to_pylist()], dtype=object)
-            code, count = encoded.indices.to_numpy()[rows].astype(np.int64), max(len(labels), 1)
+            code, count = numbers_of(encoded.indices)[rows].astype(np.int64), max(len(labels), 1)
         order = np.where(is_first, -rows, rows)
         sort = np.lexsort((order, code, place))
         sorted_key = (place * count + code)[sort]
@@ -235,6 +237,24 @@ def read_rows(readable: Path, flags: Sequence[str]) -> Rows:
     elif done.returncode < 0 and done.returncode != -SIGPIPE:
         rows.damage = ended("sadf", done.returncode, rows.damage)
     return rows
+
+
+def read_together(readable: Path, flags: Sequence[str]) -> list[Rows] | None:
+    """The rows of several activities by one run, parted by what they begin with; None: not all is well, and
+    only one activity at a time tells what is wrong."""
+    command = ["sadf", "-r", "-U", str(readable), "--", *flags]
+    done = run_tool(command, limits=ToolLimits.of(readable), env=ENVIRONMENT)
+    if done.stopped or done.returncode or done.stderr:
+        return None
+    parts: dict[bytes, list[bytes]] = {}
+    for line in done.stdout.splitlines(keepends=True):
+        fields = line.split(b";", 2)
+        if len(fields) == 3:
+            parts.setdefault(fields[1], []).append(line)
+        elif b"LINUX-RESTART" not in line:
+            return None
+    found = [_parse(io.BufferedReader(io.BytesIO(b"".join(lines)))) for lines in parts.values()]
+    return None if any(rows.damage or not len(rows) for rows in found) else found
 
 
 def _parse(stream: IO[bytes]) -> Rows:
@@ -270,10 +290,10 @@ def _parse(stream: IO[bytes]) -> Rows:
         return Rows(damage=str(error).splitlines()[0])
 
     def number(i: int | None) -> Floats:
-        values = table[f"f{i}"].to_numpy().astype(np.float64)
+        values = numbers_of(table[f"f{i}"]).astype(np.float64)
         return np.where(values > 2.0**62, np.nan, values)  # the difference of two of its fields fell below 0
 
-    rows = Rows(time_s=table["f0"].to_numpy())
+    rows = Rows(time_s=numbers_of(table["f0"]))
     for label, (before, now) in layout.labels.items():
         rows.now[label] = number(now)
         if before is not None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from satline.catalogue import catalogue
 from satline.errors import InputError
-from satline.recording import describe, write_parquet_table
+from satline.recording import describe, number_column, text_column, write_parquet_table
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -173,8 +173,8 @@ class Sink:
         definition = catalogue().table(name)
         kinds = {c.name: c for c in definition.columns}
         made: dict[str, pa.Array] = {
-            "time_ns": pa.array(np.asarray(time_ns, dtype=np.int64)),
-            "monotonic_ns": pa.array(
+            "time_ns": number_column(np.asarray(time_ns, dtype=np.int64)),
+            "monotonic_ns": number_column(
                 np.asarray(time_ns if monotonic_ns is None else monotonic_ns, dtype=np.int64)
             ),
         }
@@ -302,15 +302,15 @@ def _arrow(values: Any, kind: str) -> pa.Array:
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     if kind == "text":
-        return pa.array(list(values), type=pa.string())
-    numbers = np.asarray(values, dtype=np.float64)
-    bad = ~np.isfinite(numbers) | (np.abs(numbers) > 2.0**62)
+        return text_column(list(values))
+    found = np.asarray(values, dtype=np.float64)
+    bad = ~np.isfinite(found) | (np.abs(found) > 2.0**62)
     if kind == "float":
-        return pa.array(numbers, mask=bad)
+        return number_column(found, bad)
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
         # Exact beyond 2**53. What an unsigned counter holds beyond 2**62 is an underflow, not a count.
-        return pa.array(np.where(bad, 0, values).astype(np.int64), mask=bad)
-    return pa.array(np.where(bad, 0, np.rint(numbers)).astype(np.int64), mask=bad)
+        return number_column(np.where(bad, 0, values).astype(np.int64), bad)
+    return number_column(np.where(bad, 0, np.rint(found)).astype(np.int64), bad)
 
 
 def _version() -> str:

@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from satline.recording import numbers_of
+
 COUNTERS = (
     "cpu_us", "cpu_system_us", "run_delay_us", "io_delay_us", "major_faults", "minor_faults",
     "read_bytes", "write_bytes", "exits",
@@ -93,15 +95,15 @@ def collector_cpu(users: pa.Table, readings: int) -> NDArray[np.float64]:
     """Processor time of the collector itself at each reading, NaN where it was not seen."""
     out = np.full(readings, np.nan)
     mask = np.array(users["user"].to_pylist(), dtype=object) == COLLECTOR
-    seq = users["seq"].to_numpy()[mask]
-    out[seq] = users["cpu_us"].to_numpy(zero_copy_only=False)[mask]
+    seq = numbers_of(users["seq"])[mask]
+    out[seq] = numbers_of(users["cpu_us"])[mask]
     return out
 
 
 def columns_of(table: pa.Table) -> dict[str, Any]:
     """Columns for `Sink.table`, `seq` left out."""
     return {
-        name: table[name].to_pylist() if name == "user" else table[name].to_numpy(zero_copy_only=False)
+        name: table[name].to_pylist() if name == "user" else numbers_of(table[name])
         for name in table.column_names
         if name != "seq"
     }

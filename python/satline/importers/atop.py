@@ -23,6 +23,7 @@ from satline.importers._atop_lines import Interval, Log, read_lines
 from satline.importers._atop_reader import first_epoch, installed_version, printed, raw_version
 from satline.importers._importer import Importer, Options
 from satline.importers._sink import Floats, Integers, Sink
+from satline.recording import number_column, numbers_of
 
 # Zero since the system was started: this atop, or the kernel, did not measure it.
 _UNMEASURED = ("block_in_bytes", "block_out_bytes", "context_switches", "interrupts")
@@ -205,14 +206,14 @@ def _write_run(log: Log, run: range, sink: Sink) -> None:
     users = _user_tables(log, run)
     system = _columns("system", [p.system for p in parts])
     if users is not None:
-        seq = users["system"]["seq"].to_numpy()
+        seq = numbers_of(users["system"]["seq"])
         for column in ("users_logged_on", "users_in_queue"):
             system[column] = np.full(len(parts), np.nan)
             system[column][seq] = users["system"][column].to_numpy(zero_copy_only=False)
         system["monitor_cpu_us"] = _users.collector_cpu(users["user"], len(parts))
         for column, values in _task_levels(log, run).items():
             system[column] = values
-        sink.table("user", time_ns[users["user"]["seq"].to_numpy()], _users.columns_of(users["user"]))
+        sink.table("user", time_ns[numbers_of(users["user"]["seq"])], _users.columns_of(users["user"]))
     sink.table("system", time_ns, system)
     _entities(sink, "processor", "processor", time_ns, [p.processors for p in parts], {})
     kinds = {name: kind for p in parts for name, kind in p.kinds.items()}
@@ -277,9 +278,9 @@ def _process_table(log: Log, run: range) -> pa.Table:
     inside = (columns["seq"] >= run.start) & (columns["seq"] < run.stop)
     return pa.table(
         {
-            c: pa.array(v[inside], from_pandas=True)
+            c: number_column(v[inside], np.isnan(v[inside]))
             if c != "seq"
-            else (v[inside] - run.start).astype(np.int64)
+            else number_column((v[inside] - run.start).astype(np.int64))
             for c, v in columns.items()
         }
     )
@@ -310,10 +311,10 @@ def _user_tables(log: Log, run: range) -> dict[str, pa.Table] | None:
 def _task_levels(log: Log, run: range) -> dict[str, Floats]:
     """Tasks running or runnable, and in uninterruptible wait, over all processes at each reading."""
     processes = _process_table(log, run)
-    seq = processes["seq"].to_numpy()
+    seq = numbers_of(processes["seq"])
     made = {}
     for column, of in (("tasks_runnable", "runnable"), ("tasks_blocked", "waiting")):
-        values = processes[of].to_numpy(zero_copy_only=False)
+        values = numbers_of(processes[of])
         made[column] = np.bincount(seq, weights=values, minlength=len(run)).astype(np.float64)
     return made
 

@@ -35,6 +35,7 @@ from satline.importers._pcp_processes import process_users
 from satline.importers._pcp_reader import Archive, archive_bases, open_archive, read_values, tool_version
 from satline.importers._pcp_tables import Columns, Grid, archive_cycles, find_runs, make_grid
 from satline.importers._sink import Floats, Sink
+from satline.recording import numbers_of
 
 _WOULD_NEED = "the metric in pmlogger's configuration"
 
@@ -169,7 +170,7 @@ def _read_archive(
         sink.begin_run()
         users = process_users(archive, grid, run, cycles)
         if users is not None:
-            at = grid.time_ns[users["user"]["seq"].to_numpy()]
+            at = grid.time_ns[numbers_of(users["user"]["seq"])]
             sink.table("user", at, _users.columns_of(users["user"]))
         _system(columns, users, mapped, run, sink)
         mapped.write_locks(sink, grid.time_ns[run], run)
@@ -243,7 +244,7 @@ def _system(columns: Columns, users: dict[str, Any] | None, mapped: Mapped, run:
     if sessions is not None:
         values["users_logged_on"] = sessions[run]
     if users is not None:
-        seq = users["system"]["seq"].to_numpy() - run.start
+        seq = numbers_of(users["system"]["seq"]) - run.start
         for column in ("users_logged_on", "users_in_queue"):
             values[column] = np.full(run.stop - run.start, np.nan)
             values[column][seq] = users["system"][column].to_numpy(zero_copy_only=False)

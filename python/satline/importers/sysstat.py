@@ -19,11 +19,12 @@ import numpy as np
 
 from satline.errors import InputError
 from satline.importers._importer import Importer, Options, compressed, ended
-from satline.importers._sadf import ENVIRONMENT, Grid, Rows, read_grid, read_rows
+from satline.importers._sadf import ENVIRONMENT, Grid, Rows, read_grid, read_rows, read_together
 from satline.importers._sink import Floats, Integers, Objects, Sink
 from satline.importers._sysstat_map import ACTIVITIES, LACKING, Activity
 from satline.outside.tools import ToolLimits, run_tool
 
+_SMALL_BYTES = 8 << 20
 _MAGIC = (b"\x96\xd5", b"\xd5\x96")
 _NAME = re.compile(r"sa(\d{2}|\d{8})(\.(xz|gz|bz2))?")
 _HOST = re.compile(r"^Host: \S+ (\S+) \((.*)\)\s+\S+\s+_(\S+)_\s+\((\d+) CPU\)", re.MULTILINE)
@@ -286,9 +287,34 @@ def _read_file(file: _File, options: Options, sink: Sink) -> None:
 
 
 def _all_rows(file: _File, wanted: list[Activity]) -> Iterator[tuple[Activity, Rows]]:
+    if file.readable.stat().st_size <= _SMALL_BYTES and (together := _together(file, wanted)) is not None:
+        yield from together
+        return
     with ThreadPoolExecutor(2) as pool:
         found = pool.map(lambda a: read_rows(file.readable, a.flags), wanted)
         yield from zip(wanted, found, strict=True)
+
+
+def _together(file: _File, wanted: list[Activity]) -> list[tuple[Activity, Rows]] | None:
+    """The same by two runs of `sadf`: to start it takes as long as to read a small file. None: it cannot be
+    told apart."""
+    # The flag for each processor would divide other activities by processors too.
+    each = [a for a in wanted if a.table == "processor"]
+    made: list[tuple[Activity, Rows]] = []
+    for several in (each, [a for a in wanted if a not in each]):
+        found = read_together(file.readable, [f for a in several for f in a.flags]) if several else []
+        if found is None:
+            return None
+        for activity in several:
+            first = {fields[0] for fields, _ in activity.columns.values()}
+            own = [rows for rows in found if first & rows.now.keys()]
+            if len(own) > 1:
+                return None
+            found = [rows for rows in found if not any(rows is one for one in own)]
+            made.append((activity, own[0] if own else Rows()))
+        if found:
+            return None
+    return made
 
 
 @dataclass(frozen=True)

@@ -337,7 +337,8 @@ def table_entry(recording: Path, file: Path, *, as_file: str | None = None) -> E
     import pyarrow.parquet as pq
 
     try:
-        times = pq.read_table(file, columns=["time_ns"], partitioning=None)["time_ns"]
+        with pq.ParquetFile(file) as parquet:
+            times = parquet.read(columns=["time_ns"])["time_ns"]
         found = pc.min_max(times).as_py()
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise SatlineError(f"{file}: cannot be read: {error}") from error

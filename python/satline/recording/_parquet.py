@@ -17,6 +17,7 @@ from satline.atomic import naming
 from satline.catalogue import TableDefinition
 from satline.errors import SatlineError
 from satline.outside import parse_json
+from satline.recording._columns import numbers_of
 from satline.recording._files import FORMAT_VERSION, make_directory
 from satline.recording._frames import Damage
 
@@ -37,7 +38,7 @@ def split_days(table: pa.Table) -> list[tuple[int, pa.Table]]:
     """
     if table.num_rows == 0:
         return []
-    days = table["time_ns"].to_numpy() // NS_PER_DAY
+    days = numbers_of(table["time_ns"]) // NS_PER_DAY
     changes = (days[1:] != days[:-1]).nonzero()[0] + 1
     edges = [0, *changes.tolist(), table.num_rows]
     return [(int(days[a]), table.slice(a, b - a)) for a, b in pairwise(edges)]
@@ -118,7 +119,8 @@ def _to_disk(file: Path) -> None:
 def _read_back(file: Path, written: pa.Table) -> None:
     """Raise SatlineError unless the file holds these rows."""
     try:
-        read = pq.read_table(file, page_checksum_verification=True, partitioning=None)
+        with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
+            read = parquet.read()
         same = _bits(read).equals(_bits(written))
     except (pa.ArrowException, OSError, ValueError) as error:
         file.unlink(missing_ok=True)

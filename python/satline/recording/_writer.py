@@ -12,11 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 
 from satline.atomic import naming, write_all
 from satline.catalogue import TableDefinition, catalogue
 from satline.errors import InputError, SatlineError
+from satline.recording._columns import number_column
 from satline.recording._files import check_writer_name, layout, make_directory, next_run, sync_directory
 from satline.recording._frames import seal
 from satline.recording._ledger import Closed, ledger_path, note_closed, note_opened
@@ -172,7 +174,7 @@ def arrow_rows(
         ) from error
     if table["time_ns"].null_count or table["monotonic_ns"].null_count:
         raise InputError(f"table {definition.name!r}: a row has no time", hint="set time_ns and monotonic_ns")
-    runs = pa.repeat(pa.scalar(run, pa.int64()), table.num_rows)
+    runs = number_column(np.full(table.num_rows, run, dtype=np.int64))
     return table.set_column(table.schema.get_field_index("run"), "run", runs)
 
 

@@ -23,7 +23,8 @@ def test_it_is_the_mean_square_over_all_circular_shifts(seed, n, missing):
     values[random.random(values.shape) < missing] = np.nan
     ones = One(values[0], AT), One(ranks(values[:1])[0], AT)
     made = Preparation(*ones, 2)(values, np.array([2, 1]))
-    for (x, plain), one in zip(made.kinds, ones, strict=True):
+    for kind, one in zip(made.kinds, ones, strict=True):
+        x, plain = kind.x, kind.plain
         for k in range(2):
             shifts = [float(x[k] @ np.roll(one.y, shift)) ** 2 for shift in range(n)]
             assert plain[k] == pytest.approx(np.mean(shifts), rel=1e-9, abs=1e-12)
@@ -54,7 +55,8 @@ def test_it_is_that_of_the_whole_kernel(n, placed, monkeypatch):
     for place in range(len(values)):
         ones = One(values[place], AT), One(ranks(values[place : place + 1])[0], AT)
         made = Preparation(*ones, len(values))(values, np.arange(len(values)))
-        for (x, plain), one in zip(made.kinds, ones, strict=True):
+        for kind, one in zip(made.kinds, ones, strict=True):
+            x, plain = kind.x, kind.plain
             power = np.abs(np.fft.fft(x, n=one.size, axis=1)) ** 2
             exact = power @ np.abs(np.fft.fft(one.y, n=one.size)) ** 2 / one.size**2
             np.testing.assert_allclose(plain, exact, rtol=1e-9, atol=1e-9 / n)

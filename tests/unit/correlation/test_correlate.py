@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from satline.correlation import Name, Panel, correlate, layers
 from satline.correlation._chance import fold
 from satline.correlation._given import residuals
-from satline.correlation._kernel import One, centred, fast_length, lagged
+from satline.correlation._kernel import One, Room, Sums, centred, fast_length, lagged
 from satline.correlation._panel import even
 from satline.correlation._ranks import ranks
 from satline.correlation._shifts import shift_of
@@ -107,18 +107,21 @@ def test_at_equal_load_the_common_cause_is_gone():
     assert not correlate(panel, "s0", lags=3, given=["load"]).found
 
 
-@given(st.integers(0, 2**32 - 1), st.floats(0, 0.4), st.integers(-3, 3))
-@settings(max_examples=40, deadline=None)
-def test_coefficients_are_those_of_the_pairs_that_are_there(seed, missing, lag):
+@given(st.integers(0, 2**32 - 1), st.floats(0, 0.4), st.integers(-3, 3), st.integers(57, 64))
+@settings(max_examples=80, deadline=None)
+def test_coefficients_are_those_of_the_pairs_that_are_there(seed, missing, lag, n):
     random = np.random.default_rng(seed)
-    x, y = random.normal(size=(3, 60)) * 1e6 + 1e9, random.normal(size=60)
+    x, y = random.normal(size=(3, n)) * 1e6 + 1e9, random.normal(size=n)
     x[random.random(x.shape) < missing] = np.nan
-    y[random.random(60) < missing] = np.nan
+    y[random.random(n) < missing] = np.nan
     c, present = centred(x)
-    found = lagged(c, present, One(y, np.arange(-3, 4)), 5)
-    later = np.full(60, np.nan)
+    one, sums = One(y, np.arange(-3, 4)), Sums(*np.empty((6, 3, 7)))
+    one.against(c, present, Room(3, n), sums)
+    one.complete(c, sums)
+    found = lagged(sums, 5)
+    later = np.full(n, np.nan)
     if lag >= 0:
-        later[: 60 - lag] = y[lag:]
+        later[: n - lag] = y[lag:]
     else:
         later[-lag:] = y[:lag]
     for k in range(3):
@@ -129,6 +132,37 @@ def test_coefficients_are_those_of_the_pairs_that_are_there(seed, missing, lag):
             assert found.r[k, lag + 3] == pytest.approx(expected, abs=1e-7)
         else:
             assert np.isnan(found.r[k, lag + 3])
+
+
+def test_a_series_takes_two_transforms_and_two_back_whatever_the_lags(monkeypatch):
+    """Of its values and its ranks; the one, and the pattern of what is there, take theirs once."""
+    random = np.random.default_rng(12)
+    rows = {"rfft": 0, "irfft": 0}
+
+    def counted(name):
+        true = getattr(np.fft, name)
+
+        def transform(x, n=None, **options):
+            rows[name] += len(x) if n == 400 and np.ndim(x) == 2 else 0
+            return true(x, n=n, **options)
+
+        return transform
+
+    for name in rows:
+        monkeypatch.setattr(np.fft, name, counted(name))
+    made = []
+    for series, lags in ((41, 2), (81, 2), (81, 50)):
+        rows.update(rfft=0, irfft=0)
+        correlate(panel_of(random.normal(size=(series, 400))), "s0", lags=lags)
+        made.append(dict(rows))
+    assert made[1] == made[2]
+    assert [made[1][name] - made[0][name] for name in rows] == [2 * 40, 2 * 40]
+
+
+def test_of_lags_that_are_equally_likely_the_first_is_taken():
+    values = np.zeros((2, 400))
+    values[0, 200], values[1, 100] = 1.0, 1.0
+    assert [h.lag for h in correlate(panel_of(values), "s0", lags=20).hits] == [-20]
 
 
 @given(st.lists(st.one_of(st.integers(-5, 5).map(float), st.just(float("nan"))), min_size=1, max_size=40))

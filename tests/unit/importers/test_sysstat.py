@@ -8,6 +8,7 @@ import lzma
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -343,3 +344,37 @@ def test_activities_that_sadf_crashes_on_are_damage_and_the_rest_is_imported(
     recording = imported(archive)
     assert any("SIGSEGV" in text for text in recording.sources["import"]["damage"])
     assert recording.connect().execute("SELECT count(user_us) > 0 FROM processor").fetchone() == (True,)
+
+
+def tables_of(recording: Path) -> dict[str, bytes]:
+    """The Parquet files by their place."""
+    return {f.relative_to(recording).as_posix(): f.read_bytes() for f in recording.rglob("*.parquet")}
+
+
+def test_sadf_is_started_four_times_for_a_small_file_and_the_rows_are_the_same(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once each for header, times, processors and all else; of a large file for each activity."""
+    commands: list[list[str]] = []
+
+    class Counted(subprocess.Popen[bytes]):
+        def __init__(self, command: list[str], **options: Any) -> None:
+            commands.append(command)
+            super().__init__(command, **options)
+
+    monkeypatch.setattr("satline.outside.tools.subprocess.Popen", Counted)
+    import_recording([str(archive)], tmp_path / "small.satline", sysstat.IMPORTER, Options())
+    assert len(commands) == 4
+    commands.clear()
+    monkeypatch.setattr(sysstat, "_SMALL_BYTES", 0)
+    import_recording([str(archive)], tmp_path / "large.satline", sysstat.IMPORTER, Options())
+    assert len(commands) > 10
+    assert tables_of(tmp_path / "small.satline") == tables_of(tmp_path / "large.satline")
+
+
+def test_an_import_loads_no_pandas(archive: Path, tmp_path: Path) -> None:
+    code = "import sys; from satline.cli import run; print(run(sys.argv[1:]), 'pandas' in sys.modules)"
+    command = [sys.executable, "-c", code, "import", str(archive), "-o", str(tmp_path / "made.satline")]
+    environment = {**C, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.splitlines()[-1] == "0 False"
