@@ -1,10 +1,11 @@
 """Diagnosis: is it saturated, at what load, and what holds it back [Bard]."""
 
 from satline.diagnosis._answer import chance_words, resource_words, times
+from satline.diagnosis._courses import ROUNDING_NS
 from satline.diagnosis._diagnose import diagnose, vm_words
 from satline.diagnosis._hinge import Integers, make_levels
 from satline.diagnosis._hinge import fit as fit_hinge
-from satline.diagnosis._histories import MOST_ENTITIES, ROUNDING_NS, Courses, Histories
+from satline.diagnosis._histories import MOST_ENTITIES, Courses, Histories
 from satline.diagnosis._known import require_two_readings
 from satline.diagnosis._lateness import LateLoad, Lateness, lateness_of
 from satline.diagnosis._load import in_users, load_units, nongranular

@@ -25,7 +25,7 @@ from satline.diagnosis.rules import RULES, Context
 from satline.diagnosis.rules._probes import cited
 from satline.diagnosis.rules._worth import together, weighed
 from satline.diagnosis.saturation import saturation as judge_saturation
-from satline.reduction import Curves, Reduction, Source, reduce
+from satline.reduction import Curves, Reduction, Source, one_reading, reduce
 from satline.windows import measured
 
 MANY_FAILED = 0.2
@@ -46,6 +46,11 @@ def diagnose(recording: Source, curves: Curves | None = None, *, load_axis: str 
     InputError
         The recording holds no two samples, or has no such load axis.
     """
+    with one_reading(recording):
+        return _diagnose(recording, curves, load_axis)
+
+
+def _diagnose(recording: Source, curves: Curves | None, load_axis: str | None) -> Diagnosis:
     if not isinstance(curves, Reduction):
         require_two_readings(recording)
     reduction = (

@@ -6,6 +6,7 @@ Nothing is read before a rule asks; each answer is kept.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -13,14 +14,11 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from satline.diagnosis._courses import FILLED, ROUNDING_NS, Observations, Within
 from satline.diagnosis._partial import Floats
-from satline.reduction import Reduction, Source, numbers_table, reading
+from satline.reduction import ENTITY, Readings, Reduction, Source, numbers_table, readings_of, settle
 
 MOST_ENTITIES = 40
-ROUNDING_NS = 1000
-"""Bounds of observations come as floating-point numbers, exact to the nanosecond for 104 days only."""
-FILLED = 0.98
-"""Part of an observation for which a counter must have been read for its gain to be that of all of it."""
 Courses = dict[str, dict[str, Floats]]
 PROCESSOR_STATES = (
     "user_us",
@@ -71,9 +69,15 @@ class Histories:
         self._of_system: dict[str, Floats | None] = {}
 
     @cached_property
+    def readings(self) -> Readings:
+        """The tables of the recording, in the connection that also holds the observations."""
+        return readings_of(self.recording)
+
+    @cached_property
     def connection(self) -> duckdb.DuckDBPyConnection:
         """A connection to the recording that also holds the observations."""
-        connection = reading(self.recording)
+        connection = self.readings.connection
+        settle(connection)
         observed = self.reduction.observations
         columns = {
             name: np.asarray(observed[name], dtype=np.float64).astype(np.int64)
@@ -86,10 +90,62 @@ class Histories:
 
     def _filled_columns(self, table: str) -> frozenset[str]:
         """The columns of a table that hold anything: the others cost as much to group as these."""
-        columns = [row[0] for row in self.connection.execute(f'DESCRIBE "{table}"').fetchall()]
-        counts = ", ".join(f'count("{c}")' for c in columns)
-        (row,) = self.connection.execute(f'SELECT {counts} FROM "{table}"').fetchall()
-        return frozenset(c for c, count in zip(columns, row, strict=True) if count)
+        return frozenset(c for c, count in self.readings.counts(table).items() if count)
+
+    @cached_property
+    def _observations(self) -> Observations:
+        return Observations(self.reduction)
+
+    def _from_arrays(
+        self,
+        table: str,
+        entity: str,
+        names: tuple[str, ...],
+        where: str,
+        make: Callable[[Within, Floats], Floats],
+        most: int | None,
+        asked: tuple[str, ...],
+    ) -> Courses | None:
+        """As `_courses`, made from the table's arrays by `make`; ``None``: left to SQL."""
+        if entity.strip('"') != (ENTITY.get(table) or "'all'"):
+            return None
+        found = self.readings.of(table, names)
+        chosen = None if found is None else self.readings.chosen(table, where)
+        if found is None or chosen is None:
+            return None
+        inside = [
+            (name, times, own)
+            for name, times, own in found.each()
+            if name in chosen and len(self._observations.within(times).at)
+        ]
+        if most is not None and len(inside) > most:
+            sums = []
+            for name, times, own in inside:
+                course = (
+                    make(self._observations.within(times), own[names[0]])
+                    if names[0] in own
+                    else self._nothing
+                )
+                known = course[np.isfinite(course)]
+                sums.append((-float(known.sum()) if len(known) else np.inf, name))
+            kept = {name for _, name in sorted(sums)[:most]}
+            inside = [one for one in inside if one[0] in kept]
+        return {
+            name: {
+                n: make(self._observations.within(times), own[n])
+                if n in names and n in own
+                else self._nothing
+                for n in asked
+            }
+            for name, times, own in inside
+        }
+
+    @cached_property
+    def _nothing(self) -> Floats:
+        """A course without any value; many share it."""
+        nothing = np.full(self.length, np.nan)
+        nothing.flags.writeable = False
+        return nothing
 
     def _moments(self, table: str, where: str) -> str:
         """The observation of each moment at which a table was read. There are fewer moments than rows, and
@@ -116,6 +172,11 @@ class Histories:
         if not filled:
             return {}
         asked, names = names, tuple(n for n in names if n in filled) or names[:1]
+        make = Within.whole_gain if whole else Within.gain
+        most = None if whole else MOST_ENTITIES
+        found = self._from_arrays(table, entity, names, where, make, most, asked)
+        if found is not None:
+            return found
         gains = ", ".join(
             f'CASE WHEN "{n}" >= lag("{n}") OVER w THEN "{n}" - lag("{n}") OVER w END AS "{n}"' for n in names
         )
@@ -146,7 +207,7 @@ class Histories:
                 JOIN moment o ON g.run = o.run AND g.t = o.t)
             SELECT place, entity, {sums} FROM placed GROUP BY place, entity""",
             names,
-            None if whole else MOST_ENTITIES,
+            most,
             asked,
         )
 
@@ -156,6 +217,9 @@ class Histories:
         if not filled:
             return {}
         asked, names = names, tuple(n for n in names if n in filled) or names[:1]
+        found = self._from_arrays(table, entity, names, where, Within.mean, MOST_ENTITIES, asked)
+        if found is not None:
+            return found
         means = ", ".join(f'avg("{n}")::DOUBLE AS "{n}"' for n in names)
         return self._courses(
             f"""
@@ -321,8 +385,7 @@ class Histories:
         for name in names:
             found[name] = np.full((len(entities), self.length), np.nan)
             found[name][number, place] = rows[name]
-        nothing = np.full(self.length, np.nan)
         return {
-            str(entity): {n: found[n][k] if n in found else nothing.copy() for n in asked or names}
+            str(entity): {n: found[n][k] if n in found else self._nothing for n in asked or names}
             for k, (entity,) in enumerate(entities)
         }

@@ -186,20 +186,20 @@ def lateness_of(recording: Source) -> Lateness | None:
     """How late lines were; ``None``: the recording has no emulated users, or tells nothing of it."""
     terminal = recording.sources.get("terminal", {})
     said = _said(terminal) if marked_late(terminal) else ""
-    with reading(recording) as connection:
-        rows = connection.execute(_LINES).fetchnumpy()
-        windows = connection.execute(_WINDOWS).fetchall()
-        users = np.asarray(rows["users"], dtype=np.float64)
-        sent, late = (np.asarray(rows[name], dtype=np.float64) for name in ("sent_ns", "late_us"))
-        response = np.asarray(rows["response_us"], dtype=np.float64)
-        if not said and not len(users):
-            return None
-        loads = tuple(
-            _of_load(int(n), windows, sent[users == n], late[users == n], response[users == n])
-            for n in np.unique(users)
-        )
-        found = Lateness(loads, said, (), (users, sent / 1e9, late / 1e6))
-        return replace(found, causes=tuple(_taken(connection))) if said or found.late_loads else found
+    connection = reading(recording)
+    rows = connection.execute(_LINES).fetchnumpy()
+    windows = connection.execute(_WINDOWS).fetchall()
+    users = np.asarray(rows["users"], dtype=np.float64)
+    sent, late = (np.asarray(rows[name], dtype=np.float64) for name in ("sent_ns", "late_us"))
+    response = np.asarray(rows["response_us"], dtype=np.float64)
+    if not said and not len(users):
+        return None
+    loads = tuple(
+        _of_load(int(n), windows, sent[users == n], late[users == n], response[users == n])
+        for n in np.unique(users)
+    )
+    found = Lateness(loads, said, (), (users, sent / 1e9, late / 1e6))
+    return replace(found, causes=tuple(_taken(connection))) if said or found.late_loads else found
 
 
 def marked_late(terminal: Mapping[str, Any]) -> bool:

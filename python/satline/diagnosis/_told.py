@@ -15,8 +15,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from satline.diagnosis._courses import ROUNDING_NS
 from satline.diagnosis._held import MOST_NAMED, listed
-from satline.diagnosis._histories import ROUNDING_NS, Histories
+from satline.diagnosis._histories import Histories
 from satline.diagnosis._use import Floats, Mask
 
 Cause = Literal["mutex", "futex", "file_lock", "local"]

@@ -11,7 +11,7 @@ from satline.diagnosis._held import held_back
 from satline.diagnosis._histories import Histories
 from satline.diagnosis._results import HeldUp, WaitingUser, WaitPart, WaitShares
 from satline.diagnosis._told import LOCKS, Told, told
-from satline.reduction import Reduction, Source, numbers_table, reading
+from satline.reduction import Reduction, Source, numbers_table, reading, settle
 
 PARTS = ("run", "cpu_wait", "page_wait", "io_wait", "throttled", "eligible", "other")
 MOST_USERS = 5
@@ -164,6 +164,7 @@ def _waiting_users(
         "class": np.tile(reduction.number[chosen], 2),
     }
     seconds = np.bincount(reduction.number[chosen], weights=reduction.seconds[chosen])
+    settle(connection)
     connection.register("wait_end", numbers_table(ends))
     names = ("cpu_us", "run_delay_us", "io_delay_us", "eligible_us")
     # One pass over the users' readings: joined with themselves they would be many.

@@ -149,8 +149,7 @@ def absent_users(recording: Source) -> str | None:
     The emulator does not try such a user again, so that fewer worked than the load says, and what was seen
     at it is of a lighter one.
     """
-    with reading(recording) as connection:
-        count, first = connection.execute(_FAILED).fetchone() or (0, None)
+    count, first = reading(recording).execute(_FAILED).fetchone() or (0, None)
     if not count:
         return None
     why = str(first or "no reason is recorded")

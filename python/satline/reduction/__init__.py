@@ -10,10 +10,11 @@ from satline.reduction._group_users import user_variables
 from satline.reduction._groups import By, Groups, group
 from satline.reduction._observations import differenced, make_scopes
 from satline.reduction._periods import Plan, make_observations, plan, whole
+from satline.reduction._readings import ENTITY, Readings, Table, Times, one_reading, readings_of
 from satline.reduction._reclass import on_axis, reclassed
 from satline.reduction._reduce import Reduction, needed_columns, reduce
 from satline.reduction._results import Curve, Curves, LoadClass, Point
-from satline.reduction._source import Settings, Source, reading
+from satline.reduction._source import Settings, Source, reading, settle
 from satline.reduction._tasks import BusyTask
 from satline.reduction._transactions import make_transactions
 from satline.reduction._trend import Trend, trend
@@ -22,6 +23,7 @@ from satline.reduction._variables import Derived, Variables, variables
 
 __all__ = [
     "DAYS",
+    "ENTITY",
     "LOAD_AXES",
     "SHARE_PARTS",
     "Axis",
@@ -36,9 +38,12 @@ __all__ = [
     "LoadClass",
     "Plan",
     "Point",
+    "Readings",
     "Reduction",
     "Settings",
     "Source",
+    "Table",
+    "Times",
     "Trend",
     "Variables",
     "assign",
@@ -60,11 +65,14 @@ __all__ = [
     "needed_columns",
     "numbers_table",
     "on_axis",
+    "one_reading",
     "plan",
     "reading",
+    "readings_of",
     "reclassed",
     "recorded",
     "reduce",
+    "settle",
     "stretches",
     "texts",
     "trend",

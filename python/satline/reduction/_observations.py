@@ -27,6 +27,8 @@ import duckdb
 
 from satline.reduction._filters import texts
 from satline.reduction._periods import Plan, whole
+from satline.reduction._readings import Readings
+from satline.reduction._scopes import Observed, device_scope, processor_scope, user_scope
 from satline.reduction._source import Settings
 from satline.reduction._variables import REQUEST_TIMES, Variables
 
@@ -107,13 +109,6 @@ def differenced(
         LEFT JOIN readings b ON a.run = b.run AND a.seq = b.seq + 1{same} WHERE a.obs IS NOT NULL"""
 
 
-def _empty(connection: duckdb.DuckDBPyConnection, table: str, columns: tuple[str, ...]) -> frozenset[str]:
-    """Those of these columns of numbers that hold nothing."""
-    counts = ", ".join(f'count("{c}")' for c in columns)
-    (row,) = connection.execute(f'SELECT {counts} FROM "{table}"').fetchall()
-    return frozenset(c for c, count in zip(columns, row, strict=True) if not count)
-
-
 def _mean(levels: tuple[str, ...], prefix: str = "") -> tuple[str, ...]:
     return tuple(f'avg("{c}") AS "{prefix}{c}"' for c in levels)
 
@@ -125,9 +120,12 @@ def make_scopes(
     the_plan: Plan,
     users: str,
     columns: dict[str, frozenset[str]],
+    readings: Readings | None = None,
 ) -> None:
     """One table for each table in `columns`, with a row per observation (device, lock, task: per entity
     and observation).
+
+    Processors, devices and users are many rows: they are read once as arrays where they fit (`_scopes.py`).
 
     Parameters
     ----------
@@ -135,7 +133,11 @@ def make_scopes(
         Condition on the rows of table user that are users of interest.
     columns
         By table, those of its counters and levels that some formula needs.
+    readings
+        The tables of the recording, to be shared with who needs more of them; default: those of `connection`.
     """
+    readings = readings or Readings(connection)
+    observed = Observed(connection, the_plan)
     interval = the_plan.interval_s
 
     def of(table: str, *always: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -163,8 +165,9 @@ def make_scopes(
             f" THEN {settings.host_processors or 'NULL'}::BIGINT"
             " ELSE count(DISTINCT processor) FILTER (CAST(processor AS VARCHAR) <> 'all') END AS processors"
         )
-        source = differenced("processor", interval, ("processor",), counters, where=allowed)
-        create("processor", (count, *whole(counters)), source)
+        if not processor_scope(readings, observed, counters, allowed, settings.host_processors):
+            source = differenced("processor", interval, ("processor",), counters, where=allowed)
+            create("processor", (count, *whole(counters)), source)
     if "cgroup" in columns:
         counters, levels = of("cgroup", "quota_limit_millicpu")
         name = texts((settings.cgroup,)) if settings.cgroup else "NULL"
@@ -172,10 +175,12 @@ def make_scopes(
         create("cgroup", (*whole(counters, "cgroup_"), *_mean(levels, "cgroup_")), source)
     if "device" in columns:
         counters, levels = of("device", "busy_us", *REQUEST_TIMES)
-        empty = _empty(connection, "device", (*counters, *levels))
-        source = differenced("device", interval, ("device",), counters, (*levels, "device_kind"), empty=empty)
-        kind = "any_value(device_kind) AS device_kind"
-        create("device", (kind, *whole(counters), *_mean(levels)), source, "obs, device")
+        if not device_scope(readings, observed, counters, levels):
+            empty = frozenset(c for c in (*counters, *levels) if not readings.counts("device")[c])
+            others = (*levels, "device_kind")
+            source = differenced("device", interval, ("device",), counters, others, empty=empty)
+            kind = "any_value(device_kind) AS device_kind"
+            create("device", (kind, *whole(counters), *_mean(levels)), source, "obs, device")
     if "lock" in columns:
         counters, _ = of("lock", "spin_us")
         source = differenced("lock", interval, ("lock",), counters)
@@ -201,8 +206,10 @@ def make_scopes(
         create("task", (*words, *sums), source, "obs, pid, tid, start_ticks")
     if "user" in columns:
         counters, levels = of("user", "cpu_us", "processes")
+        if user_scope(readings, observed, counters, levels, users):
+            return
         # Of how many processes the waits are bounds them, known or not.
-        empty = _empty(connection, "user", (*counters, *levels)) - {"processes"}
+        empty = frozenset(c for c in (*counters, *levels) if not readings.counts("user")[c]) - {"processes"}
         source = differenced("user", interval, ("user",), counters, levels, users, empty)
         if the_plan.several:
             parts = (*whole(counters), *_mean(levels))

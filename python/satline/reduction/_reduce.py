@@ -14,8 +14,9 @@ from satline.reduction._filters import Filters, has_rows, recorded, users_condit
 from satline.reduction._missing import missing_variables
 from satline.reduction._observations import make_scopes
 from satline.reduction._periods import make_observations, plan
+from satline.reduction._readings import readings_of
 from satline.reduction._results import Curves
-from satline.reduction._source import Settings, Source, reading
+from satline.reduction._source import Settings, Source
 from satline.reduction._statistics import Floats, Integers
 from satline.reduction._tasks import BusyTask, busy_tasks
 from satline.reduction._transactions import make_transactions
@@ -99,7 +100,8 @@ def reduce(
     how = Classing.of(classes, class_width, class_observations)
     asked = None if load_axis is None else axis_named(load_axis, catalogue)
     wanted, members = _wanted(catalogue, variables, also)
-    connection = reading(recording)
+    readings = readings_of(recording)
+    connection = readings.connection
     bound_memory(connection)
     settings = Settings.of(recording)
     chosen = filters or Filters()
@@ -136,7 +138,8 @@ def reduce(
     )
     if "transaction" in scopes:
         make_transactions(connection, chosen)
-    make_scopes(connection, catalogue, settings, the_plan, users, scopes)
+    if scopes:
+        make_scopes(connection, catalogue, settings, the_plan, users, scopes, readings)
     values = make_values(
         connection, catalogue, settings, [d for d in made if not d.per], frozenset(scopes), alone=alone
     )

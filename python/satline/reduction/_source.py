@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -28,10 +29,24 @@ def reading(source: Source) -> duckdb.DuckDBPyConnection:
     """A connection in which nothing but temporary tables and views is made.
 
     Those of a small recording share one database, which takes longer to make than most queries: see
-    `satline.recording.Recording.reading`. Other sources have `connect` alone.
+    `satline.recording.Recording.reading`. Other sources have `connect` alone. Nobody closes it: within
+    `one_reading` it is everybody's.
     """
-    shared: Callable[[], duckdb.DuckDBPyConnection] = getattr(source, "reading", source.connect)
-    return shared()
+    shared = SHARED.get()
+    if shared is not None and shared[0] is source:
+        settle(shared[1])
+        return shared[1]
+    connect: Callable[[], duckdb.DuckDBPyConnection] = getattr(source, "reading", source.connect)
+    return connect()
+
+
+def settle(connection: duckdb.DuckDBPyConnection) -> None:
+    """End a result of which somebody took the first row only: DuckDB registers nothing beside it."""
+    connection.execute("SELECT 1").fetchall()
+
+
+SHARED: ContextVar[tuple[Source, duckdb.DuckDBPyConnection] | None] = ContextVar("shared", default=None)
+"""The recording that all parts of a command read in one connection: see `one_reading`."""
 
 
 @dataclass(frozen=True)

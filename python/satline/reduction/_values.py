@@ -107,8 +107,8 @@ class Columns(Mapping[str, Floats]):
             yield from self.read(names[start : start + size]).items()
 
 
-def numbers_table(columns: Mapping[str, NDArray[Any]]) -> pa.Table:
-    """Columns of numbers and truth values as an Arrow table, for `register`.
+def numbers_table(columns: Mapping[str, NDArray[Any]], *, missing: bool = False) -> pa.Table:
+    """Columns of numbers and truth values as an Arrow table, for `register`; `missing`: null where NaN.
 
     `pyarrow.array` asks pandas what it is given, and so imports it: as much processor time as a reduction.
     """
@@ -119,6 +119,8 @@ def numbers_table(columns: Mapping[str, NDArray[Any]]) -> pa.Table:
         whole = np.ascontiguousarray(column)
         data = np.packbits(whole, bitorder="little") if whole.dtype == bool else whole
         buffers = [None, pa.py_buffer(data)]
+        if missing and whole.dtype == np.float64 and (gaps := np.isnan(whole)).any():
+            buffers[0] = pa.py_buffer(np.packbits(~gaps, bitorder="little"))
         arrays[name] = pa.Array.from_buffers(pa.from_numpy_dtype(whole.dtype), len(whole), buffers)
     return pa.table(arrays)
 
