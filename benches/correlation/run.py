@@ -7,8 +7,8 @@
 Without a word: 2,000 series of 10,000 moments, autocorrelated, against one of them at lags of −60 … 60. In
 turn, in one process and with the same BLAS threads: the bare products of series and lagged PQM, once for
 values and once for ranks; and `satline.correlation.correlate`, which besides centres, ranks, allows for
-missing moments and autocorrelation (two transforms of every series), makes the chances and folds the
-discoveries. The same once more with a twentieth of all values missing; the bare products are then those of
+missing moments and autocorrelation, makes the chances and folds the discoveries; it makes the products by
+transforms. The same once more with a twentieth of all values missing; the bare products are then those of
 values, squares and presence.
 
 --false makes panels of series that have nothing to do with each other, of kinds on which naive tests fail,
