@@ -276,7 +276,7 @@ def one_reading(source: Source) -> Iterator[None]:
 
 
 def _numbers(column: Any) -> NDArray[Any]:
-    """An Arrow array without nulls. Its own `to_numpy` imports pandas, which takes half as long as a diagnosis
+    """An Arrow array without nulls. Its own `to_numpy` imports pandas, half as long as a diagnosis
     of a small recording."""
     size = column.type.bit_width // 8
     dtype = np.float64 if str(column.type) == "double" else np.dtype(f"i{size}")
