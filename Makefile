@@ -97,8 +97,9 @@ test-guest: $(VENV)/test ## Build the guests of Debian 12 and 13 where they are 
 	SATLINE_TEST_GUEST=1 $(BIN)/python -m pytest tests/system/test_guest.py tests/system/test_kernels.py tests/system/test_ordinary_host.py \
 	  tests/system/test_swapper_guest.py tests/system/test_swapper_unit.py
 
+# With --bins the programs that have no tests would be linked, for which each of their libraries is compiled once more.
 test-fast: $(VENV)/test ## The crates' and the package's unit tests, without the slow ones and the studies: about 1.5 minutes.
-	cargo test --workspace --quiet --lib --bins
+	cargo test --workspace --quiet --lib --bin satline-disk --bin satline-thermometer
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow and not system'
 
 # The sanitizer is no stable option of the compiler, though its runtime comes with each: hence RUSTC_BOOTSTRAP. It

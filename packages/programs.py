@@ -9,8 +9,10 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-# What is shipped is what was tested.
-PROFILE = "release"
+# Its code is that of "release", linked as one: tests/unit/test_wheel.py compares what both write.
+PROFILE = "shipped"
+# A panic ends these programs, and symbols are stripped: nothing would read tables for unwinding a stack.
+_FLAGS = "-C force-unwind-tables=no"
 # Of every distribution that is still kept; what PyPI calls manylinux_2_28.
 GLIBC = (2, 28)
 _VERSION = re.compile(rb"GLIBC_(\d+)\.(\d+)")
@@ -57,7 +59,7 @@ def build_for_wheel(machine: Machine, rustc: str, target: Path, tools: Path) -> 
     linked = f"{machine.triple}.{GLIBC[0]}.{GLIBC[1]}"
     command = ["cargo-zigbuild", "build", "--profile", PROFILE, "--workspace", "--bins", "--target", linked]
     path = f"{tools.absolute()}:{os.environ['PATH']}"
-    _run(command, {"PATH": path, "RUSTC": rustc, "CARGO_TARGET_DIR": str(target)})
+    _run(command, {"PATH": path, "RUSTC": rustc, "RUSTFLAGS": _FLAGS, "CARGO_TARGET_DIR": str(target)})
     return target / machine.triple / PROFILE
 
 
@@ -74,7 +76,11 @@ def build_static(machine: Machine, rustc: str, target: Path, programs: tuple[str
     chosen = [word for name in programs for word in ("--package", name)]
     target = target / "static"  # the flags would make the others be compiled anew each time
     command = ["cargo", "build", "--profile", PROFILE, "--bins", "--target", machine.triple, *chosen]
-    flags = {"RUSTFLAGS": "-C target-feature=+crt-static", "RUSTC": rustc, "CARGO_TARGET_DIR": str(target)}
+    flags = {
+        "RUSTC": rustc,
+        "RUSTFLAGS": f"-C target-feature=+crt-static {_FLAGS}",
+        "CARGO_TARGET_DIR": str(target),
+    }
     if machine.wheel != os.uname().machine:
         linker = f"CARGO_TARGET_{machine.triple.upper().replace('-', '_')}_LINKER"
         flags[linker] = os.environ.get(linker, f"{machine.wheel}-linux-gnu-gcc")
