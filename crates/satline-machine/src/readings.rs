@@ -147,7 +147,7 @@ pub struct ProcessorReading {
     pub dispatches: u64,
     /// Users taken off it by interrupts.
     pub interruptions: u64,
-    /// Page waits that began here, users' I/Os that it started, and both that it had no path for.
+    /// Page waits of users who ran on it, users' I/Os that it started, and both that it had no path for.
     pub page_waits: u64,
     pub ios: u64,
     pub io_defers: u64,

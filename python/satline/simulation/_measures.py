@@ -167,7 +167,7 @@ _OF_UNITS = {
     "processor_supervisor": ("supervisor state, processor", "fraction", ""),
     "processor_spin": ("spinning, processor", "fraction", ""),
     "processor_dispatches_per_s": ("dispatches, processor", "per second", ""),
-    "processor_page_waits_per_s": ("page waits begun, processor", "per second", ""),
+    "processor_page_waits_per_s": ("page waits of users on processor", "per second", ""),
     "processor_io_defers_per_s": ("I/Os put off, processor", "per second", ""),
     "lock_spin": ("spinning before lock", "fraction", ""),
     "lock_held": ("held, lock", "fraction", ""),

@@ -98,7 +98,7 @@ def test_spin_before_a_lock_agrees_with_the_chain(processors: int, hold_ms: floa
         "lock": '[{ name = "SYSTEM", wait = "spin", holds = { user_io_start = 1.0 } }]',
         "workload.class.user.think_s": "{ fixed = 0.001 }",
     }
-    found = simulated(sets, users=12 * processors, seconds=300)
+    found = simulated(sets, users=12 * processors, seconds=100 + 100 * round(24 / processors))
     assert found["idle_fraction"].max() == found["io_wait_fraction"].max() == 0, "processors are busy"
     probability, spun, held = spinning(processors, run_s, hold_ms * 1e-3)
     agrees(found["lock_spin_probability:SYSTEM"], probability, 0.03)

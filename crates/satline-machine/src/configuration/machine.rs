@@ -69,8 +69,21 @@ pub struct SchedulerFigures {
     pub q2_cap: Option<u32>,
     /// Least projected working set, pages.
     pub minimum_working_set: u32,
+    /// `None`: admission does not look at the paging rate.
+    pub paging_rate: Option<PagingRate>,
     /// The projection is multiplied by this: below 1 it underestimates, above 1 it overestimates.
     pub projection_factor: f64,
+}
+
+/// The paging rate by which users are admitted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PagingRate {
+    /// Pages read per second.
+    pub limit_per_s: f64,
+    /// It is measured over so long.
+    pub interval: Span,
+    /// The control program divides it by the number of processors: the fault of attached processors [TB84].
+    pub divided: bool,
 }
 
 /// Processor time of the control program's paths, on this machine; charged to the user for whom it runs.

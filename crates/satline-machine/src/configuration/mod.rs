@@ -14,8 +14,8 @@ mod swapping;
 mod workload;
 
 pub use machine::{
-    Costs, DeviceUnit, INVOLUNTARY_DROPS, Machine, PageArea, PagingPlan, PeriodicScan, Policies, Processors,
-    QUEUE_DROP_DEFAULT, Role, SchedulerFigures, StorageFigures,
+    Costs, DeviceUnit, INVOLUNTARY_DROPS, Machine, PageArea, PagingPlan, PagingRate, PeriodicScan, Policies,
+    Processors, QUEUE_DROP_DEFAULT, Role, SchedulerFigures, StorageFigures,
 };
 pub use multiprocessor::{
     Interrupts, LockPlan, LockWait, MOST_PROCESSORS, Multiprocessor, ProcessorRole, ProcessorUnit, Work,

@@ -35,9 +35,11 @@ impl Simulation {
         self.give_way(processor, burst.user);
     }
 
-    /// A user who could go on waits for a processor again: for this one, where an interrupted Q1 user is dispatched anew.
+    /// A user who could go on waits for a processor again: for this one, where an interrupted Q1 user is dispatched anew. A
+    /// processor keeps one at a time.
     fn give_way(&mut self, processor: usize, user: u32) {
-        if self.redispatches() && self.users[user as usize].status == Status::Q1 {
+        let keeps = self.redispatches() && self.processors[processor].kept.is_none();
+        if keeps && self.users[user as usize].status == Status::Q1 {
             let now = self.calendar.now();
             let him = &mut self.users[user as usize];
             him.account.turn(now, UserTime::CpuWait);
@@ -54,6 +56,7 @@ impl Simulation {
         let him = &mut self.users[user as usize];
         him.account.turn(now, UserTime::CpuWait);
         him.listed = true;
+        self.entered = true;
         self.readied |= !interrupted;
         let ready = self.as_ready(user, interrupted);
         self.dispatch.enter(ready);
@@ -166,9 +169,9 @@ impl Simulation {
         length
     }
 
-    /// The user may go on where he is, unless the control program has other work first.
+    /// The user may go on where he is, unless the control program has other work first, or somebody was interrupted here.
     pub(super) fn resume(&mut self, processor: usize, user: u32) {
-        if !self.has_posted(processor) {
+        if !self.has_posted(processor) && self.processors[processor].kept.is_none() {
             self.start_burst(processor, user);
         } else {
             self.processors[processor].interrupted = Some(user);

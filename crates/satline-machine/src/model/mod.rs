@@ -109,12 +109,15 @@ pub struct Simulation {
     locks: Option<Box<Locks>>,
     /// Processors without anything to do.
     idle: usize,
-    /// Somebody has become ready in this event.
+    /// In this event somebody has come to the dispatcher's list; one of them has become ready, and was not interrupted.
+    entered: bool,
     readied: bool,
     /// Q1 and Q2 candidates: who was served longest ago is on top.
     candidates: [BinaryHeap<Reverse<(Time, u32)>>; 2],
     queue: InQueue,
     candidates_pages: u64,
+    /// When the paging rate was measured last, and the pages read up to then.
+    rate_from: (Time, u64),
 
     populations: Populations,
     /// What an idle processor's time counts as.
@@ -231,10 +234,12 @@ impl Simulation {
             reach: Reach::new(machine, count).map(Box::new),
             locks: Locks::new(&machine.locks, machine.processors.count as usize, count),
             idle: machine.processors.count as usize,
+            entered: false,
             readied: false,
             candidates: std::array::from_fn(|_| BinaryHeap::with_capacity(count)),
             queue: InQueue::default(),
             candidates_pages: 0,
+            rate_from: (Time::START, 0),
             populations: Populations::new(plan.users),
             waiting_for: ProcessorTime::Idle,
             outstanding: (0, 0),
@@ -347,7 +352,10 @@ impl Simulation {
             self.feed();
         }
         if self.processors.len() > 1 {
-            self.wake();
+            // Whoever idles has found nobody: that changes only when somebody waits anew.
+            while std::mem::take(&mut self.entered) {
+                self.wake();
+            }
         }
         self.classify_waiting();
     }

@@ -38,7 +38,7 @@ pub struct ProcessorCounts {
     pub dispatches: u64,
     /// Users taken off it before their burst's end.
     pub interruptions: u64,
-    /// Page waits that began here, and users' I/Os that it started.
+    /// Page waits of users who ran here, and users' I/Os that it started.
     pub page_waits: u64,
     pub ios: u64,
     /// I/Os and page-ins that it had no path for.

@@ -130,7 +130,9 @@ impl Simulation {
         // A page that is still in storage is no I/O.
         self.users[user as usize].waited |= fault == Fault::Waits;
         if fault == Fault::Waits {
-            self.processors[processor].counts.page_waits += 1;
+            // He ran there, wherever his page-in starts.
+            let ran_on = usize::from(self.users[user as usize].processor);
+            self.processors[ran_on].counts.page_waits += 1;
             if let Some(reach) = &mut self.reach {
                 reach.started(user, processor);
             }

@@ -69,6 +69,7 @@ impl Simulation {
         him.kind = kind as u16;
         him.started = self.calendar.now();
         him.stays = 0;
+        him.processor = NO_PROCESSOR;
         him.at_start = AtStart {
             ns: him.account.ns,
             page_reads,
@@ -88,7 +89,6 @@ impl Simulation {
         let kind = &self.classes[usize::from(him.class)].kinds[usize::from(him.kind)];
         let demand = kind.draw_demand(&mut draws.cpu);
         him.problem_left = demand.ns();
-        him.processor = NO_PROCESSOR;
         him.io_left = kind.draw_io_interval(&mut draws.io_interval);
         self.memory.begin_transaction(user, him.kind.into(), demand);
     }
@@ -121,6 +121,7 @@ impl Simulation {
                 return;
             };
             self.queue.available_frames = self.memory.available_frames();
+            self.believe();
             let interactive = line == 0;
             let pages = self.users[user as usize].projected;
             let candidate = Candidate {
@@ -136,6 +137,23 @@ impl Simulation {
             self.candidates_pages -= u64::from(pages);
             self.queue_add(candidate, among);
         }
+    }
+
+    /// What the control program believes of the paging rate, where it looks at it: measured anew when its interval is over.
+    fn believe(&mut self) {
+        let Some(rate) = self.scheduler.paging_rate else {
+            return;
+        };
+        let now = self.calendar.now();
+        let (since, before) = self.rate_from;
+        let elapsed = now - since;
+        if elapsed < rate.interval {
+            return;
+        }
+        let reads = self.memory.all_page_reads();
+        let divisor = if rate.divided { self.processors.len() } else { 1 };
+        self.queue.paging_rate_per_s = (reads - before) as f64 / elapsed.seconds() / divisor as f64;
+        self.rate_from = (now, reads);
     }
 
     fn queue_add(
@@ -204,6 +222,7 @@ impl Simulation {
             q2: self.queue.q2 - u32::from(!interactive),
             pages: self.queue.pages - u64::from(him.projected),
             available_frames: self.memory.available_frames(),
+            ..self.queue
         };
         let holds = Candidate {
             user,

@@ -20,6 +20,11 @@ impl Memory {
         self.storage.accounts[self.storage.programs.len()].resident
     }
 
+    /// Pages read so far, by whomever.
+    pub fn all_page_reads(&self) -> u64 {
+        self.storage.counts.page_reads
+    }
+
     /// Pages read for the user.
     pub fn page_reads(&self, user: u32) -> u64 {
         self.storage.accounts[user as usize].page_reads

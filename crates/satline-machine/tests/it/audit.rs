@@ -4,8 +4,8 @@ use crate::support::machines::{Kept, at, background, class, kind, machine, s, un
 use proptest::prelude::*;
 use satline_machine::configuration::{
     Interrupts, LockPlan, LockWait, Machine, Migration, MigrationOrder, Multiprocessor, Neighbours, PageArea,
-    Peers, PeriodicScan, Prefetch, ProcessorRole, ProcessorUnit, Purpose, Readahead, Role, Window, Work,
-    Workload,
+    PagingRate, Peers, PeriodicScan, Prefetch, ProcessorRole, ProcessorUnit, Purpose, Readahead, Role,
+    Window, Work, Workload,
 };
 use satline_machine::engine::{Distribution, Span, Streams};
 use satline_machine::model::{Plan, Simulation, Step};
@@ -105,7 +105,7 @@ prop_compose! {
     /// The same machines with processors that differ, and locks.
     fn guarded()(
         machine in machines(), multiprocessor in prop::option::weighted(0.8, multiprocessors()), locks in locks(),
-        compute_bound_after in 1..4_u32,
+        compute_bound_after in 1..4_u32, rate in prop::option::of((0.0..200.0, 0.1..5.0, any::<bool>())),
     ) -> Machine {
         let mut made = machine;
         if let Some(plan) = &multiprocessor {
@@ -114,6 +114,10 @@ prop_compose! {
         made.multiprocessor = multiprocessor;
         made.locks = locks;
         made.scheduler.compute_bound_after = compute_bound_after;
+        if let Some((limit_per_s, interval_s, divided)) = rate {
+            made.policies.admission = "paging-rate".into();
+            made.scheduler.paging_rate = Some(PagingRate { limit_per_s, interval: s(interval_s), divided });
+        }
         made
     }
 }

@@ -1,9 +1,11 @@
 //! Processors that differ: who starts an I/O, who takes an interrupt, who gets whom.
 
+use crate::support::files::{machine_path, workload_path};
 use crate::support::machines::{at, background, class, kind, machine, run, s, simulation, units, workload};
+use satline_machine::configuration::read::read_files;
 use satline_machine::configuration::{
-    Interrupts, LockPlan, LockWait, Machine, Multiprocessor, ProcessorRole, ProcessorUnit, Role, Work,
-    Workload,
+    Interrupts, LockPlan, LockWait, Machine, Multiprocessor, PagingRate, ProcessorRole, ProcessorUnit, Role,
+    Work, Workload,
 };
 use satline_machine::engine::{Distribution, Span};
 use satline_machine::readings::{ProcessorReading, Reading};
@@ -77,6 +79,32 @@ fn an_attached_processor_starts_no_io_and_takes_no_interrupt() {
     assert_eq!(attached.interruptions, 0);
     // Control-program work costs nothing; the wait for the main one to come to it does.
     assert!(reading.system.deferred_ns.unwrap() > 0);
+}
+
+/// Users who page, in storage for a third of them; they do no I/O.
+fn paging() -> Workload {
+    let exponential = |mean_s| Distribution::exponential(mean_s).unwrap();
+    let mut work = kind(exponential(0.6));
+    work.locality.working_set_pages = 20.0;
+    work.locality.phase = s(0.2);
+    let mut load = workload(vec![class(exponential(1.0), vec![work])]);
+    load.classes[0].space_pages = 60;
+    load
+}
+
+#[test]
+fn page_ins_are_put_off_too_and_count_where_their_user_ran() {
+    let mut machine = attached();
+    machine.storage.pageable_frames = 150;
+    machine.scheduler.projection_factor = 0.3;
+    let reading = last(&machine, &paging(), 12, 100.0);
+    let [main, attached] = &reading.processors[..] else {
+        panic!("two processors")
+    };
+    assert!(attached.page_waits > 200 && main.page_waits > 200, "{attached:?}");
+    // Whose page came while he was put off waits for none; who waits for one that is on its way was not put off.
+    assert!(attached.io_defers > attached.page_waits / 2, "{attached:?}");
+    assert_eq!(main.io_defers, 0);
 }
 
 #[test]
@@ -207,6 +235,41 @@ fn a_switch_costs_the_reload_of_the_cache_and_a_signal_its_price() {
     assert!(
         signals > 0 && (signals - 2) * 20_000 <= ns && ns <= signals * 20_000,
         "{ns} {signals}"
+    );
+}
+
+#[test]
+fn a_control_program_that_divides_its_paging_rate_lets_in_more() {
+    let files = (machine_path("155-II-1mb"), workload_path("paging-heavy"));
+    // Projections are far too small: the rate alone keeps users out.
+    let sets = [("processors.count", "2"), ("scheduler.projection_factor", "0.2")];
+    let sets = sets.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let (machine, workload) = read_files(&files.0, &files.1, &sets).unwrap();
+    let system = |rate: Option<(f64, bool)>| {
+        let mut machine = machine.machine.clone();
+        if let Some((limit_per_s, divided)) = rate {
+            machine.policies.admission = "paging-rate".into();
+            machine.scheduler.paging_rate = Some(PagingRate {
+                limit_per_s,
+                interval: s(1.0),
+                divided,
+            });
+        }
+        last(&machine, &workload.workload, 30, 600.0).system
+    };
+    let (classic, unlimited) = (system(None), system(Some((1e9, false))));
+    assert_eq!(
+        classic, unlimited,
+        "a limit that is never reached changes nothing"
+    );
+    let whole = system(Some((80.0, false)));
+    // Of two processors: half the rate against half the limit.
+    assert_eq!(whole, system(Some((40.0, true))));
+    let divided = system(Some((80.0, true)));
+    let [classic, whole, divided] = [classic, whole, divided].map(|system| system.q2_ns as f64);
+    assert!(
+        whole < 0.9 * divided && divided < classic,
+        "{whole} {divided} {classic}"
     );
 }
 

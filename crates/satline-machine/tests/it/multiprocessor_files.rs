@@ -90,6 +90,38 @@ fn wrong_ones_are_refused_with_the_key_and_a_remedy() {
         assert!(error.message.contains(why), "{why}: {error}");
         assert!(error.hint.contains(hint), "{hint}: {error}");
     }
+    let error = machine(&good, &[("policies.admission", "paging-rate")]).unwrap_err();
+    assert!(
+        error
+            .message
+            .contains("scheduler.paging_rate_limit_per_s is missing"),
+        "{error}"
+    );
+    let error = machine(&good, &[("scheduler.paging_rate_limit_per_s", "80")]).unwrap_err();
+    assert!(
+        error.message.contains("policies.admission is \"classic\""),
+        "{error}"
+    );
+    let sets = [
+        ("scheduler.paging_rate_limit_per_s", "80"),
+        ("scheduler.paging_rate_divided", "true"),
+        ("policies.admission", "paging-rate"),
+    ];
+    let rate = machine(&good, &sets)
+        .unwrap()
+        .machine
+        .scheduler
+        .paging_rate
+        .unwrap();
+    assert_eq!(
+        (rate.limit_per_s, rate.interval.seconds(), rate.divided),
+        (80.0, 1.0, true)
+    );
+    let error = machine(&good, &sets[1..]).unwrap_err();
+    assert!(
+        error.message.contains("paging_rate_limit_per_s is missing"),
+        "{error}"
+    );
     let base = text(&machine_path("3081D")) + "\n[[processor]]\nrole = \"main\"\n";
     let error = machine(&base, &[]).unwrap_err();
     assert!(

@@ -57,6 +57,7 @@ pub fn machine() -> Machine {
             q2_cap: None,
             minimum_working_set: 1,
             projection_factor: 1.0,
+            paging_rate: None,
         },
         costs: Costs::default(),
         paging: PagingPlan {

@@ -100,6 +100,7 @@ pub fn machine(frames: u32) -> Machine {
             q2_cap: None,
             minimum_working_set: 1,
             projection_factor: 1.0,
+            paging_rate: None,
         },
         costs: Costs::default(),
         paging: PagingPlan {

@@ -13,7 +13,7 @@ use super::stated::{Need, plain};
 use super::swapping;
 use super::table::Table;
 use crate::configuration::{
-    Costs, INVOLUNTARY_DROPS, Machine, PagingPlan, PeriodicScan, Policies, QUEUE_DROP_DEFAULT,
+    Costs, INVOLUNTARY_DROPS, Machine, PagingPlan, PagingRate, PeriodicScan, Policies, QUEUE_DROP_DEFAULT,
     SchedulerFigures, StorageFigures,
 };
 use crate::devices::MAX_PAGES;
@@ -22,6 +22,8 @@ use crate::engine::Span;
 /// A machine has no more frames: 64 GiB.
 const MOST_FRAMES: u32 = 1 << 24;
 const PAGE_BYTES: u64 = 4096;
+/// The limit of the paging rate, in table `[scheduler]`.
+const LIMIT: &str = "paging_rate_limit_per_s";
 
 /// The machine of a file; device files and the table of processors are looked for in these folders.
 ///
@@ -46,6 +48,7 @@ pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<Machine, Error> {
     let costs = costs(&file.table("costs")?, instructions_per_s)?;
     paths_fit(&file.table("scheduler")?, &scheduler, &costs)?;
     let policies = policies(&file.table("policies")?, involuntary_drop)?;
+    rate_is_used(&file.table("scheduler")?, &scheduler, &policies)?;
     let paging = file.table("paging")?;
     let most_pages_per_sio = paging.count("most_pages_per_sio", Need::Nothing, 1, MAX_PAGES as u32)?;
     let write_unchanged = paging.maybe_choice("write_unchanged")?;
@@ -127,11 +130,43 @@ fn scheduler(table: &Table<'_>) -> Result<(SchedulerFigures, String), Error> {
         q2_cap: cap("q2_cap_users")?,
         minimum_working_set: table.count("minimum_working_set_pages", Need::Source, 1, MOST_FRAMES)?,
         projection_factor: table.figure("projection_factor", Need::Nothing, 0.001, 1000.0)?,
+        paging_rate: paging_rate(table)?,
     };
     let words = INVOLUNTARY_DROPS.map(|name| (name, name));
     let involuntary_drop = swapping::choice(table, "involuntary_drop", &words)?;
     table.finish()?;
     Ok((figures, involuntary_drop.into()))
+}
+
+/// The rate by which users are admitted, if its limit is there.
+fn paging_rate(table: &Table<'_>) -> Result<Option<PagingRate>, Error> {
+    let limit = table.maybe_figure(LIMIT, Need::Source, 0.0, 1e9)?;
+    let interval = table.maybe_time("paging_rate_interval", Need::Nothing, 1e-3, 1e6)?;
+    let divided = table.maybe_choice("paging_rate_divided")?;
+    let Some(limit_per_s) = limit else {
+        return match interval.is_some() || divided.is_some() {
+            true => Err(table.missing(LIMIT)),
+            false => Ok(None),
+        };
+    };
+    Ok(Some(PagingRate {
+        limit_per_s,
+        interval: interval.unwrap_or(Span::from_seconds(1.0)),
+        divided: divided.unwrap_or(false),
+    }))
+}
+
+/// A limit is there where the policy looks at it, and nowhere else.
+fn rate_is_used(table: &Table<'_>, scheduler: &SchedulerFigures, policies: &Policies) -> Result<(), Error> {
+    const NAME: &str = "paging-rate";
+    match (scheduler.paging_rate.is_some(), policies.admission == NAME) {
+        (true, false) => {
+            let why = format!("is there, and policies.admission is {:?}", policies.admission);
+            Err(table.wrong(LIMIT, &why, "give admission = \"paging-rate\", or leave it out"))
+        }
+        (false, true) => Err(table.missing(LIMIT)),
+        _ => Ok(()),
+    }
 }
 
 /// Slices and the quantum are longer than the control program's own work in them.

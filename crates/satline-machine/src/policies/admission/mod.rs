@@ -6,6 +6,7 @@
 
 mod cap;
 mod classic;
+mod paging_rate;
 
 use std::fmt::Debug;
 
@@ -23,7 +24,7 @@ pub struct Candidate {
 }
 
 /// What is in queue, background programs included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct InQueue {
     pub q1: u32,
     pub q2: u32,
@@ -31,6 +32,8 @@ pub struct InQueue {
     pub pages: u64,
     /// APAGES: frames that users' pages may have.
     pub available_frames: u32,
+    /// Pages read per second, as the control program believes; 0 where it does not look.
+    pub paging_rate_per_s: f64,
 }
 
 /// Who gets into queue.
@@ -45,6 +48,7 @@ pub type Make = fn(&SchedulerFigures) -> Box<dyn Admission>;
 pub const POLICIES: &[Entry<Make>] = &[
     Entry { name: "classic", source: include_str!("classic.rs"), make: classic::make },
     Entry { name: "cap", source: include_str!("cap.rs"), make: cap::make },
+    Entry { name: "paging-rate", source: include_str!("paging_rate.rs"), make: paging_rate::make },
 ];
 
 #[cfg(test)]
@@ -64,6 +68,7 @@ pub(super) mod tests {
             q2_cap,
             minimum_working_set: 1,
             projection_factor: 1.0,
+            paging_rate: None,
         }
     }
 
@@ -83,6 +88,7 @@ pub(super) mod tests {
             q2,
             pages,
             available_frames,
+            paging_rate_per_s: 0.0,
         }
     }
 }
