@@ -1,7 +1,7 @@
 """Report definitions: what a report shows, in a short TOML file that an analyst writes in minutes [TB84].
 
 A definition names variables, how observations are grouped, filters, statistics and layout. Every built-in
-report is such a file, in ``report/definitions/``. docs/reference/report-definitions.md explains every key.
+report is such a file, in ``present/definitions/``. docs/reference/report-definitions.md explains every key.
 """
 
 from __future__ import annotations

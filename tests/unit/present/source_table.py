@@ -149,7 +149,7 @@ def imported(path: Path, source: Path) -> Recording:
 def table(cells: Mapping[str, Mapping[str, str]]) -> str:
     """The table; `cells` by source and report."""
     lines = ["| report | " + " | ".join(cells) + " |", "|---" * (len(cells) + 1) + "|"]
-    lines += [f"| `{name}` | " + " | ".join(one[name] for one in cells.values()) + " |" for name in reports()]
+    lines += [f"| `{name}` | " + " | ".join(one.get(name, "?") for one in cells.values()) + " |" for name in reports()]
     return "\n".join(lines) + "\n"
 
 
@@ -189,6 +189,8 @@ def main() -> None:
             cells[source] = {report: cell(report, has) for report in reports()}
     before, _, rest = page.partition(BEGIN)
     after = rest.partition(END)[2]
+    kept = ", ".join(source for source in SOURCES if source in cells and source not in made)
+    print(f"not here, so kept as they were: {kept}" if kept else "made from all sources", file=sys.stderr)
     ordered = {source: cells[source] for source in SOURCES if source in cells}
     PAGE.write_text(f"{before}{BEGIN}{table(ordered)}{END}{after}", encoding="utf-8")
 

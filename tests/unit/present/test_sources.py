@@ -15,7 +15,7 @@ from satline.errors import SatlineError
 from satline.recording import Recording
 from satline.systems.binaries import find_binary
 
-pytestmark = pytest.mark.slow
+slow = pytest.mark.slow
 
 
 def found(recording: Recording) -> dict[str, str]:
@@ -37,11 +37,13 @@ def test_every_report_and_every_source_is_in_the_table() -> None:
         assert list(cells) == table.reports(), source
 
 
+@slow
 def test_what_the_simulated_machine_gives(tmp_path: Path) -> None:
     program("satline-machine")
     assert found(table.simulated(tmp_path / "a.satline")) == table.told()["simulated"]
 
 
+@slow
 @pytest.mark.parametrize("source", table.ARCHIVES)
 def test_what_an_archive_gives(tmp_path: Path, source: str) -> None:
     needs = {"PCP": "pmdumplog", "atop": "atop"}.get(source)
@@ -51,6 +53,7 @@ def test_what_an_archive_gives(tmp_path: Path, source: str) -> None:
     assert found(recording) == table.told()[source]
 
 
+@slow
 def test_this_host_gives_no_more_than_a_host_that_gives_all(tmp_path: Path) -> None:
     program("satline-monitor")
 
