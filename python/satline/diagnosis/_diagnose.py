@@ -70,10 +70,10 @@ def _diagnose(recording: Source, curves: Curves | None, load_axis: str | None) -
     search = search_of(recording.description)
     if search is not None and verdict.load_axis == "users":
         seen = measured(recording, reduction=reduction)
-        judged = by_posterior(verdict, seen.windows, *search, full=fills_what_was_left(reduction))
-        if judged is not verdict and seen.line_s is not None and work_completed(reduction) is not None:
-            judged = in_work(judged, seen.line_s, reduction.curves["work_rate"].unit)
-        verdict = judged
+        searched = by_posterior(verdict, seen.windows, *search, full=fills_what_was_left(reduction))
+        if searched is not verdict and seen.line_s is not None and work_completed(reduction) is not None:
+            searched = in_work(searched, seen.line_s, reduction.curves["work_rate"].unit)
+        verdict = searched
     before, reservation = verdict, ""
     failures = failed_part(reduction)
     if failures > MANY_FAILED and verdict.outcome == "not-saturated":

@@ -149,7 +149,8 @@ def imported(path: Path, source: Path) -> Recording:
 def table(cells: Mapping[str, Mapping[str, str]]) -> str:
     """The table; `cells` by source and report."""
     lines = ["| report | " + " | ".join(cells) + " |", "|---" * (len(cells) + 1) + "|"]
-    lines += [f"| `{name}` | " + " | ".join(one.get(name, "?") for one in cells.values()) + " |" for name in reports()]
+    for name in reports():
+        lines.append(f"| `{name}` | " + " | ".join(one.get(name, "?") for one in cells.values()) + " |")
     return "\n".join(lines) + "\n"
 
 
