@@ -32,8 +32,8 @@ $(VENV)/made:
 	  { rm -rf $(VENV); echo "error: no virtual environment could be made"; echo "hint: apt-get install python3-venv"; exit 2; }
 	@touch $@
 
-# With the extras that a study's report and all commands use. What it needs is fetched while it is compiled. The programs are compiled at once: the wheel's build would do them
-# one after the other.
+# With the extras that a study's report and all commands use. What it needs is fetched while it is compiled. The programs are compiled at once, and the wheel takes them: its own
+# build would do them one after the other, each with the features that it alone asks of its libraries, so that many of these would be compiled again.
 $(VENV)/product: $(VENV)/made $(SOURCES)
 	@echo "Building Satline and installing it into $(VENV) (the first time takes some minutes) …"
 	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' > $(VENV)/needs.txt
@@ -41,7 +41,7 @@ $(VENV)/product: $(VENV)/made $(SOURCES)
 	@rm -rf $(VENV)/wheel; \
 	  $(PIP) install -r $(VENV)/needs.txt & needs=$$!; \
 	  MAKEFLAGS= cargo build --release --workspace --bins --quiet && \
-	    $(PIP) wheel --no-deps --wheel-dir $(VENV)/wheel .; made=$$?; \
+	    SATLINE_PROGRAMS=$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release $(PIP) wheel --no-deps --wheel-dir $(VENV)/wheel .; made=$$?; \
 	  wait $$needs && exit $$made
 	@$(PIP) install --no-deps --force-reinstall $(VENV)/wheel/*.whl
 	@touch $@
