@@ -219,9 +219,7 @@ class _Loaded:
         for k, arrays in enumerate(read):
             times = Times(arrays[0], arrays[1])
             if not times.rise:
-                order = np.lexsort((times.monotonic_ns, times.run))
-                arrays = [array[order] for array in arrays]
-                times = Times(arrays[0], arrays[1])
+                _sort(arrays)
                 if not times.rise:
                     return False
             if first:
@@ -260,6 +258,31 @@ def _scatter(batches: Iterable[Any], into: list[list[NDArray[Any]]]) -> bool:
             for column, values in zip(into[k], columns, strict=True):
                 column[start : place[k]] = values[a:b]
     return place == [len(arrays[0]) for arrays in into]
+
+
+def _sort(arrays: list[NDArray[Any]]) -> None:
+    """Put the rows of one entity, run and time first, in order in place.
+
+    Days may come in any order, each sorted: pieces are moved where that will do. Fresh memory would cost more
+    than to copy twice.
+    """
+    run, moment = arrays[0], arrays[1]
+    step = np.diff(run)
+    falls = np.flatnonzero((step < 0) | ((step == 0) & (np.diff(moment) < 0))) + 1
+    if len(falls) > len(run) // 64:
+        order = np.lexsort((moment, run))
+        for array in arrays:
+            array[:] = array[order]
+        return
+    edges = pairwise([0, *falls.tolist(), len(run)])
+    pieces = sorted((int(run[a]), int(moment[a]), a, b) for a, b in edges)
+    overlap = any(
+        (int(run[b - 1]), int(moment[b - 1])) > (later[0], later[1])
+        for (_, _, _, b), later in pairwise(pieces)
+    )
+    order = np.lexsort((moment, run)) if overlap else None
+    for array in arrays:
+        array[:] = array[order] if order is not None else np.concatenate([array[a:b] for *_, a, b in pieces])
 
 
 @contextmanager
