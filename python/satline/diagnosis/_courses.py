@@ -70,6 +70,17 @@ class Within:
             (lacking == 0) & (covered >= FILLED * length), self._sum(gained * self.part_since), np.nan
         )
 
+    def seen_us(self) -> Floats:
+        """By observation the time before its readings, each but the first of a run since the one before; NaN
+        where there is none."""
+        return np.asarray(self._sum(self.elapsed) / 1e3)
+
+    def all_gained(self, values: Floats) -> Floats:
+        """By observation what a counter gained in that time, NaN where not all of it is known."""
+        gained = self._gained(values)
+        lacking = np.bincount(self.place, np.isfinite(self.elapsed) & ~np.isfinite(gained), self.count)
+        return np.where(lacking == 0, self._sum(gained), np.nan)
+
     def mean(self, values: Floats) -> Floats:
         """By observation the mean of a level, NaN where nothing is known."""
         inside = values[self.at]

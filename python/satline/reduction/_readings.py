@@ -25,7 +25,7 @@ from satline.reduction._statistics import Floats, Integers
 
 MOST_BYTES = 512 << 20
 MOST_ENTITIES = 4096
-_BATCH_ROWS = 122_880
+_BATCH_ROWS = 30_720
 # The tables with one row for each entity and sample; of system all rows are one entity's.
 ENTITY = {
     "system": "",
@@ -61,6 +61,16 @@ class Times:
         """Does every reading come after the one before?"""
         step = np.diff(self.run)
         return bool(((step > 0) | ((step == 0) & (np.diff(self.monotonic_ns) > 0))).all())
+
+    def at(self, run: Integers, monotonic_ns: Integers) -> Integers:
+        """Which reading was made at each of these instants; −1: none."""
+        found = np.full(len(run), -1, dtype=np.int64)
+        for one, a, b in self.runs:
+            own = np.flatnonzero(run == one)
+            place = a + np.searchsorted(self.monotonic_ns[a:b], monotonic_ns[own])
+            there = self.monotonic_ns[np.minimum(place, b - 1)] == monotonic_ns[own]
+            found[own] = np.where(there, place, -1)
+        return found
 
     @property
     def runs(self) -> list[tuple[int, int, int]]:
