@@ -34,8 +34,11 @@ class Within:
     def __init__(self, times: Times, begin: Integers, end: Integers, place: Integers, count: int) -> None:
         """`place`: of each reading its observation, −1 for none; `begin` and `end` of the observations."""
         self.count = count
-        self.at = np.flatnonzero(place >= 0)
-        self.place = place[self.at]
+        at = np.flatnonzero(place >= 0)
+        self.place = place[at]
+        # A slice where they follow each other: nothing need be copied.
+        follow = len(at) and at[-1] - at[0] + 1 == len(at)
+        self.at: slice | Integers = slice(int(at[0]), int(at[-1]) + 1) if follow else at
         step = np.diff(self.place)
         self.once = bool((step > 0).all())
         self.everywhere = self.once and len(self.place) == count
@@ -85,7 +88,7 @@ class Within:
         """By observation the mean of a level, NaN where nothing is known."""
         inside = values[self.at]
         if self.once:
-            return self._spread(inside)
+            return self._spread(np.array(inside))
         number = np.bincount(self.place, np.isfinite(inside), self.count)
         return np.asarray(self._sum(inside) / np.maximum(number, 1))
 
@@ -104,7 +107,7 @@ class Within:
 
     def _spread(self, inside: Floats) -> Floats:
         if self.everywhere:
-            return np.array(inside)
+            return inside
         course = np.full(self.count, np.nan)
         course[self.place] = inside
         return course

@@ -115,7 +115,7 @@ class Histories:
         inside = [
             (name, times, own)
             for name, times, own in found.each()
-            if name in chosen and len(self._observations.within(times).at)
+            if name in chosen and len(self._observations.within(times).place)
         ]
         if most is not None and len(inside) > most:
             sums = []

@@ -191,8 +191,9 @@ class Readings:
         if entity:
             name = _quoted(entity)
             self.connection.execute(
-                f"CREATE OR REPLACE TEMP TABLE satline_code AS SELECT {name} AS entity,"
-                f' row_number() OVER (ORDER BY {name}) - 1 AS code FROM "{table}" GROUP BY {name}'
+                "CREATE OR REPLACE TEMP TABLE satline_code AS"
+                " SELECT unnest($1::VARCHAR[]) AS entity, unnest(range(len($1))) AS code",
+                [loaded.table.entities],
             )
             source, code = f"{source} JOIN satline_code c ON r.{name} = c.entity", "c.code"
         rows = sum(loaded.rows)
@@ -279,20 +280,19 @@ def _sort(arrays: list[NDArray[Any]]) -> None:
     run, moment = arrays[0], arrays[1]
     step = np.diff(run)
     falls = np.flatnonzero((step < 0) | ((step == 0) & (np.diff(moment) < 0))) + 1
-    if len(falls) > len(run) // 64:
+    edges = pairwise([0, *falls.tolist(), len(run)])
+    pieces = sorted((int(run[a]), int(moment[a]), a, b) for a, b in edges)
+    apart = all(
+        (int(run[b - 1]), int(moment[b - 1])) <= (later[0], later[1])
+        for (_, _, _, b), later in pairwise(pieces)
+    )
+    if apart:
+        for array in arrays:
+            array[:] = np.concatenate([array[a:b] for *_, a, b in pieces])
+    else:
         order = np.lexsort((moment, run))
         for array in arrays:
             array[:] = array[order]
-        return
-    edges = pairwise([0, *falls.tolist(), len(run)])
-    pieces = sorted((int(run[a]), int(moment[a]), a, b) for a, b in edges)
-    overlap = any(
-        (int(run[b - 1]), int(moment[b - 1])) > (later[0], later[1])
-        for (_, _, _, b), later in pairwise(pieces)
-    )
-    order = np.lexsort((moment, run)) if overlap else None
-    for array in arrays:
-        array[:] = array[order] if order is not None else np.concatenate([array[a:b] for *_, a, b in pieces])
 
 
 @contextmanager
