@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import duckdb
 import numpy as np
@@ -63,8 +63,8 @@ class Histories:
         self.recording = recording
         self.reduction = reduction
         self.length = len(reduction.number)
-        self._course = lru_cache(maxsize=None)(self._differences)
-        self._filled = lru_cache(maxsize=None)(self._filled_columns)
+        # Not `lru_cache` of a method: it would keep this, and all that was read, until cycles are collected.
+        self._known: dict[tuple[object, ...], Courses] = {}
         self._of_system: dict[str, Floats | None] = {}
 
     @cached_property
@@ -87,7 +87,7 @@ class Histories:
         )
         return connection
 
-    def _filled_columns(self, table: str) -> frozenset[str]:
+    def _filled(self, table: str) -> frozenset[str]:
         """The columns of a table that hold anything: the others cost as much to group as these."""
         return frozenset(c for c, count in self.readings.counts(table).items() if count)
 
@@ -163,6 +163,14 @@ class Histories:
         """The same of all entities, without a value where a counter fell, or was not read, within an
         observation: what it gained there is not known."""
         return self._course(table, entity, names, where, whole=True)
+
+    def _course(
+        self, table: str, entity: str, names: tuple[str, ...], where: str, *, whole: bool = False
+    ) -> Courses:
+        key = table, entity, names, where, whole
+        if key not in self._known:
+            self._known[key] = self._differences(table, entity, names, where, whole=whole)
+        return self._known[key]
 
     def _differences(
         self, table: str, entity: str, names: tuple[str, ...], where: str, *, whole: bool = False
