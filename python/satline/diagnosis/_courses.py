@@ -34,8 +34,11 @@ class Within:
     def __init__(self, times: Times, begin: Integers, end: Integers, place: Integers, count: int) -> None:
         """`place`: of each reading its observation, −1 for none; `begin` and `end` of the observations."""
         self.count = count
-        self.at = np.flatnonzero(place >= 0)
-        self.place = place[self.at]
+        at = np.flatnonzero(place >= 0)
+        self.place = place[at]
+        # A slice where they follow each other: nothing need be copied.
+        follow = len(at) and at[-1] - at[0] + 1 == len(at)
+        self.at: slice | Integers = slice(int(at[0]), int(at[-1]) + 1) if follow else at
         step = np.diff(self.place)
         self.once = bool((step > 0).all())
         self.everywhere = self.once and len(self.place) == count
@@ -70,11 +73,22 @@ class Within:
             (lacking == 0) & (covered >= FILLED * length), self._sum(gained * self.part_since), np.nan
         )
 
+    def seen_us(self) -> Floats:
+        """By observation the time before its readings, each but the first of a run since the one before; NaN
+        where there is none."""
+        return np.asarray(self._sum(self.elapsed) / 1e3)
+
+    def all_gained(self, values: Floats) -> Floats:
+        """By observation what a counter gained in that time, NaN where not all of it is known."""
+        gained = self._gained(values)
+        lacking = np.bincount(self.place, np.isfinite(self.elapsed) & ~np.isfinite(gained), self.count)
+        return np.where(lacking == 0, self._sum(gained), np.nan)
+
     def mean(self, values: Floats) -> Floats:
         """By observation the mean of a level, NaN where nothing is known."""
         inside = values[self.at]
         if self.once:
-            return self._spread(inside)
+            return self._spread(np.array(inside))
         number = np.bincount(self.place, np.isfinite(inside), self.count)
         return np.asarray(self._sum(inside) / np.maximum(number, 1))
 
@@ -93,7 +107,7 @@ class Within:
 
     def _spread(self, inside: Floats) -> Floats:
         if self.everywhere:
-            return np.array(inside)
+            return inside
         course = np.full(self.count, np.nan)
         course[self.place] = inside
         return course

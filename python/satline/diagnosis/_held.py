@@ -209,7 +209,7 @@ def _held_back(reduction: Reduction, history: Histories) -> Held | None:
     fault_bytes, of_host = _fault_bytes(reduction), reduction.observations.get("page_share")
 
     def part(own: dict[str, Floats], name: str) -> Floats:
-        return np.asarray(np.nan_to_num(own[name]) / time_us) if name in own else nothing
+        return np.asarray(_or_zero(own[name]) / time_us) if name in own else nothing
 
     users: dict[str, Waits] = {}
     others: dict[str, Waits] = {}
@@ -218,7 +218,7 @@ def _held_back(reduction: Reduction, history: Histories) -> Held | None:
         seen = levels.get(name, {})
 
         def sampled(kind: str, seen: dict[str, Floats] = seen) -> Floats:
-            return np.nan_to_num(seen[kind]) if kind in seen else nothing
+            return _or_zero(seen[kind]) if kind in seen else nothing
 
         cpu = part(own, "cpu_us")
         used = used + cpu
@@ -226,25 +226,25 @@ def _held_back(reduction: Reduction, history: Histories) -> Held | None:
             np.clip(part(own, "run_delay_us"), 0, 1),
             np.clip(_for_io(own, sampled("tasks_io_wait"), time_us), 0, 1),
             np.clip(
-                np.max(
-                    [part(own, "page_delay_us"), part(own, "page_wait_us"), sampled("tasks_page_wait")],
-                    axis=0,
+                np.maximum(
+                    np.maximum(part(own, "page_delay_us"), part(own, "page_wait_us")),
+                    sampled("tasks_page_wait"),
                 ),
                 0,
                 1,
             ),
             _for_locks(own, sampled("tasks_lock_wait"), time_us),
         ]
-        whole = np.maximum(np.sum(waits, axis=0), 1.0)
+        whole = np.maximum(waits[0] + waits[1] + waits[2] + waits[3], 1.0)
         delay, io, page, lock = (np.asarray(wait / whole) for wait in waits)
         told = bool(np.isfinite(own["io_wait_us"]).any())
         of_pages = nothing if told else _of_pages(own, fault_bytes)
         if of_pages is None and of_host is not None and np.isfinite(of_host).any():
-            of_pages = np.nan_to_num(of_host)
+            of_pages = _or_zero(of_host)
         throttled = None
         if np.isfinite(own["throttled_us"]).any():
             # Of the wait for a processor by its own sums: of several threads some may be held back.
-            of_delay = np.nan_to_num(own["throttled_us"]) / np.maximum(np.nan_to_num(own["run_delay_us"]), 1)
+            of_delay = _or_zero(own["throttled_us"]) / np.maximum(_or_zero(own["run_delay_us"]), 1)
             throttled = np.asarray(delay * np.clip(of_delay, 0, 1))
         count = seen.get("processes")
         processes = float(np.nanmean(count)) if count is not None and np.isfinite(count).any() else 0.0
@@ -278,13 +278,18 @@ def _held_back(reduction: Reduction, history: Histories) -> Held | None:
     return Held(users, others, used, known, _servers(history))
 
 
+def _or_zero(values: Floats) -> Floats:
+    """The values, 0 where missing. `nan_to_num` also looks for infinite ones, in three times the time."""
+    return np.where(np.isnan(values), 0.0, values)
+
+
 def _for_io(own: dict[str, Floats], sampled: Floats, time_us: Floats) -> Floats:
     """Part of the time that a user waits for devices, pages that it misses not among it where the kernel told
     that: the clock of delays and the state of a task do not tell a page from a file."""
     told = own["io_wait_us"]
     if np.isfinite(told).any():
-        return np.asarray(np.nan_to_num(told) / time_us)
-    return np.asarray(np.maximum(np.nan_to_num(own["io_delay_us"]) / time_us, sampled))
+        return np.asarray(_or_zero(told) / time_us)
+    return np.asarray(np.maximum(_or_zero(own["io_delay_us"]) / time_us, sampled))
 
 
 def _for_locks(own: dict[str, Floats], sampled: Floats, time_us: Floats) -> Floats:
@@ -299,7 +304,7 @@ def _for_locks(own: dict[str, Floats], sampled: Floats, time_us: Floats) -> Floa
         return np.asarray(np.clip(sampled - _standby(sampled), 0, 1))
 
     def part(name: str) -> Floats:
-        return np.asarray(np.nan_to_num(own[name]) / time_us)
+        return np.asarray(_or_zero(own[name]) / time_us)
 
     mutex = part("mutex_wait_us")
     others = ("cpu_us", "run_delay_us", "io_wait_us", "page_wait_us", "file_lock_wait_us")
@@ -314,7 +319,7 @@ def _fault_bytes(reduction: Reduction) -> Floats:
     rates = [reduction.observations.get(name) for name in ("swap_in_rate", "major_fault_rate")]
     if any(rate is None for rate in rates):
         return np.full(len(reduction.seconds), page)
-    pages, faults = (np.nan_to_num(np.asarray(rate, dtype=np.float64)) for rate in rates)
+    pages, faults = (_or_zero(np.asarray(rate, dtype=np.float64)) for rate in rates)
     return np.asarray(page * np.maximum(pages / np.maximum(faults, 1.0), 1.0))
 
 
@@ -323,7 +328,7 @@ def _of_pages(own: dict[str, Floats], fault_bytes: Floats) -> Floats | None:
     faults, read = own["major_faults"], own["read_bytes"]
     if not np.isfinite(faults).any() or not np.isfinite(read).any():
         return None
-    paged, read = np.nan_to_num(faults) * fault_bytes, np.nan_to_num(read)
+    paged, read = _or_zero(faults) * fault_bytes, _or_zero(read)
     total = float(read.sum())
     usual = min(1.0, float(paged.sum()) / total) if total > 0 else float(paged.sum() > 0)
     return np.asarray(np.clip(np.where(read > 0, paged / np.maximum(read, 1.0), usual), 0, 1))

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import duckdb
 import numpy as np
-from numpy.typing import NDArray
 
 from satline.diagnosis._courses import FILLED, ROUNDING_NS, Observations, Within
 from satline.diagnosis._partial import Floats
@@ -64,8 +63,8 @@ class Histories:
         self.recording = recording
         self.reduction = reduction
         self.length = len(reduction.number)
-        self._course = lru_cache(maxsize=None)(self._differences)
-        self._filled = lru_cache(maxsize=None)(self._filled_columns)
+        # Not `lru_cache` of a method: it would keep this, and all that was read, until cycles are collected.
+        self._known: dict[tuple[object, ...], Courses] = {}
         self._of_system: dict[str, Floats | None] = {}
 
     @cached_property
@@ -88,7 +87,7 @@ class Histories:
         )
         return connection
 
-    def _filled_columns(self, table: str) -> frozenset[str]:
+    def _filled(self, table: str) -> frozenset[str]:
         """The columns of a table that hold anything: the others cost as much to group as these."""
         return frozenset(c for c, count in self.readings.counts(table).items() if count)
 
@@ -116,7 +115,7 @@ class Histories:
         inside = [
             (name, times, own)
             for name, times, own in found.each()
-            if name in chosen and len(self._observations.within(times).at)
+            if name in chosen and len(self._observations.within(times).place)
         ]
         if most is not None and len(inside) > most:
             sums = []
@@ -164,6 +163,14 @@ class Histories:
         """The same of all entities, without a value where a counter fell, or was not read, within an
         observation: what it gained there is not known."""
         return self._course(table, entity, names, where, whole=True)
+
+    def _course(
+        self, table: str, entity: str, names: tuple[str, ...], where: str, *, whole: bool = False
+    ) -> Courses:
+        key = table, entity, names, where, whole
+        if key not in self._known:
+            self._known[key] = self._differences(table, entity, names, where, whole=whole)
+        return self._known[key]
 
     def _differences(
         self, table: str, entity: str, names: tuple[str, ...], where: str, *, whole: bool = False
@@ -241,13 +248,24 @@ class Histories:
             self._of_system |= {n: known.get(n) for n in unread}
         return {n: c for n in names if (c := self._of_system[n]) is not None}
 
-    @cached_property
-    def _states(self) -> ProcessorStates | None:
-        """See `processors`."""
-        allowed = self.reduction.settings.processors
+    def _by_processor(self) -> Courses:
+        """By processor, its time in each state, and that in which it was seen (``elapsed_us``); NaN where not
+        all is known. The first reading of a run tells of no time."""
         where = "TRUE"
-        if allowed:
+        if allowed := self.reduction.settings.processors:
             where = f"processor IN ({', '.join(repr(str(p)) for p in allowed)})"
+        table = self.readings.of("processor", PROCESSOR_STATES)
+        chosen = None if table is None else self.readings.chosen("processor", where)
+        if table is not None and chosen is not None:
+            found: Courses = {}
+            for name, times, own in table.each():
+                if name in chosen:
+                    within = self._observations.within(times)
+                    found[name] = {
+                        n: within.all_gained(own[n]) if n in own else self._nothing for n in PROCESSOR_STATES
+                    }
+                    found[name]["elapsed_us"] = within.seen_us()
+            return found
         gains = ", ".join(
             f'CASE WHEN "{n}" >= lag("{n}") OVER w THEN "{n}" - lag("{n}") OVER w END AS "{n}"'
             for n in PROCESSOR_STATES
@@ -256,8 +274,8 @@ class Histories:
             f'CASE WHEN count("{n}") = count(*) THEN sum("{n}") END::DOUBLE AS "{n}"'
             for n in PROCESSOR_STATES
         )
-        self.connection.execute(f"""
-            CREATE OR REPLACE TEMP TABLE history_processor AS
+        return self._courses(
+            f"""
             WITH gain AS (
                 SELECT run, monotonic_ns - {ROUNDING_NS} AS t, processor, lag(monotonic_ns) OVER w AS before,
                     {gains}
@@ -266,71 +284,49 @@ class Histories:
                 SELECT o.place, g.* FROM gain g
                 ASOF JOIN history_observation o ON g.run = o.run AND g.t > o.t0
                 WHERE g.t <= o.t1 AND g.before IS NOT NULL)
-            SELECT place, processor, sum(t + {ROUNDING_NS} - before) / 1e3 AS elapsed_us, {sums}
-            FROM placed GROUP BY place, processor""")
-        rows = self.connection.execute(f"""
-            SELECT place, count(*) AS processors, bool_and(processor = 'all') AS whole,
-                sum(elapsed_us)::DOUBLE AS elapsed_us, {sums}
-            FROM history_processor GROUP BY place ORDER BY place""").fetchnumpy()
-        places = np.asarray(rows["place"], dtype=np.int64)
-        if not len(places):
+            SELECT place, processor AS entity, sum(t + {ROUNDING_NS} - before) / 1e3 AS elapsed_us, {sums}
+            FROM placed GROUP BY place, processor""",
+            ("elapsed_us", *PROCESSOR_STATES),
+            most=None,
+        )
+
+    @cached_property
+    def _states(self) -> ProcessorStates | None:
+        """See `processors`."""
+        each = self._by_processor()
+        seen = {name: np.isfinite(own["elapsed_us"]) for name, own in each.items()}
+        processors = np.sum([*seen.values(), np.zeros(self.length, dtype=np.int64)], axis=0)
+        if not processors.any():
             return None
-        total: dict[str, Floats] = {}
-        for name in PROCESSOR_STATES:
-            course = self._at(places, rows[name])
-            if np.isfinite(course).any():
-                total[name] = course
+
+        def together(state: str) -> Floats:
+            """Summed over the processors that were seen, where it is known of all of them."""
+            known = [np.where(seen[name], own[state], 0) for name, own in each.items()]
+            return np.where(processors > 0, np.sum(known, axis=0), np.nan)
+
+        total = {n: course for n in PROCESSOR_STATES if np.isfinite(course := together(n)).any()}
         if not total:
             return None
-        elapsed = self._at(places, rows["elapsed_us"])
-        count = int(np.median(rows["processors"]))
-        alone = np.zeros(self.length, dtype=bool)
-        alone[places] = np.asarray(rows["whole"], dtype=bool)
-        if alone[places].any():
+        elapsed = together("elapsed_us")
+        count = int(np.median(processors[processors > 0]))
+        alone = seen.get("all", np.zeros(self.length, dtype=bool)) & (processors == 1)
+        if alone.any():
             # One row for all processors: its states add up to as many times the elapsed time as there are.
             stated = self.reduction.settings.host_processors
             if stated is None and {"user_us", "system_us", "idle_us"} <= total.keys():
                 stated = round(float(np.nanmedian((sum(total.values()) / elapsed)[alone])))
-            if stated is None and alone[places].all():
+            if stated is None and alone[processors > 0].all():
                 return None  # of how many processors the states are is not known
             if stated:
                 count = max(1, stated)
             elapsed = np.where(alone, elapsed * count, elapsed)
-        return ProcessorStates(total, elapsed, count, self._each_processor(count))
+        used = {name: _in_use(own) for name, own in each.items() if name != "all" and seen[name].any()}
+        # One alone, or too many, are not compared.
+        return ProcessorStates(total, elapsed, count, used if 2 <= count <= MOST_PROCESSORS else {})
 
     def processors(self) -> ProcessorStates | None:
         """Processor time by state; ``None`` where none was recorded."""
         return self._states
-
-    def _each_processor(self, count: int) -> dict[str, Floats]:
-        """By processor, the part of its time in use; empty where there is one, or too many to compare."""
-        if not 2 <= count <= MOST_PROCESSORS:
-            return {}
-        # Where all states were recorded, they are shares of their sum: see _resources.py.
-        rows = self.connection.execute("""
-            SELECT place, processor, CASE
-                WHEN user_us + system_us + idle_us + coalesce(irq_us, nice_us) > 0
-                THEN 1 - (idle_us + coalesce(iowait_us, 0) + coalesce(steal_us, 0)) / (
-                    user_us + system_us + idle_us + coalesce(irq_us, 0) + coalesce(nice_us, 0)
-                    + coalesce(guest_us, 0) + coalesce(iowait_us, 0) + coalesce(steal_us, 0))
-                WHEN idle_us IS NOT NULL
-                THEN 1 - (idle_us + coalesce(iowait_us, 0) + coalesce(steal_us, 0)) / elapsed_us
-                ELSE (user_us + coalesce(nice_us, 0) + coalesce(system_us, 0) + coalesce(irq_us, 0)
-                    + coalesce(guest_us, 0)) / elapsed_us END AS busy
-            FROM history_processor WHERE processor <> 'all' ORDER BY processor, place""").fetchnumpy()
-        names = np.asarray(rows["processor"], dtype=object)
-        found: dict[str, Floats] = {}
-        for name in dict.fromkeys(names.tolist()):
-            own = names == name
-            course = self._at(np.asarray(rows["place"], dtype=np.int64)[own], rows["busy"][own])
-            found[str(name)] = np.clip(course, 0, 1)
-        return found
-
-    def _at(self, places: NDArray[np.int64], column: object) -> Floats:
-        """A result column as a course."""
-        course = np.full(self.length, np.nan)
-        course[places] = np.ma.filled(np.ma.asarray(column, dtype=np.float64), np.nan)
-        return course
 
     @cached_property
     def responses(self) -> Courses:
@@ -389,3 +385,21 @@ class Histories:
             str(entity): {n: found[n][k] if n in found else self._nothing for n in asked or names}
             for k, (entity,) in enumerate(entities)
         }
+
+
+def _in_use(own: dict[str, Floats]) -> Floats:
+    """The part of its time in which a processor was in use.
+
+    Where all states were recorded, they are shares of their sum: see _resources.py.
+    """
+    known = {n: np.nan_to_num(own[n]) for n in PROCESSOR_STATES}
+    free = own["idle_us"] + known["iowait_us"] + known["steal_us"]
+    stated = own["user_us"] + known["nice_us"] + known["system_us"] + known["irq_us"] + known["guest_us"]
+    whole = own["user_us"] + own["system_us"] + own["idle_us"]
+    told = whole + np.where(np.isfinite(own["irq_us"]), own["irq_us"], own["nice_us"]) > 0
+    for state in ("irq_us", "nice_us", "guest_us", "iowait_us", "steal_us"):
+        whole = whole + known[state]
+    elapsed = own["elapsed_us"]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_time = np.where(np.isfinite(own["idle_us"]), 1 - free / elapsed, stated / elapsed)
+        return np.clip(np.where(told, 1 - free / whole, by_time), 0, 1)

@@ -3,19 +3,32 @@ other."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
 from satline.diagnosis._held import held_back
 from satline.diagnosis._histories import Histories
+from satline.diagnosis._partial import Floats, Integers
 from satline.diagnosis._results import HeldUp, WaitingUser, WaitPart, WaitShares
 from satline.diagnosis._told import LOCKS, Told, told
-from satline.reduction import Reduction, Source, numbers_table, reading, settle
+from satline.reduction import (
+    Readings,
+    Reduction,
+    Source,
+    Table,
+    numbers_table,
+    reading,
+    readings_of,
+    settle,
+)
 
 PARTS = ("run", "cpu_wait", "page_wait", "io_wait", "throttled", "eligible", "other")
 MOST_USERS = 5
 MOST_OBSERVATIONS = 300
+_CLOCKS = ("cpu_us", "run_delay_us", "io_delay_us", "eligible_us")
 
 
 def wait_shares(
@@ -43,7 +56,7 @@ def wait_shares(
     transactions = "users_in_transaction" in curves
     connection = reading(recording) if recording is not None else None
     sampled = connection is not None and not _accounted(connection)
-    users = _waiting_users(connection, reduction) if connection is not None else {}
+    users = _waiting_users(readings_of(recording), reduction) if recording is not None else {}
     kernel = told(history) if history is not None else None
     locks = _at_locks(reduction, history) if kernel is not None and history is not None else None
     found = []
@@ -144,51 +157,77 @@ def _accounted(connection: duckdb.DuckDBPyConnection) -> bool:
     return bool(connection.execute(f'SELECT 1 FROM "user" WHERE {has} LIMIT 1').fetchall())
 
 
-def _waiting_users(
-    connection: duckdb.DuckDBPyConnection, reduction: Reduction
-) -> dict[int, tuple[WaitingUser, ...]]:
+def _waiting_users(readings: Readings, reduction: Reduction) -> dict[int, tuple[WaitingUser, ...]]:
     """By class, the users that waited most for processors, block devices and admission together.
 
     What a user gained in an observation is its reading at the end less that at the beginning. Of a class with
     many observations some hundreds, evenly spread, will do to name the users."""
     chosen = _spread(reduction)
-    observed = {
-        name: np.asarray(reduction.observations[name][chosen], dtype=np.float64).astype(np.int64)
+    run, begin, end = (
+        np.asarray(reduction.observations[name][chosen], dtype=np.float64).astype(np.int64)
         for name in ("run", "t0", "t1")
-    }
+    )
+    number = reduction.number[chosen]
+    table = readings.of("user", _CLOCKS)
+    if table is None:
+        rows = _gained_by_sql(readings.connection, run, begin, end, number)
+    else:
+        rows = _gained(table, run, begin, end, number)
+    seconds = np.bincount(number, weights=reduction.seconds[chosen])
+    found: dict[int, tuple[WaitingUser, ...]] = {}
+    waited = {(k, user): sum(v or 0.0 for v in values[1:]) for k, user, *values in rows}
+    for k, user, *values in sorted(rows, key=lambda row: (row[0], -waited[row[0], row[1]], row[1])):
+        if waited[k, user] > 0 and len(found.get(k, ())) < MOST_USERS:
+            parts = [None if v is None else v / 1e6 / float(seconds[k]) for v in values]
+            found[k] = (*found.get(k, ()), WaitingUser(user, *parts))
+    return found
+
+
+def _gained(table: Table, run: Integers, begin: Integers, end: Integers, number: Integers) -> list[Any]:
+    """Class, user, and what each of `_CLOCKS` gained in the observations of the class, from readings."""
+    rows = []
+    both = {}
+    for user, times, own in table.each():
+        if user.startswith("_"):
+            continue
+        if id(times) not in both:
+            both[id(times)] = times.at(run, begin), times.at(run, end)
+        first, last = both[id(times)]
+        inside = (first >= 0) & (last >= 0)
+        sums: list[Floats] = []
+        for clock in _CLOCKS:
+            gain = own[clock][last] - own[clock][first] if clock in own else np.full(len(run), np.nan)
+            known = inside & (gain >= 0)
+            total = np.bincount(number[known], gain[known], len(run) and number.max() + 1)
+            sums.append(np.where(np.bincount(number[known], minlength=len(total)), total, np.nan))
+        for k in range(len(sums[0])):
+            rows.append((k, user, *(None if np.isnan(v[k]) else float(v[k]) for v in sums)))
+    return rows
+
+
+def _gained_by_sql(
+    connection: duckdb.DuckDBPyConnection, run: Integers, begin: Integers, end: Integers, number: Integers
+) -> list[Any]:
+    """The same, where there are too many readings to be held."""
     ends = {
-        "run": np.tile(observed["run"], 2),
-        "at": np.concatenate([observed["t0"], observed["t1"]]),
-        "last": np.repeat([False, True], len(chosen)),
-        "observation": np.tile(np.arange(len(chosen)), 2),
-        "class": np.tile(reduction.number[chosen], 2),
+        "run": np.tile(run, 2),
+        "at": np.concatenate([begin, end]),
+        "last": np.repeat([False, True], len(run)),
+        "observation": np.tile(np.arange(len(run)), 2),
+        "class": np.tile(number, 2),
     }
-    seconds = np.bincount(reduction.number[chosen], weights=reduction.seconds[chosen])
     settle(connection)
     connection.register("wait_end", numbers_table(ends))
-    names = ("cpu_us", "run_delay_us", "io_delay_us", "eligible_us")
     # One pass over the users' readings: joined with themselves they would be many.
-    gains = ", ".join(f"max(u.{n}) FILTER (last) - max(u.{n}) FILTER (NOT last) AS {n}" for n in names)
-    sums = ", ".join(f"sum({n}) FILTER ({n} >= 0)::DOUBLE AS {n}" for n in names)
-    rows = connection.execute(f"""
+    gains = ", ".join(f"max(u.{n}) FILTER (last) - max(u.{n}) FILTER (NOT last) AS {n}" for n in _CLOCKS)
+    sums = ", ".join(f"sum({n}) FILTER ({n} >= 0)::DOUBLE AS {n}" for n in _CLOCKS)
+    return connection.execute(f"""
         WITH gain AS (
             SELECT e.class, u."user", {gains} FROM "user" u
             JOIN wait_end e ON u.run = e.run AND u.monotonic_ns = e.at
-            WHERE left(u."user", 1) <> '_' GROUP BY e.observation, e.class, u."user"),
-        total AS (SELECT class, "user", {sums} FROM gain GROUP BY class, "user"),
-        waits AS (
-            SELECT *,
-                coalesce(run_delay_us, 0) + coalesce(io_delay_us, 0) + coalesce(eligible_us, 0) AS waited
-            FROM total)
-        SELECT class, "user", {", ".join(names)} FROM waits WHERE waited > 0
-        QUALIFY row_number() OVER (PARTITION BY class ORDER BY waited DESC, "user") <= {MOST_USERS}
-        ORDER BY class, waited DESC, "user"
+            WHERE left(u."user", 1) <> '_' GROUP BY e.observation, e.class, u."user")
+        SELECT class, "user", {sums} FROM gain GROUP BY class, "user"
     """).fetchall()
-    found: dict[int, tuple[WaitingUser, ...]] = {}
-    for k, user, *values in rows:
-        parts = [None if v is None else v / 1e6 / float(seconds[k]) for v in values]
-        found[k] = (*found.get(k, ()), WaitingUser(str(user), *parts))
-    return found
 
 
 def _spread(reduction: Reduction) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from satline.reduction._results import Curve, Point
 from satline.reduction._statistics import Floats, Grouped, Integers
-from satline.reduction._values import Columns, floats, weight_column
+from satline.reduction._values import Columns, weight_column
 from satline.reduction._variables import Derived
 
 _MANY = 1_000_000
@@ -93,13 +93,15 @@ def members(
         " ORDER BY member, obs",
     }[per]
     columns = "".join(
-        f', ({d.formula})::DOUBLE AS "value {k}", ({d.weight or 1})::DOUBLE AS "weight {k}"'
+        f", coalesce(({formula})::DOUBLE, 'nan'::DOUBLE) AS \"{what} {k}\""
         for k, d in enumerate(wanted)
+        for what, formula in (("value", d.formula), ("weight", d.weight))
+        if formula
     )
     rows = connection.execute(f"SELECT obs, member {columns} FROM ({source})").fetchnumpy()
     at, names = np.asarray(rows["obs"], dtype=np.int64) - 1, np.asarray(rows["member"], dtype=object)
-    values = [floats(rows[f"value {k}"]) for k in range(len(wanted))]
-    weights = [floats(rows[f"weight {k}"]) if d.weight else None for k, d in enumerate(wanted)]
+    values = [rows[f"value {k}"] for k in range(len(wanted))]
+    weights = [rows.get(f"weight {k}") for k in range(len(wanted))]
     # Rows of one name follow each other.
     first = np.concatenate([[0], np.flatnonzero(names[1:] != names[:-1]) + 1, [len(names)]])
     for a, b in pairwise(first):

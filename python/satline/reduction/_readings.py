@@ -25,7 +25,7 @@ from satline.reduction._statistics import Floats, Integers
 
 MOST_BYTES = 512 << 20
 MOST_ENTITIES = 4096
-_BATCH_ROWS = 122_880
+_BATCH_ROWS = 30_720
 # The tables with one row for each entity and sample; of system all rows are one entity's.
 ENTITY = {
     "system": "",
@@ -61,6 +61,16 @@ class Times:
         """Does every reading come after the one before?"""
         step = np.diff(self.run)
         return bool(((step > 0) | ((step == 0) & (np.diff(self.monotonic_ns) > 0))).all())
+
+    def at(self, run: Integers, monotonic_ns: Integers) -> Integers:
+        """Which reading was made at each of these instants; −1: none."""
+        found = np.full(len(run), -1, dtype=np.int64)
+        for one, a, b in self.runs:
+            own = np.flatnonzero(run == one)
+            place = a + np.searchsorted(self.monotonic_ns[a:b], monotonic_ns[own])
+            there = self.monotonic_ns[np.minimum(place, b - 1)] == monotonic_ns[own]
+            found[own] = np.where(there, place, -1)
+        return found
 
     @property
     def runs(self) -> list[tuple[int, int, int]]:
@@ -181,8 +191,9 @@ class Readings:
         if entity:
             name = _quoted(entity)
             self.connection.execute(
-                f"CREATE OR REPLACE TEMP TABLE satline_code AS SELECT {name} AS entity,"
-                f' row_number() OVER (ORDER BY {name}) - 1 AS code FROM "{table}" GROUP BY {name}'
+                "CREATE OR REPLACE TEMP TABLE satline_code AS"
+                " SELECT unnest($1::VARCHAR[]) AS entity, unnest(range(len($1))) AS code",
+                [loaded.table.entities],
             )
             source, code = f"{source} JOIN satline_code c ON r.{name} = c.entity", "c.code"
         rows = sum(loaded.rows)
@@ -219,9 +230,7 @@ class _Loaded:
         for k, arrays in enumerate(read):
             times = Times(arrays[0], arrays[1])
             if not times.rise:
-                order = np.lexsort((times.monotonic_ns, times.run))
-                arrays = [array[order] for array in arrays]
-                times = Times(arrays[0], arrays[1])
+                _sort(arrays)
                 if not times.rise:
                     return False
             if first:
@@ -260,6 +269,30 @@ def _scatter(batches: Iterable[Any], into: list[list[NDArray[Any]]]) -> bool:
             for column, values in zip(into[k], columns, strict=True):
                 column[start : place[k]] = values[a:b]
     return place == [len(arrays[0]) for arrays in into]
+
+
+def _sort(arrays: list[NDArray[Any]]) -> None:
+    """Put the rows of one entity, run and time first, in order in place.
+
+    Days may come in any order, each sorted: pieces are moved where that will do. Fresh memory would cost more
+    than to copy twice.
+    """
+    run, moment = arrays[0], arrays[1]
+    step = np.diff(run)
+    falls = np.flatnonzero((step < 0) | ((step == 0) & (np.diff(moment) < 0))) + 1
+    edges = pairwise([0, *falls.tolist(), len(run)])
+    pieces = sorted((int(run[a]), int(moment[a]), a, b) for a, b in edges)
+    apart = all(
+        (int(run[b - 1]), int(moment[b - 1])) <= (later[0], later[1])
+        for (_, _, _, b), later in pairwise(pieces)
+    )
+    if apart:
+        for array in arrays:
+            array[:] = np.concatenate([array[a:b] for *_, a, b in pieces])
+    else:
+        order = np.lexsort((moment, run))
+        for array in arrays:
+            array[:] = array[order]
 
 
 @contextmanager

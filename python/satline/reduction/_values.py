@@ -55,17 +55,24 @@ _JOINS = {
 class Columns(Mapping[str, Floats]):
     """Variables by name, one value per observation, NaN where missing; each is read when first asked for.
 
-    The latest are kept as long as they are small together, so that a long recording does not fill storage.
+    The latest are kept as long as they are small together, so that a long recording does not fill storage;
+    `held` are at hand from the start.
     """
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, names: Sequence[str], keys: Mapping[str, str], rows: int
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        names: Sequence[str],
+        keys: Mapping[str, str],
+        rows: int,
+        held: Mapping[str, Floats] | None = None,
     ) -> None:
         self._connection = connection
         self._keys = keys
         self._names = (*keys, *(n for n in names if n not in keys))
         self._known = frozenset(self._names)
         self._rows = rows
+        self._held = held or {}
         self._cache: dict[str, Floats] = {}
 
     @property
@@ -76,6 +83,8 @@ class Columns(Mapping[str, Floats]):
     def __getitem__(self, name: str) -> Floats:
         if name not in self._known:
             raise KeyError(name)
+        if name in self._held:
+            return self._held[name]
         if name not in self._cache:
             if (len(self._cache) + 1) * self._rows * 8 > _CACHED_BYTES:
                 self._cache.clear()
@@ -94,6 +103,8 @@ class Columns(Mapping[str, Floats]):
 
     def read(self, names: Sequence[str]) -> dict[str, Floats]:
         """These columns, all of one table, without keeping them."""
+        if names[0] in self._held:
+            return {n: self._held[n] for n in names}
         columns = ", ".join(f"coalesce({_quoted(n)}::DOUBLE, 'nan'::DOUBLE) AS {_quoted(n)}" for n in names)
         table = self._keys.get(names[0], "satline_value")
         found = self._connection.execute(f"SELECT {columns} FROM {table}").fetchnumpy()
@@ -153,8 +164,8 @@ def make_values(
     *,
     alone: bool,
 ) -> Columns:
-    """Table satline_value: the variables `wanted` by the formulas of the catalogue, in the order of
-    observations.
+    """The variables `wanted` by the formulas of the catalogue, in the order of observations: as arrays where
+    they are small together, else in table satline_value.
 
     Parameters
     ----------
@@ -186,17 +197,34 @@ def make_values(
     for layer in layers:
         made = ", ".join(f"({d.formula})::DOUBLE AS {_quoted(d.name)}" for d in layer)
         source = f"SELECT *, {made} FROM ({source})"
+    keys = {k: "satline_value" if alone and k in _KEPT else "satline_observation" for k in _KEYS}
+    (rows,) = connection.execute("SELECT count(*) FROM satline_observation").fetchall()[0]
+    if rows * 8 * len(select) <= _CACHED_BYTES:
+        held = _held(connection, f"SELECT {', '.join(select)} FROM ({source})", alone=alone)
+        return Columns(connection, list(formulas), keys, int(rows), held)
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE satline_value AS
         SELECT {", ".join(select)} FROM ({source})
         {"" if alone else "ORDER BY obs"}
     """)
-    (rows,) = connection.execute("SELECT count(*) FROM satline_value").fetchall()[0]
     if rows * 8 * len(formulas) > _MEMORY_BYTES:
         # From here on columns are read one by one: the rest of the storage is for what is made of them.
         connection.execute(f"SET memory_limit = '{_MEMORY_LATER_BYTES}B'")
-    keys = {k: "satline_value" if alone and k in _KEPT else "satline_observation" for k in _KEYS}
     return Columns(connection, list(formulas), keys, int(rows))
+
+
+def _held(connection: duckdb.DuckDBPyConnection, query: str, *, alone: bool) -> dict[str, Floats]:
+    """The columns of a query as arrays, in the order of their ``obs`` unless they are `alone`."""
+    found = connection.execute(
+        f"SELECT coalesce(COLUMNS(*)::DOUBLE, 'nan'::DOUBLE) FROM ({query})"
+    ).fetchnumpy()
+    held = {name: np.asarray(column, dtype=np.float64) for name, column in found.items()}
+    if not alone and ((obs := held.pop("obs"))[1:] <= obs[:-1]).any():
+        order = np.argsort(obs)
+        held = {name: column[order] for name, column in held.items()}
+    for column in held.values():
+        column.flags.writeable = False
+    return held
 
 
 def _layers(wanted: Sequence[Derived]) -> list[list[Derived]]:

@@ -10,8 +10,10 @@ import pyarrow as pa
 import pytest
 
 from satline.diagnosis import Histories, diagnose
+from satline.diagnosis._results import WaitingUser
+from satline.diagnosis._waits import wait_shares
 from satline.recording import Recording, describe, write_parquet_table
-from satline.reduction import _readings, reduce
+from satline.reduction import _readings, _values, reduce
 
 SECOND = 10**9
 SAMPLES, USERS = 300, 45
@@ -125,6 +127,43 @@ def test_arrays_and_sql_make_the_same_courses(
             for name, course in columns.items():
                 assert np.isfinite(course).any() or name == "io_wait_us"
                 np.testing.assert_allclose(courses[entity][name], course, rtol=1e-12)
+
+
+@pytest.mark.parametrize("observation_s", [None, 30.0])
+def test_arrays_and_sql_tell_the_same_of_processors_and_of_waits(
+    host: Path, observation_s: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = Recording.open(host)
+    reduction = reduce(recording, observation_s=observation_s)
+
+    def told() -> tuple[dict[str, np.ndarray], int, list[tuple[WaitingUser, ...]]]:
+        states = Histories(recording, reduction).processors()
+        assert states is not None
+        courses = {**states.total, **states.each, "elapsed": states.elapsed_us}
+        return courses, states.count, [share.users for share in wait_shares(reduction, recording)]
+
+    arrays, count, users = told()
+    by_sql(monkeypatch)
+    sql, of_sql, same_users = told()
+    assert sorted(arrays) == ["0", "1", "elapsed", "idle_us", "iowait_us", "system_us", "user_us"]
+    assert count == of_sql == 2
+    for name, course in sql.items():
+        assert np.isfinite(course).any()
+        np.testing.assert_allclose(arrays[name], course, rtol=1e-12)
+    assert users == same_users
+    assert any(len(of_class) == 5 for of_class in users)
+
+
+def test_variables_held_are_those_of_the_table(host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = reduce(Recording.open(host)).observations
+    monkeypatch.setattr(_values, "_CACHED_BYTES", -1)
+    read = reduce(Recording.open(host)).observations
+    assert list(held) == list(read)
+    known = 0
+    for name in read:
+        np.testing.assert_array_equal(held[name], read[name])
+        known += bool(np.isfinite(read[name]).any())
+    assert known > 20
 
 
 def test_a_diagnosis_reads_each_column_once_in_one_connection(
