@@ -29,10 +29,10 @@ pub struct Place {
     under_way: Cell<bool>,
 }
 
-/// Short think times, pasted lines, bash with marks, and the scripts given.
+/// Answers that are not awaited in vain, however busy the machine is; short think times, pasted lines, bash with marks, and the scripts given.
 pub fn workload(scripts: &str) -> String {
     format!(
-        "name = \"test\"\ntimeout_seconds = 20\ntyping = {{ characters_per_second = 0 }}\n\
+        "name = \"test\"\ntimeout_seconds = 180\ntyping = {{ characters_per_second = 0 }}\n\
          think = {{ distribution = \"exponential\", mean_seconds = 0.05, maximum_seconds = 0.2 }}\n{scripts}"
     )
 }
@@ -66,6 +66,8 @@ impl Place {
         command
             .arg("--users-file")
             .arg(self.path("users.tsv"))
+            // The last one given counts.
+            .args(["--logon-timeout", "180s"])
             .args(words.split_whitespace());
         command
             .stdin(Stdio::null())
