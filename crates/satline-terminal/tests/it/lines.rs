@@ -1,9 +1,11 @@
 //! Whole runs over TCP and telnet, against real servers.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::server::{Connection, Server};
-use crate::support::{Place, eventually, number, stderr, workload};
+use crate::support::{Place, eventually, number, send, stderr, suspend, workload};
 
 const QUICK: &str = "--steps 2 --ramp 0s --warmup 0s --window 1500ms";
 
@@ -293,9 +295,12 @@ fn an_owner_gives_leave_and_takes_it_back() {
     let Some(address) = own_address() else {
         return eprintln!("skipped: this host has no address but loopback's");
     };
-    let server = Server::on(&address.to_string(), |connection| {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let server = Server::on(&address.to_string(), move |connection| {
         connection.say(b"ready. ")?;
         while connection.line(b"\n")?.is_some() {
+            counted.fetch_add(1, Ordering::SeqCst);
             connection.say(b"+\nready. ")?;
         }
         Ok(())
@@ -334,8 +339,13 @@ fn an_owner_gives_leave_and_takes_it_back() {
         .spawn()
         .unwrap();
     eventually("both are connected", || {
-        server.connections.load(std::sync::atomic::Ordering::SeqCst) >= 2
+        server.connections.load(Ordering::SeqCst) >= 2
     });
+    // Who suspends it for a while takes nothing back.
+    suspend(&owner);
+    send(&owner, libc::SIGCONT);
+    let before = asked.load(Ordering::SeqCst);
+    eventually("the users go on", || asked.load(Ordering::SeqCst) > before + 20);
     owner.kill().unwrap();
     owner.wait().unwrap();
     let output = child.wait_with_output().unwrap();

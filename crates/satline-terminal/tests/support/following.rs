@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 
-use super::{Place, eventually, send};
+use super::{Place, eventually, send, suspend};
 
 /// A run whose further steps the test tells; in between its users go on.
 pub struct Following<'a> {
@@ -78,11 +78,7 @@ impl<'a> Following<'a> {
 
     /// Stops its process: what comes meanwhile finds it late.
     pub fn stop(&self) {
-        let child = self.child.as_ref().unwrap();
-        send(child, libc::SIGSTOP);
-        let stat = format!("/proc/{}/stat", child.id());
-        let state = || satline_program::parse::stat(&std::fs::read(&stat).ok()?).map(|stat| stat.state);
-        eventually("it stands", || state() == Some(b'T'));
+        suspend(self.child.as_ref().unwrap());
     }
 
     /// Lets it go on after `stop`.

@@ -211,3 +211,11 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
 pub fn send(child: &Child, signal: i32) {
     satline_terminal::processes::send(child.id() as i32, signal);
 }
+
+/// Stops a process; it goes on with SIGCONT.
+pub fn suspend(child: &Child) {
+    send(child, libc::SIGSTOP);
+    let stat = format!("/proc/{}/stat", child.id());
+    let state = || satline_program::parse::stat(&std::fs::read(&stat).ok()?).map(|stat| stat.state);
+    eventually("it stands", || state() == Some(b'T'));
+}
