@@ -158,15 +158,17 @@ fn the_agents_keys_are_offered_one_after_the_other() {
     let Ok(mut agent) = agent else {
         return eprintln!("skipped: no ssh-agent here (OpenSSH)");
     };
-    eventually("the agent listens", || socket.exists());
     // The host's own key is one that the account does not take.
     for key in ["host", "key"] {
-        let add = Command::new("ssh-add")
-            .arg("-q")
-            .arg(sshd.path(key))
-            .env("SSH_AUTH_SOCK", &socket)
-            .status();
-        assert!(add.unwrap().success());
+        // Its socket is there before it listens.
+        eventually("the agent takes the key", || {
+            let add = Command::new("ssh-add")
+                .arg("-q")
+                .arg(sshd.path(key))
+                .env("SSH_AUTH_SOCK", &socket)
+                .status();
+            add.unwrap().success()
+        });
     }
     let identity = format!("identity = {:?}, ", sshd.path("key"));
     let text = line(&sshd, "").replace(&identity, "");
