@@ -40,6 +40,8 @@ pub enum What {
     Step(usize),
     /// A command of an open system is to start; void if it is of an earlier series.
     Arrival(u64),
+    /// Arrivals that a session did not send are another's, if one is idle.
+    TakeOver,
     WarmUp,
     /// Who was to leave in this step, and still waits for an answer, hangs up.
     HangUp,

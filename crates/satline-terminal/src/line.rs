@@ -6,6 +6,7 @@ use satline_program::clock::{monotonic_ns, real_ns};
 
 use crate::common::Common;
 use crate::lines::Link;
+use crate::open::Arrival;
 use crate::reader::{EndedBy, Reader, Wait};
 use crate::recorder::{Class, Outcome, Transaction};
 use crate::workload::{Ending, Script};
@@ -33,8 +34,8 @@ pub struct Line {
     end: usize,
     /// How long it is tells nobody: it is a password.
     secret: bool,
-    /// When an open arrival was to start, monotonic.
-    intended_ns: Option<i64>,
+    /// The open arrival that it is, until it is a row.
+    pub arrival: Option<Arrival>,
     next: usize,
     think_s: f64,
     /// When the first key is due.
@@ -68,7 +69,7 @@ impl Line {
             text,
             end: end.len(),
             secret: false,
-            intended_ns: None,
+            arrival: None,
             next: 0,
             think_s,
             due_ns,
@@ -85,9 +86,9 @@ impl Line {
         Self { secret: true, ..self }
     }
 
-    /// The same, of an arrival that was to start then.
-    pub fn intended(self, intended_ns: Option<i64>) -> Self {
-        Self { intended_ns, ..self }
+    /// The same, of an arrival.
+    pub fn of_arrival(self, arrival: Option<Arrival>) -> Self {
+        Self { arrival, ..self }
     }
 
     /// Nothing is typed: connecting began now.
@@ -189,6 +190,7 @@ impl Line {
         if self.kind == Kind::Prepare {
             return;
         }
+        let intended_ns = self.arrival.take().map(|arrival| arrival.intended_ns);
         let since = |at: i64| (at - stamp.monotonic_ns) / 1000;
         let row = Transaction {
             time_ns: stamp.time_ns,
@@ -213,9 +215,9 @@ impl Line {
             input_characters: (!self.secret)
                 .then(|| String::from_utf8_lossy(&self.text).chars().count() as i64),
             output_bytes: reader.output_bytes() as i64,
-            intended_ns: self.intended_ns,
+            intended_ns,
             response_from_intended_us: answered_ns
-                .zip(self.intended_ns)
+                .zip(intended_ns)
                 .map(|(at, intended)| (at - intended) / 1000),
         };
         let (reaction_us, response_us) = (row.reaction_us, row.response_us);

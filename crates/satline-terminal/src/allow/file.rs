@@ -4,7 +4,7 @@
 //! `~/.config/satline/allow-load`. The session that reads it stays open and ends when the file is changed or removed.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -134,6 +134,8 @@ fn answer_of(near: &mut UnixStream) -> Option<String> {
             .ok()?;
         match near.read(&mut buffer) {
             Ok(got) if got > 0 => text.extend_from_slice(&buffer[..got]),
+            // It was suspended: a read that has a time is not begun again by itself.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             _ => return None,
         }
         if String::from_utf8_lossy(&text).contains(END) {
@@ -153,6 +155,8 @@ fn parts(answer: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
+    use std::os::unix::thread::JoinHandleExt;
 
     #[test]
     fn the_file_bounds_users_rate_length_and_days() {
@@ -178,6 +182,28 @@ mod tests {
             assert!(bounds.judge(&wrong, 0).unwrap_err().contains(word));
         }
         assert!(parts("no such file").is_none() && parts("\nsatline-end\nsatline-allow-load x").is_none());
+    }
+
+    extern "C" fn nothing(_: libc::c_int) {}
+
+    #[test]
+    fn an_interruption_is_no_refusal() {
+        // SAFETY: the handler does nothing; no other test sends or awaits this signal.
+        unsafe {
+            libc::signal(
+                libc::SIGUSR2,
+                nothing as extern "C" fn(libc::c_int) as libc::sighandler_t,
+            )
+        };
+        let (mut near, mut far) = UnixStream::pair().unwrap();
+        let reads = std::thread::spawn(move || answer_of(&mut near));
+        for _ in 0..100 {
+            // SAFETY: the thread is joined below.
+            unsafe { libc::pthread_kill(reads.as_pthread_t(), libc::SIGUSR2) };
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let _ = far.write_all(END.as_bytes());
+        assert_eq!(reads.join().unwrap().as_deref(), Some(END));
     }
 
     #[test]

@@ -86,8 +86,12 @@ impl Owner {
         stream.set_read_timeout(Some(Duration::from_millis(200)))?;
         while Instant::now() < self.until {
             match stream.read(&mut [0u8; 64]) {
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                }
+                // Interrupted: the owner has suspended it for a while, and takes nothing back.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
+                    ) => {}
                 _ => break,
             }
         }

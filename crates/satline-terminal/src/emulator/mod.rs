@@ -182,6 +182,7 @@ impl Emulator {
             What::Deadline(user) => self.users[user].look_at_deadline(&mut self.c, due_ns),
             What::Step(step) => self.begin_step(step, due_ns),
             What::Arrival(series) => self.arrive(series, due_ns),
+            What::TakeOver => self.take_over(),
             What::WarmUp => {
                 self.c.phase = Phase::Warmup;
                 self.begin_arrivals(due_ns);
@@ -270,10 +271,10 @@ impl Emulator {
         }
         self.c.phase = Phase::Drain;
         self.c.closing = true;
-        self.end_arrivals();
         for user in &mut self.users {
             user.leave(&mut self.c);
         }
+        self.end_arrivals();
         self.c.timers.set(at + self.drain_ns, What::DrainEnd);
         self.look_if_drained();
     }
@@ -357,12 +358,13 @@ impl Emulator {
 
     /// Logs everybody off, ends every process that descends from a user, removes the users' directories.
     fn close(&mut self, end: &End) {
-        if !std::mem::replace(&mut self.c.closing, true) {
-            self.end_arrivals();
-        }
+        let drained = std::mem::replace(&mut self.c.closing, true);
         self.c.end_window();
         for user in &mut self.users {
             user.log_off(&mut self.c);
+        }
+        if !drained {
+            self.end_arrivals();
         }
         self.c.end_clients();
         let began = monotonic_ns();

@@ -79,6 +79,7 @@ impl User {
     /// The response took too long: interrupts it, again and again, and in the end kills the session.
     pub(super) fn timed_out(&mut self, c: &mut Common) {
         self.record(c, Outcome::Timeout, None);
+        self.give_back(c);
         let tries = if let State::Interrupting(tries) = self.state {
             tries
         } else {

@@ -269,6 +269,7 @@ impl User {
         if std::mem::take(&mut self.logged_on) {
             c.logged_on -= 1;
         }
+        self.give_back(c);
         self.session = None;
         self.line = None;
         self.through_the_door(c);

@@ -2,10 +2,11 @@
 
 use satline_program::clock::{monotonic_ns, seconds_to_ns};
 
-use crate::common::{Common, Due};
+use crate::common::{Common, Due, What};
 use crate::draws::Of;
 use crate::line::{Kind, Line};
 use crate::lines::Answer;
+use crate::open::Arrival;
 use crate::poll::Watch;
 use crate::random::{Purpose, stream, unit};
 use crate::reader::{EndedBy, Wait};
@@ -19,7 +20,7 @@ const RETRY_NS: i64 = 5_000_000;
 
 impl User {
     /// Thinks and then types the next command, or logs off.
-    pub(super) fn next(&mut self, c: &mut Common, from_ns: i64) {
+    pub fn next(&mut self, c: &mut Common, from_ns: i64) {
         if self.leaving || c.closing {
             return self.log_off(c);
         }
@@ -27,7 +28,7 @@ impl User {
             self.line = None;
             match open.waiting.pop_front() {
                 // The prompt may have been believed only after a quiet time, which is not lateness.
-                Some(intended) => self.start(c, monotonic_ns(), Some(intended)),
+                Some(arrival) => self.start(c, monotonic_ns(), Some(arrival)),
                 None => {
                     self.enter(State::Idle);
                     open.idle.push_back((self.index(), self.generation));
@@ -83,8 +84,8 @@ impl User {
     }
 
     /// Chooses a command and types it: after thinking, or, if it arrived, as soon as it can be since it was intended.
-    pub fn start(&mut self, c: &mut Common, from_ns: i64, intended_ns: Option<i64>) {
-        let (chosen, mut think) = match intended_ns {
+    pub fn start(&mut self, c: &mut Common, from_ns: i64, arrival: Option<Arrival>) {
+        let (chosen, mut think) = match arrival {
             Some(_) => (self.choose(c), 0.0),
             None => self.ahead.take().unwrap_or_else(|| self.draw(c)),
         };
@@ -117,8 +118,9 @@ impl User {
             keep_output: command.expect.is_some(),
             ..Wait::for_prompt(&[&command.ending])
         };
-        let mut due = from_ns.max(intended_ns.unwrap_or(0)) + seconds_to_ns(think);
-        if self.inside && intended_ns.is_none() {
+        let intended_ns = arrival.map_or(0, |arrival| arrival.intended_ns);
+        let mut due = from_ns.max(intended_ns) + seconds_to_ns(think);
+        if self.inside && arrival.is_none() {
             // The prompt was believed only after a quiet time, which is not lateness.
             due = due.max(monotonic_ns());
         }
@@ -128,7 +130,7 @@ impl User {
             c.workload.line.line_end
         };
         let line = Line::new(Kind::Command(chosen), text, end, think, due, wait);
-        self.begin(c, line.intended(intended_ns));
+        self.begin(c, line.of_arrival(arrival));
     }
 
     pub(super) fn begin(&mut self, c: &mut Common, line: Line) {
@@ -239,6 +241,16 @@ impl User {
             self.restarts = 0;
         }
         Some(result)
+    }
+
+    /// An arrival that is no row by now, because its line was not sent, is another session's.
+    pub(super) fn give_back(&mut self, c: &mut Common) {
+        let arrival = self.line.as_mut().and_then(|line| line.arrival.take());
+        if let (Some(arrival), Some(open)) = (arrival, &mut c.open) {
+            open.take_back(arrival, c.closing);
+            // Before any later arrival.
+            c.timers.set(arrival.intended_ns, What::TakeOver);
+        }
     }
 
     /// Records the line if it was sent and not yet recorded.

@@ -178,8 +178,12 @@ fn a_connection_that_is_cut_in_mid_answer_is_a_death_and_the_user_comes_back() {
             .into_iter()
             .find(|&pid| below(pid).iter().any(|process| sleeps(process.pid)))
     };
-    eventually("the command runs", || runs().is_some());
-    let first = runs().unwrap();
+    // Twice: the number of a process that ended between two looks may be another's, which sleeps.
+    let mut first = 0;
+    eventually("the command runs", || {
+        let before = std::mem::replace(&mut first, runs().unwrap_or(0));
+        first > 0 && first == before
+    });
     satline_terminal::processes::send(first, libc::SIGKILL);
     eventually("the user is back", || runs().is_some_and(|pid| pid != first));
     send(&child, libc::SIGTERM);
@@ -201,22 +205,27 @@ fn a_connection_that_is_cut_in_mid_answer_is_a_death_and_the_user_comes_back() {
 #[test]
 fn answers_that_take_too_long_are_interrupted() {
     let Some(sshd) = Sshd::start("") else { return };
-    let text =
-        workload(&format!("{}{SLEEP}", sshd.line(""))).replace("timeout_seconds = 20", "timeout_seconds = 1");
+    let text = workload(&format!("{}{SLEEP}", sshd.line("")))
+        .replace("timeout_seconds = 180", "timeout_seconds = 1");
     let place = Place::new(&text);
     let late = || {
         let rows = place.outcomes("sleep");
         rows.iter().filter(|row| row["outcome"] == "timeout").count()
     };
-    let output = place.run_until(&format!("{QUICK} --steps 1 --window 2s"), || late() > 1);
+    let output = place.run_until(&format!("{QUICK} --steps 1 --window 2s"), || {
+        // On a busy machine set-up may take too long, too: then the user logs on again.
+        late() > 1 && late() > place.events("logged-on").len()
+    });
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let late: Vec<_> = place
         .commands()
         .into_iter()
         .filter(|row| row["outcome"] == "timeout")
         .collect();
-    assert!(late.len() > 1, "one and the same session goes on: {late:?}");
-    assert!(place.events("line-lost").is_empty());
+    assert!(
+        late.len() > place.events("logged-on").len(),
+        "one and the same session goes on: {late:?}"
+    );
 }
 
 #[test]

@@ -158,15 +158,17 @@ fn the_agents_keys_are_offered_one_after_the_other() {
     let Ok(mut agent) = agent else {
         return eprintln!("skipped: no ssh-agent here (OpenSSH)");
     };
-    eventually("the agent listens", || socket.exists());
     // The host's own key is one that the account does not take.
     for key in ["host", "key"] {
-        let add = Command::new("ssh-add")
-            .arg("-q")
-            .arg(sshd.path(key))
-            .env("SSH_AUTH_SOCK", &socket)
-            .status();
-        assert!(add.unwrap().success());
+        // Its socket is there before it listens.
+        eventually("the agent takes the key", || {
+            let add = Command::new("ssh-add")
+                .arg("-q")
+                .arg(sshd.path(key))
+                .env("SSH_AUTH_SOCK", &socket)
+                .status();
+            add.unwrap().success()
+        });
     }
     let identity = format!("identity = {:?}, ", sshd.path("key"));
     let text = line(&sshd, "").replace(&identity, "");
@@ -280,17 +282,21 @@ expect = '^xxx'
 fn answers_that_take_too_long_are_interrupted_and_sessions_that_end_are_made_anew() {
     let Some(sshd) = start("") else { return };
     let text = format!("{}{SLEEP}", line(&sshd, ", sessions_per_connection = 10"));
-    let text = workload(&text).replace("timeout_seconds = 20", "timeout_seconds = 1");
+    let text = workload(&text).replace("timeout_seconds = 180", "timeout_seconds = 1");
     let place = Place::new(&text);
     let words = format!("{QUICK} --steps 2 --window 2s");
-    let output = place.run_until(&words, || place.outcomes("sleep").len() > 2);
+    // More than there were sessions: on a busy machine set-up may take too long, too, and the user logs on again.
+    let again = || {
+        let late = place.outcomes("sleep").len();
+        late > 2 && late > place.events("logged-on").len()
+    };
+    let output = place.run_until(&words, again);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let late = place.outcomes("sleep");
     assert!(
-        late.len() > 2 && late.iter().all(|row| row["outcome"] == "timeout"),
+        again() && late.iter().all(|row| row["outcome"] == "timeout"),
         "{late:?}"
     );
-    assert!(place.events("line-lost").is_empty());
     let ends = SLEEP.replace("sleep 600", "exit 3");
     let place = Place::new(&workload(&format!(
         "{}{ends}",

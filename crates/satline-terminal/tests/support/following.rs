@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 
-use super::{Place, eventually};
+use super::{Place, eventually, send, suspend};
 
 /// A run whose further steps the test tells; in between its users go on.
 pub struct Following<'a> {
@@ -74,6 +74,16 @@ impl<'a> Following<'a> {
         let shown = BufReader::new(self.child.as_mut().unwrap().stdout.as_mut().unwrap());
         let mut lines = shown.lines().map_while(Result::ok);
         assert!(lines.any(|line| line.contains(text)), "it ended without {text}");
+    }
+
+    /// Stops its process: what comes meanwhile finds it late.
+    pub fn stop(&self) {
+        suspend(self.child.as_ref().unwrap());
+    }
+
+    /// Lets it go on after `stop`.
+    pub fn go_on(&self) {
+        send(self.child.as_ref().unwrap(), libc::SIGCONT);
     }
 
     /// No further step comes.

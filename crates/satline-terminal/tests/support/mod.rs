@@ -29,10 +29,10 @@ pub struct Place {
     under_way: Cell<bool>,
 }
 
-/// Short think times, pasted lines, bash with marks, and the scripts given.
+/// Answers that are not awaited in vain, however busy the machine is; short think times, pasted lines, bash with marks, and the scripts given.
 pub fn workload(scripts: &str) -> String {
     format!(
-        "name = \"test\"\ntimeout_seconds = 20\ntyping = {{ characters_per_second = 0 }}\n\
+        "name = \"test\"\ntimeout_seconds = 180\ntyping = {{ characters_per_second = 0 }}\n\
          think = {{ distribution = \"exponential\", mean_seconds = 0.05, maximum_seconds = 0.2 }}\n{scripts}"
     )
 }
@@ -66,6 +66,8 @@ impl Place {
         command
             .arg("--users-file")
             .arg(self.path("users.tsv"))
+            // The last one given counts.
+            .args(["--logon-timeout", "180s"])
             .args(words.split_whitespace());
         command
             .stdin(Stdio::null())
@@ -208,4 +210,12 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
 
 pub fn send(child: &Child, signal: i32) {
     satline_terminal::processes::send(child.id() as i32, signal);
+}
+
+/// Stops a process; it goes on with SIGCONT.
+pub fn suspend(child: &Child) {
+    send(child, libc::SIGSTOP);
+    let stat = format!("/proc/{}/stat", child.id());
+    let state = || satline_program::parse::stat(&std::fs::read(&stat).ok()?).map(|stat| stat.state);
+    eventually("it stands", || state() == Some(b'T'));
 }

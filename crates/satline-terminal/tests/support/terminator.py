@@ -22,6 +22,9 @@ context.minimum_version = context.maximum_version = spoken
 def attend(raw):
     """One connection."""
     with context.wrap_socket(raw, server_side=True) as secure:
+        if end == "cut":
+            # The end goes out with the last of the answer: nobody asks again in between.
+            secure.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
         with socket.create_connection(("127.0.0.1", int(port))) as plain:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             while True:
