@@ -2,6 +2,7 @@
 
 use satline_program::Error;
 
+use super::free_storage::FreeStoragePlan;
 use super::multiprocessor::{LockPlan, Multiprocessor};
 use super::peers::Peers;
 use super::swapping::{Purpose, SwappingPlan};
@@ -18,6 +19,8 @@ pub struct Machine {
     pub multiprocessor: Option<Multiprocessor>,
     /// Of the control program; none: nothing is guarded.
     pub locks: Vec<LockPlan>,
+    /// `None`: what the control program asks of its own storage is a part of its paths.
+    pub free_storage: Option<FreeStoragePlan>,
     pub storage: StorageFigures,
     pub scheduler: SchedulerFigures,
     pub costs: Costs,

@@ -5,6 +5,7 @@
 //! [`Processors::speed`]. Costs of the control program are for this machine's processor.
 
 pub mod explain;
+mod free_storage;
 mod machine;
 mod multiprocessor;
 pub(crate) mod peers;
@@ -13,6 +14,7 @@ pub mod read;
 mod swapping;
 mod workload;
 
+pub use free_storage::{FreeStoragePlan, MOMENTS, Moment, SUBPOOLS, StorageRequest};
 pub use machine::{
     Costs, DeviceUnit, INVOLUNTARY_DROPS, Machine, PageArea, PagingPlan, PagingRate, PeriodicScan, Policies,
     Processors, QUEUE_DROP_DEFAULT, Role, SchedulerFigures, StorageFigures,

@@ -2,10 +2,12 @@
 
 use super::Simulation;
 use super::accounts::{ProcessorTime, UserTime};
+use super::free_storage::Length;
 use super::posting::Posted;
 use super::processor::{Doing, NOBODY, Path};
 use super::reach::ANY;
 use super::user::NO_PROCESSOR;
+use crate::configuration::Moment;
 use crate::engine::{NORMAL, Span};
 use crate::policies::dispatch::Ready;
 use crate::readings::Status;
@@ -64,7 +66,7 @@ impl Simulation {
 
     /// The processor begins a path for a user, or for nobody.
     #[inline]
-    pub(super) fn start_path(&mut self, processor: usize, user: u32, path: Path, length: Span) {
+    pub(super) fn start_path(&mut self, processor: usize, user: u32, path: Path, length: impl Into<Length>) {
         let among = self.may(path, ANY);
         self.start_work(processor, Posted::new(user, path, length, among));
     }
@@ -76,6 +78,7 @@ impl Simulation {
         self.stop_idling(processor);
         let at = &mut self.processors[processor];
         at.account.turn(now, ProcessorTime::Supervisor);
+        at.storage = work.storage;
         at.doing = Doing::Path {
             user: work.user,
             path: work.path,
@@ -119,7 +122,8 @@ impl Simulation {
         }
         let kept = self.processors[processor].kept.take();
         if let Some(user) = kept.or_else(|| self.dispatch.next(processor)) {
-            let length = self.costs.dispatch + price + self.put_on(processor, user);
+            let put_on = self.put_on(processor, user);
+            let length = self.requests(user, Moment::Dispatch) + self.costs.dispatch + price + put_on;
             self.start_path(processor, user, Path::Dispatch, length);
         } else {
             let now = self.calendar.now();
@@ -185,6 +189,9 @@ impl Simulation {
     pub(super) fn path_ends(&mut self, processor: usize, user: u32, path: Path) {
         self.system_time(processor, user);
         self.processors[processor].doing = Doing::Deciding;
+        if let Some(requests) = &mut self.requests {
+            requests.done_ns += self.processors[processor].storage.ns();
+        }
         match path {
             Path::Dispatch => self.resume(processor, user),
             Path::Fault => self.fault_or_pass(processor, user),

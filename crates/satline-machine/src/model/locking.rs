@@ -9,7 +9,7 @@ use super::Simulation;
 use super::accounts::{ProcessorTime, UserTime};
 use super::posting::Posted;
 use super::processor::{Doing, NOBODY, Path};
-use crate::configuration::{LockPlan, LockWait};
+use crate::configuration::{LockPlan, LockWait, Machine};
 use crate::engine::{NORMAL, Span, Time, real_ns, whole_ns};
 
 /// So many kinds of work at most.
@@ -44,11 +44,14 @@ pub struct Locks {
     pub all: Vec<Lock>,
     /// By work: locks and parts, in the order of the file.
     sections: [Vec<(u8, f64)>; WORKS],
+    /// That of free storage: it is held for as long as requests take, at a path's begin.
+    storage: Option<u8>,
 }
 
 impl Locks {
     /// `None`: nothing is guarded.
-    pub fn new(plans: &[LockPlan], processors: usize, users: usize) -> Option<Box<Self>> {
+    pub fn new(machine: &Machine, users: usize) -> Option<Box<Self>> {
+        let (plans, processors) = (&machine.locks, machine.processors.count as usize);
         if plans.is_empty() {
             return None;
         }
@@ -68,22 +71,38 @@ impl Locks {
         Some(Box::new(Self {
             all: plans.iter().map(lock).collect(),
             sections,
+            storage: machine
+                .free_storage
+                .as_ref()
+                .and_then(|plan| plan.lock)
+                .map(|lock| lock as u8),
         }))
     }
 
     /// Whether work that is posted comes to this lock next.
     pub fn asks(&self, work: &Posted, lock: usize) -> bool {
-        self.section(work.path, work.stage, work.whole)
+        self.section(work.path, work.stage, work.whole, work.storage)
             .is_some_and(|(_, next, _)| usize::from(next) == lock)
     }
 
-    /// The next section of a path that takes time, from this stage on: its stage, lock and length.
-    fn section(&self, path: Path, from: u8, whole: Span) -> Option<(u8, u8, Span)> {
+    /// The next section of a path that takes time, from this stage on: its stage, lock and length. Stage 0 is free storage's, where it
+    /// has a lock; then come the parts of what is left.
+    fn section(&self, path: Path, from: u8, whole: Span, storage: Span) -> Option<(u8, u8, Span)> {
+        let mut whole = whole;
+        if let Some(lock) = self.storage {
+            let storage = storage.min(whole);
+            if from == 0 && storage > Span::ZERO {
+                return Some((0, lock, storage));
+            }
+            whole = whole - storage;
+        }
         let sections = self.sections[path.work() as usize].iter().enumerate();
-        sections.skip(from.into()).find_map(|(stage, &(lock, part))| {
-            let length = Span::from_ns(whole_ns(real_ns(whole.ns()) * part).min(whole.ns()));
-            (length > Span::ZERO).then_some((stage as u8, lock, length))
-        })
+        sections
+            .skip(from.saturating_sub(1).into())
+            .find_map(|(place, &(lock, part))| {
+                let length = Span::from_ns(whole_ns(real_ns(whole.ns()) * part).min(whole.ns()));
+                (length > Span::ZERO).then_some((place as u8 + 1, lock, length))
+            })
     }
 }
 
@@ -95,7 +114,7 @@ impl Simulation {
         let (Doing::Path { user, path }, Some(locks)) = (at.doing, &mut self.locks) else {
             unreachable!("who goes on is in a path, and there are locks");
         };
-        let Some((stage, lock, length)) = locks.section(path, at.stage, at.whole) else {
+        let Some((stage, lock, length)) = locks.section(path, at.stage, at.whole, at.storage) else {
             let rest = std::mem::take(&mut at.left);
             return self.calendar.set_alarm(at.end, rest, NORMAL);
         };
@@ -119,6 +138,7 @@ impl Simulation {
                 user,
                 path,
                 whole: at.whole,
+                storage: at.storage,
                 left: at.left,
                 stage,
                 among: at.among,

@@ -11,6 +11,7 @@ mod audit;
 mod demand;
 mod dispatching;
 mod files;
+mod free_storage;
 mod locking;
 mod memory;
 mod plan;
@@ -42,6 +43,7 @@ use crate::storage::Memory;
 use accounts::{Populations, ProcessorTime};
 use demand::Class;
 use files::FileDevice;
+use free_storage::Requests;
 use locking::Locks;
 use posting::Posted;
 use processor::Processor;
@@ -107,6 +109,8 @@ pub struct Simulation {
     reach: Option<Box<Reach>>,
     /// `None`: nothing is guarded.
     locks: Option<Box<Locks>>,
+    /// `None`: free storage is a part of the paths.
+    requests: Option<Box<Requests>>,
     /// Processors without anything to do.
     idle: usize,
     /// In this event somebody has come to the dispatcher's list; one of them has become ready, and was not interrupted.
@@ -232,7 +236,8 @@ impl Simulation {
             wanted: 0,
             posted: VecDeque::with_capacity(count + 16),
             reach: Reach::new(machine, count).map(Box::new),
-            locks: Locks::new(&machine.locks, machine.processors.count as usize, count),
+            locks: Locks::new(machine, count),
+            requests: Requests::new(machine, count, &streams)?,
             idle: machine.processors.count as usize,
             entered: false,
             readied: false,

@@ -2,6 +2,7 @@
 
 use super::Simulation;
 use super::accounts::UserTime;
+use super::free_storage::Length;
 use super::processor::{Doing, Path};
 use super::reach::{ANY, includes};
 use crate::engine::{Span, Time};
@@ -14,6 +15,8 @@ pub struct Posted {
     pub path: Path,
     /// Its whole length, and what is left of it.
     pub whole: Span,
+    /// Of it, requests of free storage.
+    pub storage: Span,
     pub left: Span,
     /// Sections under locks that are done.
     pub stage: u8,
@@ -24,12 +27,14 @@ pub struct Posted {
 }
 
 impl Posted {
-    pub fn new(user: u32, path: Path, length: Span, among: u64) -> Self {
+    pub fn new(user: u32, path: Path, length: impl Into<Length>, among: u64) -> Self {
+        let length = length.into();
         Self {
             user,
             path,
-            whole: length,
-            left: length,
+            whole: length.whole,
+            storage: length.storage,
+            left: length.whole,
             stage: 0,
             among,
             since: None,
@@ -40,7 +45,7 @@ impl Posted {
 impl Simulation {
     /// Work for the control program came up: an idle processor does it, else one that is about to be free, else one is
     /// taken from its user, else it waits until a path ends. `among`: who of the processors can take it.
-    pub(super) fn post(&mut self, user: u32, path: Path, length: Span, among: u64) {
+    pub(super) fn post(&mut self, user: u32, path: Path, length: impl Into<Length>, among: u64) {
         let among = self.may(path, among);
         self.post_work(Posted::new(user, path, length, among));
     }
@@ -103,7 +108,7 @@ impl Simulation {
     }
 
     /// The control program goes on for the user of this processor: here if it may, else where it may.
-    pub(super) fn begin(&mut self, processor: usize, user: u32, path: Path, length: Span) {
+    pub(super) fn begin(&mut self, processor: usize, user: u32, path: Path, length: impl Into<Length>) {
         let among = self.may(path, ANY);
         if includes(among, processor) {
             return self.start_path(processor, user, path, length);

@@ -20,9 +20,10 @@ pub struct Processor {
     /// One who was interrupted and goes on here before all others, where the machine has it so.
     pub kept: Option<u32>,
 
-    // Of its path, where the control program has locks: its length, what is left, the section under a lock that it is in or
+    // Of its path, where the control program has locks: its length, requests of free storage in it, what is left, the section under a lock that it is in or
     // comes to, that section's length and lock, and who else may do it.
     pub whole: Span,
+    pub storage: Span,
     pub left: Span,
     pub stage: u8,
     pub section: Span,
@@ -55,6 +56,7 @@ impl Processor {
             interrupted: None,
             kept: None,
             whole: Span::ZERO,
+            storage: Span::ZERO,
             left: Span::ZERO,
             stage: 0,
             section: Span::ZERO,

@@ -74,6 +74,16 @@ impl Simulation {
         into.signals = reach.map(|counts| counts.signals);
         into.user_switches = reach.map(|counts| counts.switches);
         into.processor_moves = reach.map(|counts| counts.moves);
+        if let Some(requests) = &self.requests {
+            let of = requests.storage.counts();
+            into.storage_main_requests = Some(of.main_requests);
+            into.storage_subpool_requests = Some(of.subpool_requests);
+            into.storage_blocks_searched = Some(of.blocks_searched);
+            into.storage_ns = Some(requests.done_ns);
+            into.storage_pages_added = Some(of.pages_added);
+            into.storage_free_blocks = Some(requests.storage.chain().blocks().len() as u32);
+            into.storage_busy = Some(of.busy);
+        }
         into.user_ios = counts.user_ios;
         into.transactions = counts.transactions;
         into.events = counts.events;

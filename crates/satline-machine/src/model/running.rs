@@ -4,6 +4,7 @@ use super::Simulation;
 use super::accounts::{ProcessorTime, UserTime};
 use super::processor::{Burst, Doing, End, Path};
 use super::reach::ANY;
+use crate::configuration::Moment;
 use crate::engine::{NORMAL, Span, real_ns, whole_ns};
 use crate::storage::Fault;
 
@@ -72,10 +73,14 @@ impl Simulation {
         match burst.end {
             // It came meanwhile, for another who shares it.
             End::Fault if !self.memory.is_missing(user) => self.start_burst(processor, user),
-            End::Fault => self.begin(processor, user, Path::Fault, self.costs.page_fault),
+            End::Fault => {
+                let length = self.requests(user, Moment::PageFault) + self.costs.page_fault;
+                self.begin(processor, user, Path::Fault, length);
+            }
             End::Io => {
                 self.users[user as usize].waited = true;
-                self.begin(processor, user, Path::IoStart, self.costs.user_io_start);
+                let length = self.requests(user, Moment::UserIoStart) + self.costs.user_io_start;
+                self.begin(processor, user, Path::IoStart, length);
             }
             End::Transaction if self.users[user as usize].background => {
                 self.begin_again(user);
@@ -147,7 +152,10 @@ impl Simulation {
                 self.release(processor);
             }
             Fault::Waits => self.start_path(processor, user, Path::FaultAfter, work),
-            Fault::Reclaimed => self.start_path(processor, user, Path::Reclaim, work),
+            Fault::Reclaimed => {
+                let length = self.requests(user, Moment::PageInEnd) + work;
+                self.start_path(processor, user, Path::Reclaim, length);
+            }
         }
         self.after_storage();
     }

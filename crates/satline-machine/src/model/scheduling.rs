@@ -7,6 +7,7 @@ use super::processor::Path;
 use super::reach::ANY;
 use super::user::{AtStart, NO_PROCESSOR};
 use super::{Event, Simulation};
+use crate::configuration::Moment;
 use crate::engine::{NORMAL, Span};
 use crate::policies::admission::{Candidate, InQueue};
 use crate::policies::involuntary_drop::Stay;
@@ -19,6 +20,7 @@ impl Simulation {
         for user in before..wanted {
             self.users[user as usize].wanted = true;
             if self.users[user as usize].status == Status::LoggedOff {
+                self.requests_alone(user, Moment::LogOn, ANY);
                 self.think(user);
             }
         }
@@ -54,6 +56,7 @@ impl Simulation {
         self.sync();
         self.memory.log_off(user);
         self.bill_nobody(ANY);
+        self.requests_alone(user, Moment::LogOff, ANY);
         self.after_storage();
         self.admit(ANY);
     }
@@ -76,9 +79,14 @@ impl Simulation {
             ios: him.ios,
         };
         self.begin_transaction(user);
-        self.become_candidate(user);
         // His terminal interrupts.
         let among = self.reach.as_ref().map_or(ANY, |reach| reach.with_channels);
+        let moment = match self.users[user as usize].background {
+            true => Moment::LogOn,
+            false => Moment::TransactionStart,
+        };
+        self.requests_alone(user, moment, among);
+        self.become_candidate(user);
         self.admit(among);
     }
 
@@ -195,7 +203,8 @@ impl Simulation {
             true => Path::FaultAfter,
             false => Path::LetIn,
         };
-        self.post(user, path, self.costs.queue_add + work, among);
+        let length = self.requests(user, Moment::QueueAdd) + self.costs.queue_add + work;
+        self.post(user, path, length, among);
         self.after_storage();
     }
 
@@ -205,7 +214,12 @@ impl Simulation {
         self.sync();
         self.memory
             .queue_drop(user, interactive, &mut self.subsystem, &mut self.calendar);
-        let length = self.costs.queue_drop + self.work();
+        let him = &self.users[user as usize];
+        let ends = him.problem_left == 0 && !him.background;
+        let mut length = self.requests(user, Moment::QueueDrop) + self.costs.queue_drop + self.work();
+        if ends {
+            length = length.and(self.requests(user, Moment::TransactionEnd));
+        }
         self.begin(processor, user, Path::Drop, length);
         self.after_storage();
     }

@@ -5,6 +5,7 @@ use super::posting::Posted;
 use super::processor::{Doing, NOBODY, Path};
 use super::reach::ANY;
 use super::{Event, Simulation};
+use crate::configuration::Moment;
 use crate::devices::{Completed, IoEvent, Request};
 use crate::engine::{NORMAL, Span};
 use crate::storage::Memory;
@@ -115,7 +116,8 @@ impl Simulation {
         self.ios_outstanding -= 1;
         let user = done.request.tag - Memory::TAGS;
         let among = self.interrupted_by(done, Some(user));
-        self.post(user, Path::IoCame, self.costs.user_io_end, among);
+        let length = self.requests(user, Moment::UserIoEnd) + self.costs.user_io_end;
+        self.post(user, Path::IoCame, length, among);
     }
 
     fn paging_ended(&mut self, done: &Completed) {
@@ -144,6 +146,7 @@ impl Simulation {
     pub(super) fn page_came(&mut self, user: u32, length: Span, among: u64) {
         let him = &mut self.users[user as usize];
         if him.account.now_as == UserTime::PageWait {
+            let length = self.requests(user, Moment::PageInEnd) + length;
             self.post(user, Path::PageCame, length, among);
         } else {
             him.early = Some(length);
@@ -158,7 +161,10 @@ impl Simulation {
         him.account.turn(now, UserTime::PageWait);
         him.at_fault = false;
         match him.early.take() {
-            Some(length) => self.post(user, Path::PageCame, length, ANY),
+            Some(length) => {
+                let length = self.requests(user, Moment::PageInEnd) + length;
+                self.post(user, Path::PageCame, length, ANY);
+            }
             None => him.waited = true,
         }
     }

@@ -6,6 +6,7 @@
 
 pub mod admission;
 pub mod dispatch;
+pub mod free_storage;
 pub mod involuntary_drop;
 pub mod page_out_device;
 pub mod queue_drop;
@@ -66,6 +67,7 @@ pub fn listings() -> Vec<Listing> {
         listing("admission", admission::POLICIES),
         listing("dispatch", dispatch::POLICIES),
         Listing { table: "scheduler", ..listing("involuntary_drop", involuntary_drop::POLICIES) },
+        Listing { table: "free_storage", ..listing("subpools", free_storage::POLICIES) },
     ]
 }
 

@@ -143,6 +143,20 @@ const LOCKS: &[(&str, Measure)] = &[
     ("lock_spin_fraction", |p| p.of_processors(|t| t.processor.spin_ns)),
 ];
 
+/// Those of a machine whose free storage is its own: requests are those of getting a block and of giving it back.
+#[rustfmt::skip]
+const FREE_STORAGE: &[(&str, Measure)] = &[
+    ("storage_manager_fraction", |p| p.of_processors(|t| of(t.system.storage_ns))),
+    ("storage_main_requests_per_s", |p| p.rate(|t| of(t.system.storage_main_requests))),
+    ("storage_subpool_requests_per_s", |p| p.rate(|t| of(t.system.storage_subpool_requests))),
+    ("storage_blocks_per_main_request", |p| p.ratio(
+        p.gain(|t| of(t.system.storage_blocks_searched)) as f64, p.gain(|t| of(t.system.storage_main_requests)) as f64)),
+    // At the period's end.
+    ("storage_free_blocks", |p| p.after.system.storage_free_blocks.map(f64::from)),
+    ("storage_busy_doublewords", |p| p.after.system.storage_busy.map(|busy| busy as f64)),
+    ("storage_pages_added_per_s", |p| p.rate(|t| of(t.system.storage_pages_added))),
+];
+
 /// Something of one of many.
 type OfOne = fn(&Period<'_>, usize) -> Option<f64>;
 
@@ -180,6 +194,7 @@ fn extras(totals: &Totals) -> impl Iterator<Item = &'static (&'static str, Measu
         (MIGRATION, system.migrated_pages.is_some()),
         (MULTIPROCESSOR, system.io_defers.is_some()),
         (LOCKS, !totals.locks.is_empty()),
+        (FREE_STORAGE, system.storage_main_requests.is_some()),
     ]
     .into_iter()
     .filter(|(_, has)| *has)

@@ -3,14 +3,14 @@
 use crate::support::machines::{Kept, at, background, class, kind, machine, s, units, workload};
 use proptest::prelude::*;
 use satline_machine::configuration::{
-    Interrupts, LockPlan, LockWait, Machine, Migration, MigrationOrder, Multiprocessor, Neighbours, PageArea,
-    PagingRate, Peers, PeriodicScan, Prefetch, ProcessorRole, ProcessorUnit, Purpose, Readahead, Role,
-    Window, Work, Workload,
+    FreeStoragePlan, Interrupts, LockPlan, LockWait, Machine, Migration, MigrationOrder, Moment,
+    Multiprocessor, Neighbours, PageArea, PagingRate, Peers, PeriodicScan, Prefetch, ProcessorRole,
+    ProcessorUnit, Purpose, Readahead, Role, StorageRequest, Window, Work, Workload,
 };
 use satline_machine::engine::{Distribution, Span, Streams};
 use satline_machine::model::{Plan, Simulation, Step};
 use satline_machine::policies::{
-    admission, dispatch, involuntary_drop, page_out_device, queue_drop, replacement, slot,
+    admission, dispatch, free_storage, involuntary_drop, page_out_device, queue_drop, replacement, slot,
 };
 
 const END_S: f64 = 20.0;
@@ -101,10 +101,49 @@ prop_compose! {
     }
 }
 
+/// Pairs of moments; a block may also be given back at once.
+const MOMENTS: [(Moment, Option<Moment>); 10] = [
+    (Moment::LogOn, Some(Moment::LogOff)),
+    (Moment::TransactionStart, Some(Moment::TransactionEnd)),
+    (Moment::TransactionEnd, Some(Moment::TransactionStart)),
+    (Moment::QueueAdd, Some(Moment::QueueDrop)),
+    (Moment::QueueDrop, None),
+    (Moment::Dispatch, None),
+    (Moment::PageFault, Some(Moment::PageInEnd)),
+    (Moment::PageInEnd, None),
+    (Moment::UserIoStart, Some(Moment::UserIoEnd)),
+    (Moment::UserIoEnd, None),
+];
+
+prop_compose! {
+    /// Free storage that is mostly too small, asked for at any moments.
+    fn free_storages()(
+        (doublewords, policy) in (64..3000_u32, 0..100_usize),
+        requests in prop::collection::vec((0..10_usize, any::<bool>(), 1..4_u32, 1..60_u32, 0..300_u32), 1..8),
+        prices_ns in prop::array::uniform3(0..20_000_u64),
+    ) -> FreeStoragePlan {
+        FreeStoragePlan {
+            doublewords,
+            subpools: name(free_storage::POLICIES, policy),
+            lock: None,
+            subpool_request: Span::from_ns(prices_ns[0]),
+            main_request: Span::from_ns(prices_ns[1]),
+            block_searched: Span::from_ns(prices_ns[2] / 20),
+            requests: requests.iter().map(|&(moment, at_once, blocks, least, more)| StorageRequest {
+                at: MOMENTS[moment].0,
+                until: MOMENTS[moment].1.filter(|_| !at_once),
+                blocks,
+                doublewords: (least, least + more),
+            }).collect(),
+        }
+    }
+}
+
 prop_compose! {
     /// The same machines with processors that differ, and locks.
     fn guarded()(
         machine in machines(), multiprocessor in prop::option::weighted(0.8, multiprocessors()), locks in locks(),
+        storage in prop::option::weighted(0.7, free_storages()),
         compute_bound_after in 1..4_u32, rate in prop::option::of((0.0..200.0, 0.1..5.0, any::<bool>())),
     ) -> Machine {
         let mut made = machine;
@@ -112,6 +151,11 @@ prop_compose! {
             made.processors.count = plan.units.len() as u32;
         }
         made.multiprocessor = multiprocessor;
+        made.free_storage = storage;
+        if let Some(plan) = &mut made.free_storage {
+            // The last of those that may be.
+            plan.lock = locks.iter().rposition(|lock| lock.wait == LockWait::Spin);
+        }
         made.locks = locks;
         made.scheduler.compute_bound_after = compute_bound_after;
         if let Some((limit_per_s, interval_s, divided)) = rate {

@@ -10,6 +10,7 @@ mod device_files;
 mod devices;
 mod distribution;
 mod explain;
+mod free_storage;
 mod guide_policy;
 mod involuntary_drop;
 mod like;

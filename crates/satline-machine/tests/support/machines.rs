@@ -41,6 +41,7 @@ pub fn machine() -> Machine {
         processors: Processors { count: 1, speed: 1.0 },
         multiprocessor: None,
         locks: Vec::new(),
+        free_storage: None,
         storage: StorageFigures {
             pageable_frames: 2000,
             bytes: 16 << 20,

@@ -84,6 +84,7 @@ pub fn machine(frames: u32) -> Machine {
         processors: Processors { count: 1, speed: 1.0 },
         multiprocessor: None,
         locks: Vec::new(),
+        free_storage: None,
         storage: StorageFigures {
             pageable_frames: frames,
             bytes: u64::from(frames) * 4096,

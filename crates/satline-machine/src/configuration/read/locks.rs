@@ -11,15 +11,15 @@ use crate::configuration::{LockPlan, LockWait, Work};
 
 const MOST_LOCKS: usize = 16;
 
-/// The locks of a machine file; none is the default.
+/// The locks of a machine file; none is the default. That of free storage need hold nothing else.
 ///
 /// # Errors
 /// Two have one name, one holds nothing, or work would be under locks for longer than it takes.
-pub fn read(file: &Table<'_>) -> Result<Vec<LockPlan>, Error> {
+pub fn read(file: &Table<'_>, of_free_storage: Option<&str>) -> Result<Vec<LockPlan>, Error> {
     let mut locks: Vec<LockPlan> = Vec::new();
     let mut held = [0.0; WORKS.len()];
     for table in file.list("lock", MOST_LOCKS)? {
-        let lock = lock(&table)?;
+        let lock = lock(&table, of_free_storage)?;
         if locks.iter().any(|other| other.name == lock.name) {
             let why = format!("is {:?} again", lock.name);
             return Err(table.wrong("name", &why, "give locks different names"));
@@ -41,9 +41,17 @@ pub fn read(file: &Table<'_>) -> Result<Vec<LockPlan>, Error> {
     Ok(locks)
 }
 
-fn lock(table: &Table<'_>) -> Result<LockPlan, Error> {
+fn lock(table: &Table<'_>, of_free_storage: Option<&str>) -> Result<LockPlan, Error> {
     let name = table.name("name")?;
     let wait = choice(table, "wait", LOCK_WAITS)?;
+    if of_free_storage == Some(&name) && table.get("holds").is_none() {
+        table.finish()?;
+        return Ok(LockPlan {
+            name,
+            wait,
+            holds: Vec::new(),
+        });
+    }
     let inner = table.table("holds")?;
     let mut holds = Vec::new();
     for &(name, work) in WORKS {

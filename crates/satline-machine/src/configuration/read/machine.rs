@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use satline_program::Error;
 
 use super::devices;
+use super::free_storage;
 use super::locks;
 use super::multiprocessor;
 use super::peers;
@@ -59,7 +60,8 @@ pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<Machine, Error> {
     let (devices, areas) = devices::read(file, folders)?;
     let multiprocessor =
         multiprocessor::read(file, (&mut processors, counted), &devices, instructions_per_s)?;
-    let locks = locks::read(file)?;
+    let locks = locks::read(file, free_storage::lock_name(file)?.as_deref())?;
+    let free_storage = free_storage::read(file, &storage, &locks, instructions_per_s)?;
     let swapping = swapping::read(file, &devices, &areas, instructions_per_s)?;
     peers::fit(&paging, &peers, &devices, &areas, swapping.is_some())?;
     peers::frames_left(
@@ -76,6 +78,7 @@ pub fn read(file: &Table<'_>, folders: &[PathBuf]) -> Result<Machine, Error> {
         processors,
         multiprocessor,
         locks,
+        free_storage,
         storage,
         scheduler,
         costs,

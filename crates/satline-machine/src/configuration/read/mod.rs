@@ -2,6 +2,7 @@
 
 mod devices;
 mod distribution;
+mod free_storage;
 mod like;
 mod locks;
 mod machine;

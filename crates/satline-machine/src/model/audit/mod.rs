@@ -3,6 +3,7 @@
 //! They hold on a sample path, not only on average, when what is under way at the end is counted too (operational
 //! analysis). So a difference is a fault of the model, never chance.
 
+mod free_storage;
 mod locks;
 mod places;
 
@@ -38,6 +39,7 @@ impl Simulation {
         self.audit_devices(&users, &mut found);
         self.audit_places(&mut found);
         self.audit_locks(&mut found);
+        self.audit_free_storage(&mut found);
         if let Err(why) = self.memory.check() {
             found.0.push(format!("storage: {why}"));
         }

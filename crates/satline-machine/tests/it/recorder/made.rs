@@ -45,6 +45,7 @@ pub fn machine() -> Machine {
         note: String::new(),
         processors: Processors { count: 2, speed: 1.0 },
         multiprocessor: None,
+        free_storage: None,
         locks: vec![LockPlan {
             name: "SYSTEM".into(),
             wait: LockWait::Spin,
@@ -161,6 +162,11 @@ pub fn reading(time: f64, n: u64) -> Reading {
         swap_pages_in: Some(count()),
         swap_io_ns: Some(9_001_999),
         physically_swapped: Some(4),
+        storage_main_requests: Some(71),
+        storage_subpool_requests: Some(72),
+        storage_blocks_searched: Some(73),
+        storage_ns: Some(74_999),
+        storage_free_blocks: Some(75),
         ..SystemReading::default()
     };
     let processor = |k: u64| ProcessorReading {

@@ -112,6 +112,8 @@ fn every_figure_is_in_its_column() {
         ("storage_demanded_bytes", "1064960"), ("swap_total_bytes", "409600"), ("swap_free_bytes", "245760"),
         ("tasks_runnable", "1"), ("tasks_blocked", "2"), ("interactive_transactions", "1"),
         ("lock_spin_us", "1500"), ("lock_wait_us", "6005"), ("lock_defers", "18"), ("io_defers", "-"),
+        ("storage_main_requests", "71"), ("storage_subpool_requests", "72"), ("storage_blocks_searched", "73"),
+        ("storage_manager_us", "74"), ("storage_free_blocks", "75"),
         ("lateness_us", "-"), ("load_average_1", "-"), ("cached_bytes", "-"),
     ]);
     let processors = rows(dir.path(), "processor");
