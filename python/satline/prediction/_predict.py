@@ -117,8 +117,9 @@ def predict(
     if classes and every.by_work:
         # Each class is counted by itself there, so its number is its work.
         those = replace(chosen, work=counted.work, by_work=False)
-        wants = demands(those.resources, sums(those, seed=seed))
-        mean = fit(wants, sums(those, seed=seed), think_s)
+        totals = sums(those, seed=seed)
+        wants = demands(those.resources, totals)
+        mean = fit(wants, totals, think_s)
         again = [(name, apply(mean, wanted)) for (name, _), wanted in zip(changed, what_if, strict=True)]
         asked = replace(asked, every=counted, chosen=those, found=wants, model=mean, changed=again)
     return Prediction(
